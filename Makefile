@@ -1,0 +1,107 @@
+# Every target does its own set-up: a virtual environment per interpreter in
+# .venv/<implementation-version>, the dependencies, and the extensions, built in place.
+# Each step leaves a stamp and is redone only if what it was made from has changed.
+#   make test PYTHON=~/.pyenv/versions/3.12.1/bin/python ARGS="-k pool"
+
+PYTHON ?= python3
+ARGS ?=
+JOBS ?= auto
+SANITIZERS ?= address,undefined
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint format sanitize bench build annotate clean distclean FORCE
+
+# The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
+TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
+VENV := .venv/$(TAG)
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.h'
+TREE := build/sanitize/$(TAG)
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>'
+
+demo: $(VENV)/built  ## run the example (ARGS="--help")
+	$(PY) examples/train_digits.py $(ARGS)
+
+test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
+	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint ndx
+	$(PY) tools/check_layers.py
+	$(PY) tools/check_sizes.py
+	$(PY) -m codespell_lib
+	@stubs=$$(find ndx -name '*.pyi'); if [ -n "$$stubs" ]; then set -x; \
+	    $(PY) -m mypy --follow-imports=silent $$stubs; fi
+
+format: $(VENV)/group-lint  ## apply what `make lint` can repair
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+# A copied tree shadows the package in place, so that its extensions stay as they are.
+sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSan (Linux, GCC)
+	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples docs
+	@for name in ndx tests tools examples docs setup.py pyproject.toml README.md LICENSE; do \
+	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
+	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
+	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
+	cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" PYTHONPATH="$$PWD" \
+	    PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	    $(CURDIR)/$(PY) -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+bench: $(VENV)/built $(VENV)/group-bench  ## run every benchmark once, quickly (ARGS="-b create")
+	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null
+	cd asv_bench && $(CURDIR)/$(PY) -m asv run --quick --show-stderr --python=same $(ARGS)
+
+build: $(VENV)/built  ## build the extensions in place
+
+annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
+	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
+
+clean:  ## remove what was built, keep the environments
+	rm -rf build ndx.egg-info .venv/*/built
+	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
+
+distclean: clean  ## remove the environments too
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# --- set-up ------------------------------------------------------------------------------
+
+# Without a usable interpreter this is the first thing to be made, and it says so.
+$(VENV)/python:
+	@if [ -z "$(TAG)" ]; then echo "ndx needs Python 3.11 or newer, and '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>/dev/null || echo not one). Choose another:" \
+	    "make test PYTHON=/path/to/python3.12" >&2; exit 1; fi
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/group-%: pyproject.toml $(VENV)/python
+	$(PIP) install --group $*
+	@touch $@
+
+# The package itself (metadata, path, what the example needs), without its extensions.
+$(VENV)/installed: $(VENV)/group-build
+	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[examples]'
+	@touch $@
+
+# The list notices files that went away; a stale extension would shadow a module.
+$(VENV)/sources: FORCE | $(VENV)/python
+	@$(COMPILED) | LC_ALL=C sort > $@.new
+	@if cmp -s $@ $@.new; then rm $@.new; else mv $@.new $@; fi
+
+$(VENV)/built: $(VENV)/installed $(VENV)/sources setup.py $(shell $(COMPILED))
+	@for file in $$(find ndx -name '*.so' -o -name '*.pyd'); do \
+	    [ -e "$${file%%.*}.pyx" ] || rm -f "$$file"; done
+	$(PY) setup.py --quiet build_ext --inplace
+	@touch $@

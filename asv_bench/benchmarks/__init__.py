@@ -1,0 +1,1 @@
+"""Benchmarks of ndx for airspeed velocity, each with NumPy as its baseline."""

@@ -1,0 +1,230 @@
+"""Time ndx against NumPy, operation by operation, in one run.
+
+    python benchmarks/ratios.py [--quick] [--json] [--check]
+
+For each operation, batches of NumPy calls and of ndx calls take turns, so that
+what disturbs the machine disturbs both. A row shows the median time of a call
+in each, and the median of the ratios of neighbouring batches, ndx / NumPy. The
+loops that run the calls are the same in both; their cost is not subtracted.
+
+``--check`` exits with 1 if a ratio misses its target.
+"""
+
+import argparse
+import itertools
+import json
+import platform
+import sys
+import time
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+import ndx
+
+MILLION = 1_000_000
+LARGE_TARGET = 1.05
+
+
+class Case(NamedTuple):
+    """One row: `code` is timed, in which `a`, `b`, `m`, `k` and `xp` are names.
+
+    `a` and `b` have `n` elements, `m` and `k` are `side` x `side` matrices.
+    """
+
+    code: str
+    n: int = 10
+    side: int = 10
+    target: float | None = None
+
+    @property
+    def size(self):
+        """The size as shown in the table."""
+        if "empty(" in self.code:
+            return self.code.partition("(")[2].rstrip(")")
+        return f"{self.side}x{self.side}" if "m" in self.names else str(self.n)
+
+    @property
+    def names(self):
+        """The names that the code uses."""
+        return compile(self.code, "<case>", "exec").co_names
+
+
+class Result(NamedTuple):
+    """One measured row; times are nanoseconds per call."""
+
+    case: Case
+    numpy_ns: float
+    ndx_ns: float
+    ratio: float
+
+    @property
+    def met(self):
+        """Whether the target is met; None without one."""
+        return None if self.case.target is None else self.ratio <= self.case.target
+
+
+def cases():
+    """Return the rows of the table, in order."""
+    small = {"a + b": 0.4, "exp(a)": 0.4, "sum(a)": 0.4, "a[3:7]": 0.8}
+    rows = []
+    for code, target in small.items():
+        rows.append(Case(code, 10, target=target))
+        rows.append(Case(code, 1_000))
+        rows.append(Case(code, MILLION, target=LARGE_TARGET))
+    rows.append(Case("empty(10)"))
+    rows.append(Case("empty(1000)", target=0.7))
+    rows.append(Case("empty(1000000)", target=LARGE_TARGET))
+    for code in ("a * 2.0", "a += b", "a < b"):
+        rows += [Case(code, n) for n in (10, 1_000, MILLION)]
+    rows += [Case("m @ k", side=side) for side in (10, 300)]
+    for code in ("m.T + k", "m[:, 0]", "max(m, axis=0)", "m + k[0]"):
+        rows += [Case(code, side=side) for side in (10, 1_000)]
+    return rows
+
+
+def compile_loop(case, xp):
+    """Return a function of a count that runs the case so often, and times it.
+
+    What the code names are local variables of the function, as fast as names
+    can be.
+    """
+    rng = np.random.default_rng(0)
+    values = {
+        "a": rng.standard_normal(case.n),
+        "b": rng.standard_normal(case.n),
+        "m": rng.standard_normal((case.side, case.side)),
+        "k": rng.standard_normal((case.side, case.side)),
+    }
+    scope = {"repeat": itertools.repeat, "clock": time.perf_counter_ns}
+    for name in case.names:
+        if name in values:
+            scope[name] = xp.asarray(values[name], copy=True)
+        elif hasattr(xp, name):
+            scope[name] = getattr(xp, name)
+    names = sorted(scope)
+    source = (
+        f"def make({', '.join(names)}):\n"
+        f"    def loop(count, {', '.join(f'{name}={name}' for name in names)}):\n"
+        f"        start = clock()\n"
+        f"        for _ in repeat(None, count):\n"
+        f"            {case.code}\n"
+        f"        return clock() - start\n"
+        f"    return loop\n"
+    )
+    exec(source, made := {})
+    return made["make"](**scope)
+
+
+def measure(case, repeats, batch_ns):
+    """Return the `Result` of `case`, of `repeats` pairs of batches.
+
+    A batch is as many calls as NumPy does in about `batch_ns`.
+    """
+    loops = compile_loop(case, np), compile_loop(case, ndx)
+    count = 1
+    while (taken := loops[0](count)) < batch_ns / 4:
+        count *= 4
+    count = max(1, round(count * batch_ns / taken))
+    loops[1](count)
+    pairs = []
+    for turn in range(repeats):
+        # Each goes first in turn: neither always finds the other's caches.
+        if turn % 2:
+            theirs = loops[0](count)
+            ours = loops[1](count)
+        else:
+            ours = loops[1](count)
+            theirs = loops[0](count)
+        pairs.append((theirs / count, ours / count))
+    return Result(
+        case,
+        median(theirs for theirs, _ in pairs),
+        median(ours for _, ours in pairs),
+        median(ours / theirs for theirs, ours in pairs),
+    )
+
+
+def show_time(ns):
+    """Return nanoseconds in a unit that suits them."""
+    for unit, scale in (("ns", 1), ("us", 1_000), ("ms", 1_000_000)):
+        if ns < 1_000 * scale or unit == "ms":
+            return f"{ns / scale:.{0 if unit == 'ns' else 1}f} {unit}"
+    return None
+
+
+def show_row(result):
+    """Print one line of the table."""
+    case = result.case
+    target = "" if case.target is None else f"<= {case.target:.2f}"
+    verdict = {None: "", True: "ok", False: "MISSED"}[result.met]
+    print(
+        f"{case.code:<16}{case.size:>10}{show_time(result.numpy_ns):>12}"
+        f"{show_time(result.ndx_ns):>12}{result.ratio:>8.2f}{target:>10}  {verdict}",
+        flush=True,
+    )
+
+
+def as_json(results):
+    """Return the results, and where they were measured, as JSON."""
+    rows = [
+        {
+            "code": result.case.code,
+            "size": result.case.size,
+            "numpy_ns": round(result.numpy_ns, 1),
+            "ndx_ns": round(result.ndx_ns, 1),
+            "ratio": round(result.ratio, 4),
+            "target": result.case.target,
+            "met": result.met,
+        }
+        for result in results
+    ]
+    about = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "ndx": getattr(ndx, "__version__", None),
+        "machine": platform.machine(),
+    }
+    return json.dumps({"about": about, "rows": rows}, indent=2)
+
+
+def main(argv=None):
+    """Measure every row and print it; return the exit code."""
+    parser = argparse.ArgumentParser(
+        description="Time ndx against NumPy: float64, medians of interleaved repeats."
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer, shorter repeats")
+    parser.add_argument("--json", action="store_true", help="print JSON, no table")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 if a target is missed"
+    )
+    args = parser.parse_args(argv)
+    repeats, batch_ns = (7, 2_000_000) if args.quick else (41, 10_000_000)
+
+    if not args.json:
+        print(
+            f"{'operation':<16}{'size':>10}{'NumPy':>12}{'ndx':>12}"
+            f"{'ratio':>8}{'target':>10}"
+        )
+    results = []
+    for case in cases():
+        results.append(measure(case, repeats, batch_ns))
+        if not args.json:
+            show_row(results[-1])
+    if args.json:
+        print(as_json(results))
+    missed = [result for result in results if result.met is False]
+    if args.check and missed:
+        for result in missed:
+            print(
+                f"target missed: {result.case.code}, size {result.case.size}: "
+                f"{result.ratio:.3f} > {result.case.target}",
+                file=sys.stderr,
+            )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""ndx: the array library whose memory you control.
+
+The module is a namespace of the Python Array API standard. Where its arrays live is
+chosen by context: `use` a backend, or a `workspace`.
+"""
+
+import sys as _sys
+from math import e, inf, nan, pi
+
+from ndx import _elementwise, backends, memory
+from ndx._context import current_backend, set_default, use
+from ndx._core import NDArray, register_ufuncs, set_namespace
+from ndx._creation import *  # noqa: F403
+from ndx._device import Device
+from ndx._elementwise import *  # noqa: F403
+from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._statistical import *  # noqa: F403
+from ndx._workspace import Workspace, workspace
+from ndx._workspace_config import WorkspaceConfig
+
+__array_api_version__ = "2025.12"
+__version__ = "0.1.0"
+newaxis = None
+
+set_namespace(_sys.modules[__name__], (__array_api_version__,))
+register_ufuncs([*_elementwise.__all__, "matmul"])

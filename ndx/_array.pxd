@@ -1,0 +1,71 @@
+from ndx._layout cimport Strided
+from ndx._memory cimport Block, Export, block_is_live, block_unpin
+
+cdef enum:
+    INLINE_DIMS = 4
+
+# The storage of an array: a layout over a block. `ndx.NDArray` adds the surface.
+cdef class BaseArray:
+    cdef Block *block
+    cdef Py_ssize_t offset           # bytes from the block's start
+    cdef Py_ssize_t size             # elements
+    cdef Py_ssize_t *shape
+    cdef Py_ssize_t *strides         # bytes
+    cdef Py_ssize_t dims[2 * INLINE_DIMS]
+    cdef unsigned char ndim
+    cdef unsigned char dtype
+    cdef bint c_contiguous
+    cdef bint f_contiguous
+    cdef bint readonly
+    cdef Export *held                # for as long as the array lives
+    cdef object owner                # of foreign memory; else None
+    cdef object __weakref__
+
+# Keeps an export alive for what has a reference to it.
+cdef class Holder:
+    cdef Export *export
+
+cdef int set_array_type(type array_type) except -1
+cdef bint is_array(object x) noexcept
+cdef BaseArray bare_array(int ndim)
+cdef int set_layout(BaseArray x) except -1
+cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
+                           const int *order, bint detached)
+cdef BaseArray new_like(BaseArray x, int dtype, bint detached)
+cdef BaseArray new_view(BaseArray x, int ndim)
+cdef BaseArray same_view(BaseArray x)
+cdef object stale_error(BaseArray x)
+cdef Export *export_array(BaseArray x) except NULL
+cdef Holder hold(BaseArray x)
+cdef object numpy_view(BaseArray x)
+cdef object transient_view(BaseArray x)
+cdef BaseArray from_numpy(object array)
+cdef BaseArray adopt_numpy(object array)
+cdef object require_writeable(BaseArray x)
+
+cdef inline char *data_of(BaseArray x) noexcept:
+    return x.block.ptr + x.offset
+
+cdef inline int check(BaseArray x) except -1:
+    if not block_is_live(x.block):
+        raise stale_error(x)
+    return 0
+
+cdef inline int pin(BaseArray x) except -1:
+    x.block.pins += 1
+    if not block_is_live(x.block):
+        block_unpin(x.block)
+        raise stale_error(x)
+    return 0
+
+cdef inline void unpin(BaseArray x) noexcept:
+    block_unpin(x.block)
+
+cdef inline void strided(BaseArray x, Strided *out) noexcept:
+    out.data = data_of(x)
+    out.ndim = x.ndim
+    out.dtype = x.dtype
+    out.shape = x.shape
+    out.strides = x.strides

@@ -1,0 +1,299 @@
+"""The storage of an array: a dtype and a layout over a shared block.
+
+Views share their base's block. Every function that reaches the data checks the
+block's generation first, and pins the block where Python could run meanwhile.
+"""
+
+cimport cython
+cimport numpy as cnp
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from ndx._context cimport adopt_block, allocate_block, allocate_detached
+from ndx._dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._layout cimport (
+    MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
+    is_f_contiguous, memory_order, shape_tuple,
+)
+from ndx._memory cimport (
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
+    block_wrap, export_free, export_new,
+)
+
+from ndx._errors import StaleArrayError
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(void *op) noexcept
+    void PyObject_GC_Track(void *op) noexcept
+
+cdef extern from "numpy/arrayobject.h":
+    PyTypeObject PyArray_Type
+    object make_numpy "PyArray_New" (
+        PyTypeObject *cls, int ndim, const Py_ssize_t *shape, int typenum,
+        const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *obj)
+
+cdef extern from *:
+    """
+    #define NDX_NEW(type, args) ((type)->tp_new((type), (args), NULL))
+    #define NDX_IS(x, type) (Py_TYPE(x) == (PyTypeObject *)(type))
+    """
+    object NDX_NEW(PyTypeObject *cls, object args)
+    bint NDX_IS(object x, PyTypeObject *cls) noexcept
+
+cdef tuple NO_ARGS = ()
+cdef PyTypeObject *array_type = NULL
+cdef object kept_array_type = None
+
+
+cdef int set_array_type(type cls) except -1:
+    """Make a subclass of BaseArray the type of all new arrays; done once."""
+    global array_type, kept_array_type
+    kept_array_type = cls
+    array_type = <PyTypeObject *>cls
+    return 0
+
+
+cdef bint is_array(object x) noexcept:
+    return NDX_IS(x, array_type)
+
+
+# Tracked by the collector only with a foreign owner (`bare_array`, `from_numpy`).
+# Not cleared by it: the data must stay while the array does.
+@cython.no_gc_clear
+@cython.freelist(128)
+cdef class BaseArray:
+    """Base class of `ndx.NDArray`: what it owns and how it lies in memory."""
+
+    def __dealloc__(self):
+        if self.held != NULL:
+            export_free(self.held)
+        if self.block != NULL:
+            block_decref(self.block)
+        if self.shape != self.dims:
+            free(self.shape)
+
+
+cdef class Holder:
+    """Keeps an export alive."""
+
+    def __dealloc__(self):
+        if self.export != NULL:
+            export_free(self.export)
+
+
+cdef BaseArray bare_array(int ndim):
+    """Return an array with room for its layout, and no block yet."""
+    cdef BaseArray x = <BaseArray>NDX_NEW(array_type, NO_ARGS)
+    PyObject_GC_UnTrack(<void *>x)
+    x.ndim = <unsigned char>ndim
+    if ndim <= INLINE_DIMS:
+        x.shape = x.dims
+    else:
+        x.shape = <Py_ssize_t *>malloc(2 * ndim * sizeof(Py_ssize_t))
+        if x.shape == NULL:
+            x.shape = x.dims
+            raise MemoryError("no memory for the shape of an array")
+    x.strides = x.shape + ndim
+    return x
+
+
+cdef int set_layout(BaseArray x) except -1:
+    """Compute what follows from shape and strides."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    x.size = count_elements(x.ndim, x.shape, itemsize)
+    x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    return 0
+
+
+cdef inline BaseArray new_contiguous(int dtype, int ndim, const Py_ssize_t *shape,
+                                     bint zero):
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t itemsize = itemsize_of[dtype]
+    cdef int axis, long_axes = 0
+    x.dtype = <unsigned char>dtype
+    x.size = count_elements(ndim, shape, itemsize)
+    for axis in range(ndim):
+        x.shape[axis] = shape[axis]
+        long_axes += shape[axis] > 1
+    fill_c_strides(ndim, shape, itemsize, x.strides)
+    x.c_contiguous = True
+    x.f_contiguous = long_axes <= 1 or x.size == 0
+    x.block = allocate_block(x.size * itemsize, zero)
+    return x
+
+
+cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
+    return new_contiguous(dtype, ndim, shape, False)
+
+
+cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape):
+    return new_contiguous(dtype, ndim, shape, True)
+
+
+cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
+                           const int *order, bint detached):
+    """Return a new array whose axes lie in memory in an order, outermost first."""
+    cdef size_t nbytes
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef int i
+    x.dtype = <unsigned char>dtype
+    for i in range(ndim):
+        x.shape[i] = shape[i]
+    for i in range(ndim - 1, -1, -1):
+        x.strides[order[i]] = step
+        if shape[order[i]] > 1:
+            step *= shape[order[i]]
+    set_layout(x)
+    nbytes = x.size * itemsize_of[dtype]
+    x.block = allocate_detached(nbytes) if detached else allocate_block(nbytes, False)
+    return x
+
+
+cdef BaseArray new_like(BaseArray x, int dtype, bint detached):
+    """Return a new array of the shape of `x`, laid out in memory as that is."""
+    cdef Strided layout
+    cdef Strided *ops[1]
+    cdef int order[MAXDIMS]
+    if x.c_contiguous and not detached:
+        return new_empty(dtype, x.ndim, x.shape)
+    strided(x, &layout)
+    ops[0] = &layout
+    memory_order(x.ndim, 1, ops, order)
+    return new_ordered(dtype, x.ndim, x.shape, order, detached)
+
+
+cdef BaseArray new_view(BaseArray x, int ndim):
+    """Return an array over the block of `x`; the caller sets its layout."""
+    cdef BaseArray view = bare_array(ndim)
+    check(x)
+    view.dtype = x.dtype
+    view.readonly = x.readonly
+    view.offset = x.offset
+    block_incref(x.block)
+    view.block = x.block
+    if x.owner is not None:
+        view.owner = x.owner
+        PyObject_GC_Track(<void *>view)
+    return view
+
+
+cdef BaseArray same_view(BaseArray x):
+    """Return a view of all of `x`."""
+    cdef BaseArray view = new_view(x, x.ndim)
+    memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+    view.size = x.size
+    view.c_contiguous = x.c_contiguous
+    view.f_contiguous = x.f_contiguous
+    return view
+
+
+cdef object stale_error(BaseArray x):
+    """Return the error that says which array, where it is from, and what to do."""
+    cdef Block *block = x.block
+    cdef Clock clock
+    what = f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
+        f"{dtype_object(x.dtype)}"
+    if block_is_closed(block):
+        return StaleArrayError(
+            f"the {what} was closed, and its memory given back. To use it again, "
+            "make it anew, or close it later.")
+    clock = <Clock>block.clock
+    state = "open" if clock.open else "closed"
+    return StaleArrayError(
+        f"the {what} is stale: it was made in generation {block.generation} of "
+        f"workspace {clock.name!r}, which is now in generation {clock.now} and "
+        f"{state}; its memory is reused. To keep a result: (1) x.detach() inside the "
+        "scope gives an independent copy; (2) make the array before the scope is "
+        "entered and write into it (x[...] = y, x += y); (3) or use it before the "
+        "scope ends.")
+
+
+cdef object require_writeable(BaseArray x):
+    if x.readonly:
+        raise ValueError(
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
+            f"{dtype_object(x.dtype)} is read-only (a broadcast view, or memory that "
+            "was handed over as read-only); write into a copy: ndx.asarray(x, "
+            "copy=True)")
+    return None
+
+
+cdef Export *export_array(BaseArray x) except NULL:
+    """Record that foreign code may read the bytes under `x`."""
+    cdef Strided layout
+    cdef Py_ssize_t low = 0, high = 0
+    check(x)
+    strided(x, &layout)
+    byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
+    return export_new(x.block, x.offset + low, x.offset + high)
+
+
+cdef Holder hold(BaseArray x):
+    """Return an object that keeps the bytes under `x` in place while it lives."""
+    cdef Holder holder = Holder.__new__(Holder)
+    holder.export = export_array(x)
+    return holder
+
+
+cdef object numpy_view(BaseArray x):
+    """Return a NumPy array over the memory of `x`, which it pins."""
+    cdef Holder holder = hold(x)
+    view = transient_view(x)
+    cnp.set_array_base(view, holder)
+    return view
+
+
+cdef object transient_view(BaseArray x):
+    """Return a NumPy array over `x` that nobody keeps; the caller has pinned `x`."""
+    return make_numpy(
+        &PyArray_Type, x.ndim, x.shape, typenum_of[x.dtype], x.strides, data_of(x), 0,
+        0 if x.readonly else cnp.NPY_ARRAY_WRITEABLE, NULL)
+
+
+cdef BaseArray from_numpy(object array):
+    """Return an array over the memory of a NumPy array, which is kept alive.
+
+    None if the dtype is not one of ours, not in native order, or the elements are
+    not aligned: the caller decides whether to copy.
+    """
+    cdef cnp.ndarray source = array
+    cdef int dtype = code_or_none(source.dtype), axis
+    cdef BaseArray x
+    if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
+        return None
+    x = bare_array(source.ndim)
+    x.dtype = <unsigned char>dtype
+    for axis in range(source.ndim):
+        x.shape[axis] = source.shape[axis]
+        x.strides[axis] = source.strides[axis]
+    set_layout(x)
+    x.readonly = not cnp.PyArray_ISWRITEABLE(source)
+    x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
+                         x.readonly, None)
+    x.owner = array
+    PyObject_GC_Track(<void *>x)
+    return x
+
+
+cdef BaseArray adopt_numpy(object array):
+    """Return an array over a NumPy result whose data our allocator made.
+
+    It is one of ours: stamped with the generation of the current workspace.
+    """
+    cdef cnp.ndarray source = array
+    cdef BaseArray x = from_numpy(array)
+    if x is None:
+        raise TypeError(f"{source.dtype} is not a dtype of the array API")
+    PyObject_GC_UnTrack(<void *>x)
+    block_decref(x.block)
+    x.block = NULL
+    x.owner = None
+    x.block = adopt_block(<char *>cnp.PyArray_DATA(source),
+                          cnp.PyArray_NBYTES(source), array)
+    return x

@@ -1,0 +1,4 @@
+from ndx._array cimport BaseArray
+
+cdef class NDArray(BaseArray):
+    pass

@@ -1,0 +1,721 @@
+"""`NDArray`: the array that users hold, with its operators and protocols."""
+
+cimport cython
+cimport numpy as cnp
+from cpython.object cimport (
+    PyObject, Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE,
+)
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+from libc.string cimport memcpy
+
+import pickle
+
+import numpy as np
+
+from ndx._arena cimport Arena
+from ndx._array cimport (
+    BaseArray, bare_array, check, data_of, export_array, is_array, new_like,
+    new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
+)
+from ndx._dtypes cimport (
+    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
+    KIND_COMPLEX, KIND_FLOAT, UINT8, UINT16, UINT32, UINT64, dtype_code, dtype_object,
+    itemsize_of, kind_of,
+)
+from ndx._indexing cimport get_item, set_item
+from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
+from ndx._layout cimport MAXDIMS, fill_c_strides, parse_shape, shape_tuple
+from ndx._loops cimport Ufunc, find_ufunc
+from ndx._memory cimport Clock, block_close, block_is_closed, block_is_live
+from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
+from ndx._operations cimport (
+    as_operand, binary, copy, copy_into, inplace, matmul, unary,
+)
+
+from ndx._device import CPU, as_device
+
+__all__ = ["NDArray"]
+
+cdef Ufunc ABS = find_ufunc("abs")
+cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc AND = find_ufunc("bitwise_and")
+cdef Ufunc DIVIDE = find_ufunc("divide")
+cdef Ufunc EQUAL = find_ufunc("equal")
+cdef Ufunc FLOOR_DIVIDE = find_ufunc("floor_divide")
+cdef Ufunc GREATER = find_ufunc("greater")
+cdef Ufunc GREATER_EQUAL = find_ufunc("greater_equal")
+cdef Ufunc INVERT = find_ufunc("bitwise_invert")
+cdef Ufunc LEFT_SHIFT = find_ufunc("bitwise_left_shift")
+cdef Ufunc LESS = find_ufunc("less")
+cdef Ufunc LESS_EQUAL = find_ufunc("less_equal")
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc NEGATIVE = find_ufunc("negative")
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
+cdef Ufunc OR = find_ufunc("bitwise_or")
+cdef Ufunc POSITIVE = find_ufunc("positive")
+cdef Ufunc POW = find_ufunc("pow")
+cdef Ufunc REMAINDER = find_ufunc("remainder")
+cdef Ufunc RIGHT_SHIFT = find_ufunc("bitwise_right_shift")
+cdef Ufunc SUBTRACT = find_ufunc("subtract")
+cdef Ufunc XOR = find_ufunc("bitwise_xor")
+
+cdef object array2string = np.array2string
+cdef object namespace = None
+cdef tuple versions = ()
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class NDArray(BaseArray):
+    """An n-dimensional array of one dtype, in memory that ndx controls.
+
+    Made by `ndx.asarray`, `ndx.zeros` and the other functions of the namespace, in
+    the workspace or on the backend that is current. Its memory is freed when the
+    last array that shares it goes, or reclaimed when its workspace's scope ends;
+    then every use raises `ndx.StaleArrayError`, and only `shape`, `dtype` and the
+    ``repr`` remain.
+
+    Notes
+    -----
+    Array API 2025.12, array object. Any thread may read an array; writers need a
+    lock of their own, as with NumPy.
+    """
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
+
+    # ------------------------------------------------------------ attributes
+
+    @property
+    def dtype(self):
+        """Data type of the elements: an ``np.dtype`` instance."""
+        return dtype_object(self.dtype)
+
+    @property
+    def shape(self):
+        """Length of each axis."""
+        return shape_tuple(self.ndim, self.shape)
+
+    @property
+    def strides(self):
+        """Bytes from one element to the next, along each axis."""
+        return shape_tuple(self.ndim, self.strides)
+
+    @property
+    def ndim(self):
+        """Number of axes."""
+        return self.ndim
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return self.size
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return itemsize_of[self.dtype]
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.size * itemsize_of[self.dtype]
+
+    @property
+    def device(self):
+        """Device that the array lies on: an `ndx.Device`."""
+        return CPU
+
+    @property
+    def T(self):
+        """The transpose of a matrix, as a view."""
+        if self.ndim != 2:
+            raise ValueError(
+                f"T is for arrays of 2 axes, this one has {self.ndim}; use mT for "
+                "stacks of matrices, or ndx.permute_dims")
+        return swap_last(self)
+
+    @property
+    def mT(self):
+        """The transpose of each matrix in a stack of them, as a view."""
+        if self.ndim < 2:
+            raise ValueError(
+                f"mT is for arrays of 2 axes or more, this one has {self.ndim}")
+        return swap_last(self)
+
+    # ------------------------------------------------------------ memory
+
+    @property
+    def attached(self):
+        """Whether the array was made in a workspace, which reclaims it."""
+        return self.block.clock != NULL
+
+    @property
+    def in_scope(self):
+        """Whether the array may be used: its scope has not ended, nor was it closed."""
+        return block_is_live(self.block)
+
+    @property
+    def workspace(self):
+        """Name of the workspace that the array was made in; None if in none."""
+        return None if self.block.clock == NULL else (<Clock>self.block.clock).name
+
+    @property
+    def backend(self):
+        """The backend that the memory is from; None if it is foreign or gone."""
+        if self.block.backend != NULL:
+            return <object>self.block.backend
+        if self.block.keeper != NULL:
+            return adopted_backend(<object>self.block.keeper)
+        if self.block.owner != NULL:
+            return (<Arena>self.block.owner).backend
+        return None
+
+    def detach(self):
+        """Return an array that outlives the workspace's scope.
+
+        Returns
+        -------
+        NDArray
+            A copy, owned by Python's reference counting, in memory of the current
+            backend; the array itself if it is in no workspace.
+
+        Raises
+        ------
+        StaleArrayError
+            If the scope has ended already.
+
+        Notes
+        -----
+        ND4J's ``INDArray.detach()``.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.workspace("step"):
+        ...     kept = ndx.ones(3).detach()
+        >>> kept
+        NDArray([1., 1., 1.])
+        """
+        cdef BaseArray result
+        check(self)
+        if self.block.clock == NULL:
+            return self
+        result = new_like(self, self.dtype, True)
+        copy_into(result, self)
+        return result
+
+    def close(self):
+        """Free the memory now, for all arrays that share it; they become unusable.
+
+        Raises
+        ------
+        BufferError
+            If an operation computes on it, or a NumPy view, a buffer or a DLPack
+            capsule of it is alive; nothing is changed then.
+        StaleArrayError
+            If its workspace's scope has ended.
+        """
+        if not block_is_closed(self.block):
+            check(self)
+        block_close(self.block)
+
+    def to_device(self, device, /, *, stream=None):
+        """Return the array on a device: itself, if it is there.
+
+        Raises
+        ------
+        ValueError
+            If there is no such device, or a stream is given for the CPU.
+        """
+        check(self)
+        as_device(device)
+        if stream is not None:
+            raise ValueError(f"the CPU has no streams; got stream={stream!r}")
+        return self
+
+    # ------------------------------------------------------------ Python scalars
+
+    def __bool__(self):
+        return bool(scalar_of(self, "bool"))
+
+    def __int__(self):
+        value = scalar_of(self, "int")
+        if kind_of[self.dtype] == KIND_COMPLEX:
+            raise TypeError("a complex array can't be converted to int; take real(x)")
+        return int(value)
+
+    def __float__(self):
+        value = scalar_of(self, "float")
+        if kind_of[self.dtype] == KIND_COMPLEX:
+            raise TypeError("a complex array can't be converted to float; take real(x)")
+        return float(value)
+
+    def __complex__(self):
+        return complex(scalar_of(self, "complex"))
+
+    def __index__(self):
+        if kind_of[self.dtype] >= KIND_FLOAT or self.dtype == BOOL:
+            raise TypeError(
+                f"only an integer array can be an index, not one of "
+                f"{dtype_object(self.dtype)}")
+        return scalar_of(self, "index")
+
+    def item(self):
+        """Return the only element of an array of size 1 as a Python scalar."""
+        check(self)
+        if self.size != 1:
+            raise ValueError(
+                f"item() is for arrays of one element; the shape is {shape_tuple(self.ndim, self.shape)}")
+        return read_scalar(self)
+
+    def tolist(self):
+        """Return the elements as Python scalars, in nested lists."""
+        return numpy_view(self).tolist()
+
+    def __format__(self, spec):
+        if self.ndim == 0 and spec:
+            return format(scalar_of(self, "format"), spec)
+        return format(str(self), spec)
+
+    def __sizeof__(self):
+        cdef Py_ssize_t nbytes = sizeof(BaseArray)
+        if self.block.owner == NULL and self.block.backend != NULL:
+            nbytes += self.block.nbytes
+        return nbytes
+
+    # ------------------------------------------------------------ container
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("an array without axes has no len()")
+        return self.shape[0]
+
+    def __iter__(self):
+        if self.ndim == 0:
+            raise TypeError("an array without axes can't be iterated over")
+        check(self)
+        return iterate(self)
+
+    def __contains__(self, value):
+        equal = binary(EQUAL, self, value, None)
+        return equal is not NotImplemented and bool(numpy_view(equal).any())
+
+    def __getitem__(self, key):
+        check(self)
+        return get_item(self, key)
+
+    def __setitem__(self, key, value):
+        set_item(self, key, value)
+
+    def __delitem__(self, key):
+        raise TypeError("elements of an array can't be deleted")
+
+    # ------------------------------------------------------------ operators
+
+    def __richcmp__(self, other, int op):
+        cdef Ufunc ufunc
+        if op == Py_EQ:
+            ufunc = EQUAL
+        elif op == Py_LT:
+            ufunc = LESS
+        elif op == Py_GT:
+            ufunc = GREATER
+        elif op == Py_LE:
+            ufunc = LESS_EQUAL
+        elif op == Py_GE:
+            ufunc = GREATER_EQUAL
+        else:
+            ufunc = NOT_EQUAL
+        return binary(ufunc, self, other, None)
+
+    __hash__ = None
+
+    def __neg__(self):
+        return unary(NEGATIVE, self, None)
+
+    def __pos__(self):
+        return unary(POSITIVE, self, None)
+
+    def __abs__(self):
+        return unary(ABS, self, None)
+
+    def __invert__(self):
+        return unary(INVERT, self, None)
+
+    def __add__(self, other):
+        return binary(ADD, self, other, None)
+
+    def __radd__(self, other):
+        return binary(ADD, other, self, None)
+
+    def __iadd__(self, other):
+        return inplace(ADD, self, other)
+
+    def __sub__(self, other):
+        return binary(SUBTRACT, self, other, None)
+
+    def __rsub__(self, other):
+        return binary(SUBTRACT, other, self, None)
+
+    def __isub__(self, other):
+        return inplace(SUBTRACT, self, other)
+
+    def __mul__(self, other):
+        return binary(MULTIPLY, self, other, None)
+
+    def __rmul__(self, other):
+        return binary(MULTIPLY, other, self, None)
+
+    def __imul__(self, other):
+        return inplace(MULTIPLY, self, other)
+
+    def __truediv__(self, other):
+        return binary(DIVIDE, self, other, None)
+
+    def __rtruediv__(self, other):
+        return binary(DIVIDE, other, self, None)
+
+    def __itruediv__(self, other):
+        return inplace(DIVIDE, self, other)
+
+    def __floordiv__(self, other):
+        return binary(FLOOR_DIVIDE, self, other, None)
+
+    def __rfloordiv__(self, other):
+        return binary(FLOOR_DIVIDE, other, self, None)
+
+    def __ifloordiv__(self, other):
+        return inplace(FLOOR_DIVIDE, self, other)
+
+    def __mod__(self, other):
+        return binary(REMAINDER, self, other, None)
+
+    def __rmod__(self, other):
+        return binary(REMAINDER, other, self, None)
+
+    def __imod__(self, other):
+        return inplace(REMAINDER, self, other)
+
+    def __and__(self, other):
+        return binary(AND, self, other, None)
+
+    def __rand__(self, other):
+        return binary(AND, other, self, None)
+
+    def __iand__(self, other):
+        return inplace(AND, self, other)
+
+    def __or__(self, other):
+        return binary(OR, self, other, None)
+
+    def __ror__(self, other):
+        return binary(OR, other, self, None)
+
+    def __ior__(self, other):
+        return inplace(OR, self, other)
+
+    def __xor__(self, other):
+        return binary(XOR, self, other, None)
+
+    def __rxor__(self, other):
+        return binary(XOR, other, self, None)
+
+    def __ixor__(self, other):
+        return inplace(XOR, self, other)
+
+    def __lshift__(self, other):
+        return binary(LEFT_SHIFT, self, other, None)
+
+    def __rlshift__(self, other):
+        return binary(LEFT_SHIFT, other, self, None)
+
+    def __ilshift__(self, other):
+        return inplace(LEFT_SHIFT, self, other)
+
+    def __rshift__(self, other):
+        return binary(RIGHT_SHIFT, self, other, None)
+
+    def __rrshift__(self, other):
+        return binary(RIGHT_SHIFT, other, self, None)
+
+    def __irshift__(self, other):
+        return inplace(RIGHT_SHIFT, self, other)
+
+    def __pow__(self, other, modulo):
+        return NotImplemented if modulo is not None else binary(POW, self, other, None)
+
+    def __rpow__(self, other, modulo):
+        return NotImplemented if modulo is not None else binary(POW, other, self, None)
+
+    def __ipow__(self, other, modulo):
+        return NotImplemented if modulo is not None else inplace(POW, self, other)
+
+    def __matmul__(self, other):
+        return matmul(self, other, None)
+
+    def __rmatmul__(self, other):
+        return matmul(other, self, None)
+
+    def __imatmul__(self, other):
+        return matmul(self, other, self)
+
+    # ------------------------------------------------------------ protocols
+
+    def __array_namespace__(self, /, *, api_version=None):
+        """Return the namespace, `ndx`."""
+        if api_version is not None and api_version not in versions:
+            raise ValueError(
+                f"version {api_version!r} of the array API is not supported; valid "
+                f"are {', '.join(versions)}")
+        return namespace
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        fill_buffer(self, self, buffer, flags)
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        release_buffer(buffer)
+
+    def __array__(self, dtype=None, copy=None):
+        """Return a NumPy array: over the same memory unless a copy is needed."""
+        view = numpy_view(self)
+        if dtype is not None and np.dtype(dtype) != view.dtype:
+            if copy is False:
+                raise ValueError(
+                    f"an array of {dtype_object(self.dtype)} can't be seen as {dtype} "
+                    "without a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    @property
+    def __array_interface__(self):
+        """NumPy's array interface; it pins the memory until the array dies."""
+        check(self)
+        if self.held == NULL:
+            self.held = export_array(self)
+        return numpy_view(self).__array_interface__
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
+        cdef Ufunc known
+        if method != "__call__":
+            return NotImplemented
+        out = kwargs.get("out")
+        name = NAMES.get(ufunc)
+        if name is not None and not (kwargs.keys() - {"out"}) and (
+                out is None or is_array(out[0])):
+            known = find_ufunc(name)
+            target = None if out is None else out[0]
+            if name == "matmul":
+                return matmul(inputs[0], inputs[1], target)
+            if known.nin == 2:
+                return binary(known, inputs[0], inputs[1], target)
+            return unary(known, inputs[0], target)
+        return through_numpy(ufunc, inputs, kwargs)
+
+    def __dlpack_device__(self):
+        """Return DLPack's device type and id: (1, 0), the CPU."""
+        return dlpack_device()
+
+    def __dlpack__(self, /, *, stream=None, max_version=None, dl_device=None,
+                   copy=None):
+        """Return a DLPack capsule over the memory, which it pins.
+
+        Parameters
+        ----------
+        stream : None
+            The CPU has no streams.
+        max_version : tuple of int, optional
+            The highest DLPack version that the consumer takes; from (1, 0) on the
+            capsule is a versioned one, and read-only arrays can be exported.
+        dl_device : tuple of int, optional
+            Where the consumer wants it; only (1, 0), the CPU.
+        copy : bool, optional
+            True: export a copy. None and False: the memory itself.
+
+        Raises
+        ------
+        BufferError
+            If the array can't be exported as asked.
+        """
+        cdef BaseArray exported = self
+        check(self)
+        if stream is not None:
+            raise BufferError(f"the CPU has no streams; got stream={stream!r}")
+        if dl_device is not None and tuple(dl_device) != dlpack_device():
+            raise BufferError(
+                f"the array is on the CPU, {dlpack_device()}, and can't be exported to "
+                f"DLPack device {tuple(dl_device)}")
+        if copy:
+            exported = new_like(self, self.dtype, True)
+            copy_into(exported, self)
+        return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
+                         bool(copy))
+
+    def __copy__(self):
+        return copy(self)
+
+    def __deepcopy__(self, memo):
+        return copy(self)
+
+    def __reduce_ex__(self, protocol):
+        contiguous = self if self.c_contiguous or self.f_contiguous else copy(self)
+        order = "C" if (<BaseArray>contiguous).c_contiguous else "F"
+        check(contiguous)
+        if protocol >= 5:
+            data = pickle.PickleBuffer(contiguous)
+        else:
+            data = numpy_view(contiguous).tobytes(order="A")
+        return rebuild, (data, dtype_object(self.dtype).name, shape_tuple(self.ndim, self.shape), order)
+
+    def __repr__(self):
+        described = describe_dead(self)
+        if described is not None:
+            return described
+        suffix = repr_suffix(self)
+        view = numpy_view(self)
+        if self.size == 0 and shape_tuple(self.ndim, self.shape) != (0,):
+            return f"NDArray([], shape={shape_tuple(self.ndim, self.shape)}{suffix})"
+        return f"NDArray({array2string(view, separator=', ', prefix='NDArray(')}{suffix})"
+
+    def __str__(self):
+        described = describe_dead(self)
+        return described if described is not None else str(numpy_view(self))
+
+
+set_array_type(NDArray)
+
+# NumPy's ufunc -> ndx's name of it.
+cdef dict NAMES = {}
+
+
+cdef object swap_last(BaseArray x):
+    cdef BaseArray view = new_view(x, x.ndim)
+    cdef int last = x.ndim - 1
+    memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+    view.shape[last], view.shape[last - 1] = x.shape[last - 1], x.shape[last]
+    view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
+    set_layout(view)
+    return view
+
+
+def iterate(x):
+    """Yield the sub-arrays along the first axis; each step checks the array."""
+    for i in range(len(x)):
+        yield x[i]
+
+
+cdef object scalar_of(BaseArray x, str what):
+    """Return the element of an array without axes."""
+    check(x)
+    if x.ndim != 0:
+        raise TypeError(
+            f"only an array without axes can be converted to {what}; the shape is "
+            f"{shape_tuple(x.ndim, x.shape)}")
+    return read_scalar(x)
+
+
+cdef object read_scalar(BaseArray x):
+    cdef char *data = data_of(x)
+    cdef int dtype = x.dtype
+    if dtype == FLOAT64:
+        return (<double *>data)[0]
+    if dtype == INT64:
+        return (<int64_t *>data)[0]
+    if dtype == BOOL:
+        return (<uint8_t *>data)[0] != 0
+    if dtype == FLOAT32:
+        return (<float *>data)[0]
+    if dtype == INT8:
+        return (<int8_t *>data)[0]
+    if dtype == INT16:
+        return (<int16_t *>data)[0]
+    if dtype == INT32:
+        return (<int32_t *>data)[0]
+    if dtype == UINT8:
+        return (<uint8_t *>data)[0]
+    if dtype == UINT16:
+        return (<uint16_t *>data)[0]
+    if dtype == UINT32:
+        return (<uint32_t *>data)[0]
+    if dtype == UINT64:
+        return (<uint64_t *>data)[0]
+    if dtype == COMPLEX64:
+        return complex((<float *>data)[0], (<float *>data)[1])
+    return complex((<double *>data)[0], (<double *>data)[1])
+
+
+cdef object describe_dead(BaseArray x):
+    """Return the repr of an array whose memory is gone; None if it is not."""
+    if block_is_live(x.block):
+        return None
+    what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
+    if block_is_closed(x.block):
+        return f"<closed {what}>"
+    return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
+            f"generation={x.block.generation}>")
+
+
+cdef object repr_suffix(BaseArray x):
+    """Return what a repr says beyond the values, where it is not the default."""
+    suffix = ""
+    if x.dtype not in (BOOL, INT64, FLOAT64, COMPLEX128) or x.size == 0:
+        suffix += f", dtype={dtype_object(x.dtype)}"
+    if x.block.clock != NULL:
+        suffix += f", workspace={(<Clock>x.block.clock).name!r}"
+    elif x.block.backend != NULL and (<object>x.block.backend).name != "host":
+        suffix += f", backend={(<object>x.block.backend).name!r}"
+    return suffix
+
+
+cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
+    """Call a ufunc on NumPy views of our arrays; its new arrays become ours."""
+    out = kwargs.get("out")
+    if out is not None:
+        for target in out:
+            if is_array(target):
+                require_writeable(<BaseArray>target)
+        kwargs["out"] = tuple([as_numpy(target) for target in out])
+    if "where" in kwargs:
+        kwargs["where"] = as_numpy(kwargs["where"])
+    results = call_numpy(ufunc, tuple([as_numpy(item) for item in inputs]), kwargs)
+    if out is not None:
+        return out[0] if len(out) == 1 else out
+    if isinstance(results, tuple):
+        return tuple([own_result(np.asarray(item)) for item in results])
+    return own_result(np.asarray(results))
+
+
+cdef object as_numpy(object item):
+    return numpy_view(<BaseArray>item) if is_array(item) else item
+
+
+def rebuild(data, dtype, shape, order):
+    """Return the array that was pickled, in memory of the current backend."""
+    cdef int order_of_axes[MAXDIMS]
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef int code = dtype_code(dtype), ndim = parse_shape(shape, lengths), i
+    cdef BaseArray result
+    cdef BaseArray source = as_operand(
+        np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
+    for i in range(ndim):
+        order_of_axes[i] = i if order == "C" else ndim - 1 - i
+    result = new_ordered(code, ndim, lengths, order_of_axes, True)
+    copy_into(result, source)
+    return result
+
+
+def set_namespace(module, supported_versions):
+    """Tell the arrays which module is their namespace; done once, by that."""
+    global namespace, versions
+    namespace = module
+    versions = tuple(supported_versions)
+
+
+def register_ufuncs(names):
+    """Let NumPy's ufuncs of these operations compute in ndx when they meet arrays."""
+    for name in names:
+        NAMES[find_ufunc(name).public] = name

@@ -1,0 +1,653 @@
+"""Creation functions of the standard: new arrays, and arrays over others' memory."""
+
+from cpython.buffer cimport PyObject_CheckBuffer
+
+import numpy as np
+
+from ndx._array cimport (
+    BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
+    same_view,
+)
+from ndx._dtypes cimport FLOAT64, INT64, code_or_none, dtype_code, dtype_object, kind_of
+from ndx._dtypes cimport KIND_COMPLEX, KIND_UINT, BOOL, COMPLEX128
+from ndx._interchange cimport from_dlpack_capsule
+from ndx._layout cimport MAXDIMS, parse_shape
+from ndx._numpy_memory cimport call_numpy, own_result
+from ndx._operations cimport as_operand, cast, copy, copy_into, fill, is_scalar
+
+from ndx._device import as_device
+
+__all__ = [
+    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full",
+    "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like",
+]
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Return a new array whose elements are not set.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Length of each axis.
+    dtype : dtype, optional
+        Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Raises
+    ------
+    ValueError
+        If a length is negative, the array is beyond the address space, or there is
+        no such device.
+    OutOfMemoryError
+        If the backend can't serve it.
+
+    Notes
+    -----
+    Array API 2025.12, `empty`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.empty((2, 3)).shape
+    (2, 3)
+    """
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef int ndim = parse_shape(shape, lengths)
+    if device is not None:
+        as_device(device)
+    return new_empty(FLOAT64 if dtype is None else dtype_code(dtype), ndim, lengths)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Return a new array of zeros.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Length of each axis.
+    dtype : dtype, optional
+        Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `zeros`. Raises as `empty` does.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.zeros(3)
+    NDArray([0., 0., 0.])
+    """
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef int ndim = parse_shape(shape, lengths)
+    if device is not None:
+        as_device(device)
+    return new_zeros(FLOAT64 if dtype is None else dtype_code(dtype), ndim, lengths)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Return a new array of ones.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Length of each axis.
+    dtype : dtype, optional
+        Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `ones`. Raises as `empty` does.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.ones((2, 2))
+    NDArray([[1., 1.],
+             [1., 1.]])
+    """
+    return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """Return a new array filled with one value.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Length of each axis.
+    fill_value : bool, int, float or complex
+        The value of every element.
+    dtype : dtype, optional
+        Default: the default dtype of the value's kind.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Raises
+    ------
+    OverflowError
+        If an integer does not fit the dtype.
+
+    Notes
+    -----
+    Array API 2025.12, `full`. Raises as `empty` does, too.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.full(3, 7)
+    NDArray([7, 7, 7])
+    """
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef int ndim = parse_shape(shape, lengths), code
+    cdef BaseArray x
+    as_device(device)
+    if not is_scalar(fill_value):
+        value = as_operand(fill_value)
+        if value is None or (<BaseArray>value).ndim:
+            raise TypeError(
+                f"fill_value must be a scalar, not {type(fill_value).__name__}")
+        if dtype is None:
+            dtype = value.dtype
+        fill_value = value.item()
+    code = scalar_default(fill_value) if dtype is None else dtype_code(dtype)
+    x = new_empty(code, ndim, lengths)
+    fill_checked(x, fill_value)
+    return x
+
+
+cdef int fill_checked(BaseArray x, object value) except -1:
+    """Fill, with the TypeErrors of a value that has no meaning in the dtype."""
+    if kind_of[x.dtype] < KIND_COMPLEX and isinstance(value, complex) or (
+            BOOL < x.dtype and kind_of[x.dtype] <= KIND_UINT
+            and isinstance(value, float)):
+        raise TypeError(
+            f"a Python {type(value).__name__} has no place in an array of dtype "
+            f"{dtype_object(x.dtype)}")
+    return fill(x, value)
+
+
+cdef int scalar_default(object value) noexcept:
+    """Return the default dtype for a Python scalar's kind."""
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT64
+    return FLOAT64 if isinstance(value, float) else COMPLEX128
+
+
+cdef BaseArray array_argument(object x, str name):
+    cdef BaseArray result = as_operand(x)
+    if result is None:
+        raise TypeError(
+            f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
+    check(result)
+    return result
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Return a new array of the shape of `x` whose elements are not set.
+
+    Parameters
+    ----------
+    x : NDArray
+        Gives the shape, the layout in memory and, by default, the dtype.
+    dtype : dtype, optional
+        Default: that of `x`.
+    device : Device or str, optional
+        Default: that of `x`.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `empty_like`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.empty_like(ndx.zeros((2, 3))).shape
+    (2, 3)
+    """
+    cdef BaseArray like = array_argument(x, "empty_like")
+    as_device(device)
+    return new_like(like, like.dtype if dtype is None else dtype_code(dtype), False)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """Return a new array of the shape of `x`, filled with one value.
+
+    Parameters
+    ----------
+    x : NDArray
+        Gives the shape, the layout in memory and, by default, the dtype.
+    fill_value : bool, int, float or complex
+        The value of every element.
+    dtype : dtype, optional
+        Default: that of `x`.
+    device : Device or str, optional
+        Default: that of `x`.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `full_like`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.full_like(ndx.zeros(2), 3)
+    NDArray([3., 3.])
+    """
+    result = empty_like(x, dtype=dtype, device=device)
+    fill_checked(result, fill_value)
+    return result
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Return a new array of zeros of the shape of `x`.
+
+    Parameters
+    ----------
+    x : NDArray
+        Gives the shape, the layout in memory and, by default, the dtype.
+    dtype : dtype, optional
+        Default: that of `x`.
+    device : Device or str, optional
+        Default: that of `x`.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `zeros_like`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.zeros_like(ndx.ones(2))
+    NDArray([0., 0.])
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Return a new array of ones of the shape of `x`.
+
+    Parameters
+    ----------
+    x : NDArray
+        Gives the shape, the layout in memory and, by default, the dtype.
+    dtype : dtype, optional
+        Default: that of `x`.
+    device : Device or str, optional
+        Default: that of `x`.
+
+    Returns
+    -------
+    NDArray
+        In the current workspace, or in memory of the current backend.
+
+    Notes
+    -----
+    Array API 2025.12, `ones_like`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.ones_like(ndx.zeros(2))
+    NDArray([1., 1.])
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """Return an array of what is given, over its memory where that is possible.
+
+    Parameters
+    ----------
+    obj : array, scalar, nested sequence, or object with the buffer protocol
+        A NumPy array, an object with ``__dlpack__``, a bytearray, a memoryview, ...
+    dtype : dtype, optional
+        Default: that of `obj`; of Python scalars the default of their kind.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+    copy : bool, optional
+        True: always a copy, in our memory. None: shares the memory of `obj` (and
+        keeps it alive) if dtype and layout allow, else copies. False: shares, or
+        raises.
+
+    Returns
+    -------
+    NDArray
+        `obj` itself if it is an NDArray and nothing is to be changed.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and a copy is needed: another dtype or byte order,
+        elements that are not aligned, or no array.
+    TypeError
+        If `obj` or its dtype can't be an array of the standard's dtypes.
+
+    Notes
+    -----
+    Array API 2025.12, `asarray`. Memory that is shared is foreign: it is not
+    counted, belongs to no workspace, and is read-only where it was.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.asarray([[1, 2], [3, 4]])
+    NDArray([[1, 2],
+             [3, 4]])
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = ndx.asarray(a)
+    >>> x[0] = 5.0
+    >>> a
+    array([5., 0.])
+    """
+    cdef BaseArray x
+    cdef int code = -1 if dtype is None else dtype_code(dtype)
+    as_device(device)
+    x = shared_array(obj)
+    if x is not None:
+        check(x)
+        if code >= 0 and code != x.dtype:
+            if copy is False:
+                raise copy_error(
+                    f"its dtype is {dtype_object(x.dtype)}, not {dtype_object(code)}")
+            return cast(x, code)
+        if copy:
+            return copy_of(x)
+        return x
+    return converted(obj, code, copy)
+
+
+cdef BaseArray copy_of(BaseArray x):
+    return copy(x)
+
+
+cdef object copy_error(str reason):
+    return ValueError(
+        f"copy=False, but {reason}; copy=None copies where it must")
+
+
+cdef BaseArray shared_array(object obj):
+    """Return an array over the memory of `obj`; None if it has none for us."""
+    if is_array(obj):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if isinstance(obj, (np.generic, str, bytes)):
+        return None
+    if hasattr(obj, "__dlpack__"):
+        return imported(obj, None)
+    if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
+        return from_numpy(np.asarray(obj))
+    if PyObject_CheckBuffer(obj):
+        return from_numpy(np.asarray(memoryview(obj)))
+    return None
+
+
+cdef BaseArray converted(object obj, int code, object copy):
+    """Return an array made of scalars, sequences, or memory not fit to be shared."""
+    cdef BaseArray x
+    if copy is False:
+        raise copy_error(
+            f"{type(obj).__name__} has no memory that an array could share"
+            if not isinstance(obj, np.ndarray) else
+            f"the memory can't be shared (dtype {obj.dtype}, native order and "
+            "alignment are needed)")
+    if is_scalar(obj):
+        x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
+        fill_checked(x, obj)
+        return x
+    try:
+        found = np.asarray(unwrapped(obj))
+    except ValueError as error:
+        raise ValueError(f"{type(obj).__name__} can't be made an array: {error}"
+                         ) from None
+    if found.size == 0 and isinstance(obj, (list, tuple)):
+        # No element says a dtype: the default one.
+        found = found.astype(np.float64)
+    if code < 0:
+        code = dtype_code(found.dtype.newbyteorder("="))
+    elif found.dtype.kind not in "biufc":
+        raise_not_numeric(obj, found)
+    return own_result(call_numpy(
+        np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
+
+
+cdef int raise_not_numeric(object obj, object found) except -1:
+    if found.dtype.kind == "O" and any([isinstance(item, int) for item in found.flat]):
+        raise OverflowError(
+            "a Python integer does not fit int64 or uint64 (-2**63 to 2**64 - 1)")
+    raise TypeError(
+        f"{type(obj).__name__} holds values of dtype {found.dtype}, which is not a "
+        "dtype of the array API")
+
+
+cdef object unwrapped(object obj):
+    """Return nested sequences with our arrays in them as NumPy's."""
+    if isinstance(obj, (list, tuple)):
+        return [unwrapped(item) for item in obj]
+    return numpy_view(<BaseArray>obj) if is_array(obj) else obj
+
+
+cdef BaseArray imported(object x, object copy):
+    """Return an array over what another library exports by DLPack."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0), copy=copy)
+    except TypeError:
+        # An exporter from before DLPack 1.0.
+        if copy:
+            raise
+        capsule = x.__dlpack__()
+    return from_dlpack_capsule(capsule)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array over the memory of another library's array.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__`` and ``__dlpack_device__``.
+    device : Device or str, optional
+        Where the array is to lie. Default: where `x` lies.
+    copy : bool, optional
+        True: a copy. False: never one. None: only if it is needed.
+
+    Returns
+    -------
+    NDArray
+        It keeps the memory of `x` alive.
+
+    Raises
+    ------
+    BufferError
+        If the memory can't be taken: another device, dtype or DLPack version.
+    AttributeError
+        If `x` does not speak DLPack.
+
+    Notes
+    -----
+    Array API 2025.12, `from_dlpack`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> import numpy as np
+    >>> ndx.from_dlpack(np.arange(3))
+    NDArray([0, 1, 2])
+    """
+    as_device(device)
+    kind, _ = x.__dlpack_device__()
+    if kind != 1:
+        raise BufferError(
+            f"the array is on DLPack device type {kind}; only the CPU (1) can be taken")
+    result = imported(x, None)
+    return copy_of(result) if copy else result
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
+
+    Parameters
+    ----------
+    start : int or float
+        The first number; the end of the interval if `stop` is None, which then
+        starts at 0.
+    stop : int or float, optional
+        End of the interval.
+    step : int or float
+        Distance between neighbours; not 0.
+    dtype : dtype, optional
+        Default: int64 if all of the numbers are ints, else float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray, shape (ceil((stop - start) / step),)
+
+    Notes
+    -----
+    Array API 2025.12, `arange`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.arange(1, 7, 2)
+    NDArray([1, 3, 5])
+    """
+    as_device(device)
+    if stop is None:
+        start, stop = 0, start
+    for value in (start, stop, step):
+        if isinstance(value, complex) or not is_scalar(value):
+            raise TypeError(
+                f"arange takes ints and floats, not {type(value).__name__}")
+    if step == 0:
+        raise ValueError("step must not be 0")
+    if dtype is None:
+        floating = any([isinstance(value, float) for value in (start, stop, step)])
+        dtype = np.float64 if floating else np.int64
+    wanted = dtype_object(dtype_code(dtype))
+    return own_result(call_numpy(np.arange, (start, stop, step), {"dtype": wanted}))
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """Return evenly spaced numbers over an interval.
+
+    Parameters
+    ----------
+    start, stop : int, float or complex
+        Ends of the interval.
+    num : int
+        How many numbers; 0 or more.
+    dtype : dtype, optional
+        A floating-point one. Default: float64, or complex128 for complex ends.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+    endpoint : bool
+        Whether `stop` is among the numbers.
+
+    Returns
+    -------
+    NDArray, shape (num,)
+
+    Notes
+    -----
+    Array API 2025.12, `linspace`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linspace(0.0, 1.0, 3)
+    NDArray([0. , 0.5, 1. ])
+    """
+    as_device(device)
+    if num < 0:
+        raise ValueError(f"num={num} is negative; it is 0 or more")
+    wanted = None if dtype is None else dtype_object(dtype_code(dtype))
+    return own_result(call_numpy(
+        np.linspace, (start, stop, num), {"dtype": wanted, "endpoint": endpoint}))
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Return a matrix with ones on a diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    n_cols : int, optional
+        Number of columns. Default: `n_rows`.
+    k : int
+        Which diagonal: 0 the main one, positive ones above it.
+    dtype : dtype, optional
+        Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray, shape (n_rows, n_cols)
+
+    Notes
+    -----
+    Array API 2025.12, `eye`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.eye(2)
+    NDArray([[1., 0.],
+             [0., 1.]])
+    """
+    x = zeros((n_rows, n_rows if n_cols is None else n_cols), dtype=dtype,
+              device=device)
+    rows, columns = x.shape
+    if -rows < k < columns:
+        diagonal = numpy_view(<BaseArray>x)
+        np.fill_diagonal(diagonal[:, k:] if k >= 0 else diagonal[-k:], 1)
+    return x

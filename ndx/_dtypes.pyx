@@ -1,0 +1,166 @@
+"""The 13 dtypes of the standard as small integers, and the rules of promotion.
+
+A dtype is an ``np.dtype`` instance to users and a code (0 to 12) inside. All
+rules here are data: tables that are filled once, from NumPy's own answers.
+"""
+
+cimport cython
+cimport numpy as cnp
+from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
+from cpython.object cimport PyObject
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+
+import numpy as np
+
+cnp.import_array()
+
+cdef tuple NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)
+
+cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
+cdef object Dtype = np.dtype
+cdef signed char code_of_typenum[64]
+
+
+cdef void fill_tables():
+    cdef int code, other, i
+    kinds = {"b": KIND_BOOL, "i": KIND_INT, "u": KIND_UINT, "f": KIND_FLOAT,
+             "c": KIND_COMPLEX}
+    for i in range(64):
+        code_of_typenum[i] = -1
+    # 'long' and 'long long' are one type to users where their sizes agree.
+    for char in "?bhilqBHILQfdFD":
+        dtype = np.dtype(char)
+        code_of_typenum[<int>dtype.num] = DTYPES.index(dtype)
+    for code in range(NDTYPES):
+        itemsize_of[code] = DTYPES[code].itemsize
+        kind_of[code] = kinds[DTYPES[code].kind]
+        typenum_of[code] = DTYPES[code].num
+        for other in range(NDTYPES):
+            promote_table[code][other] = DTYPES.index(
+                np.result_type(DTYPES[code], DTYPES[other]))
+
+
+fill_tables()
+
+
+cdef object dtype_object(int code):
+    return DTYPES[code]
+
+
+cdef int code_or_none(object dtype) noexcept:
+    """Return the code of an ``np.dtype`` instance, or -1: native byte order only."""
+    cdef int num = (<cnp.dtype>dtype).num
+    if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == c'>' \
+            or (<cnp.dtype>dtype).byteorder == c'<':
+        return -1
+    return code_of_typenum[num]
+
+
+cdef int dtype_code(object dtype) except -1:
+    """Return the code of anything that names a dtype, or raise TypeError."""
+    cdef int code = -1
+    if isinstance(dtype, Dtype):
+        code = code_or_none(dtype)
+        if code >= 0:
+            return code
+    elif dtype is not None:
+        try:
+            code = code_or_none(Dtype(dtype))
+        except TypeError:
+            pass
+    if code < 0:
+        raise TypeError(
+            f"{dtype!r} is not a dtype of the array API; "
+            f"valid are {', '.join(NAMES)}")
+    return code
+
+
+cdef int scalar_dtype(int array_dtype, object scalar) except -1:
+    """Return the dtype of an operation of an array with a Python scalar.
+
+    The array's dtype where it can hold the scalar's kind, else the smallest that
+    can (a float array with a complex scalar, an integer array with a float).
+    """
+    cdef int kind = kind_of[array_dtype]
+    if isinstance(scalar, bool):
+        return array_dtype
+    if isinstance(scalar, int):
+        return INT64 if kind == KIND_BOOL else array_dtype
+    if isinstance(scalar, float):
+        return array_dtype if kind >= KIND_FLOAT else FLOAT64
+    if kind == KIND_COMPLEX:
+        return array_dtype
+    return COMPLEX64 if array_dtype == FLOAT32 else COMPLEX128
+
+
+cdef int raise_overflow(object scalar, int dtype) except -1:
+    info = np.iinfo(DTYPES[dtype])
+    raise OverflowError(
+        f"Python integer {scalar} does not fit {NAMES[dtype]} "
+        f"(from {info.min} to {info.max}); use a wider dtype")
+
+
+cdef int store_scalar(object scalar, int dtype, char *out) except -1:
+    """Write a Python scalar as one element of `dtype` at `out` (16 bytes)."""
+    cdef int64_t signed_value = 0
+    cdef uint64_t unsigned_value = 0
+    cdef double real
+    cdef int bits
+    if dtype == FLOAT64:
+        (<double *>out)[0] = scalar
+        return 0
+    if dtype == FLOAT32:
+        real = scalar
+        (<float *>out)[0] = <float>real
+        return 0
+    if dtype >= COMPLEX64:
+        if not isinstance(scalar, complex):
+            scalar = complex(scalar)
+        if dtype == COMPLEX64:
+            (<float *>out)[0] = <float>PyComplex_RealAsDouble(scalar)
+            (<float *>out)[1] = <float>PyComplex_ImagAsDouble(scalar)
+        else:
+            (<double *>out)[0] = PyComplex_RealAsDouble(scalar)
+            (<double *>out)[1] = PyComplex_ImagAsDouble(scalar)
+        return 0
+    if dtype == BOOL:
+        (<uint8_t *>out)[0] = 1 if scalar else 0
+        return 0
+    if kind_of[dtype] == KIND_INT:
+        try:
+            signed_value = scalar
+        except OverflowError:
+            raise_overflow(scalar, dtype)
+        bits = <int>(8 * itemsize_of[dtype])
+        if bits < 64 and (signed_value >> (bits - 1)) not in (0, -1):
+            raise_overflow(scalar, dtype)
+        if dtype == INT64:
+            (<int64_t *>out)[0] = signed_value
+        elif dtype == INT32:
+            (<int32_t *>out)[0] = <int32_t>signed_value
+        elif dtype == INT16:
+            (<int16_t *>out)[0] = <int16_t>signed_value
+        else:
+            (<int8_t *>out)[0] = <int8_t>signed_value
+        return 0
+    try:
+        unsigned_value = scalar
+    except OverflowError:
+        raise_overflow(scalar, dtype)
+    bits = <int>(8 * itemsize_of[dtype])
+    if bits < 64 and (unsigned_value >> bits) != 0:
+        raise_overflow(scalar, dtype)
+    if dtype == UINT64:
+        (<uint64_t *>out)[0] = unsigned_value
+    elif dtype == UINT32:
+        (<uint32_t *>out)[0] = <uint32_t>unsigned_value
+    elif dtype == UINT16:
+        (<uint16_t *>out)[0] = <uint16_t>unsigned_value
+    else:
+        (<uint8_t *>out)[0] = <uint8_t>unsigned_value
+    return 0

@@ -1,0 +1,57 @@
+"""The exceptions that ndx raises beyond Python's own.
+
+Each also derives from the built-in class that a caller would expect, keeps what
+it knows as attributes, and pickles.
+"""
+
+__all__ = ["OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+
+
+class StaleArrayError(RuntimeError):
+    """An array was used after the memory under it was given back.
+
+    Raised when the workspace scope that an array was made in has ended, or when
+    the array was closed. The array keeps its shape, its dtype and a ``repr``.
+
+    See Also
+    --------
+    ndx.workspace : scopes, and the ways to keep a result.
+    """
+
+
+class WorkspaceError(RuntimeError):
+    """A workspace was configured, entered or left in a way that it forbids."""
+
+
+class OutOfMemoryError(MemoryError):
+    """A backend or a workspace could not serve a request; nothing was changed.
+
+    Parameters
+    ----------
+    message : str
+        What was asked, what was there, and what to do.
+    requested : int
+        Bytes that were asked for.
+    allocated : int
+        Bytes held by live arrays of the backend at that moment.
+    reserved : int
+        Bytes that the backend held from the system at that moment.
+    limit : int or None
+        The backend's limit on reserved bytes; None if it has none.
+    backend : str
+        Name of the backend.
+    """
+
+    def __init__(
+        self, message, requested=0, allocated=0, reserved=0, limit=None, backend=""
+    ):
+        super().__init__(message)
+        self.requested = requested
+        self.allocated = allocated
+        self.reserved = reserved
+        self.limit = limit
+        self.backend = backend
+
+    def __reduce__(self):
+        state = (self.requested, self.allocated, self.reserved, self.limit)
+        return type(self), (self.args[0], *state, self.backend)

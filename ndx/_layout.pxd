@@ -1,0 +1,42 @@
+cdef enum:
+    MAXDIMS = 64
+    MAXOPS = 6
+
+# The layout of one operand: no ownership, no type object.
+cdef struct Strided:
+    char *data
+    int ndim
+    int dtype
+    Py_ssize_t *shape
+    Py_ssize_t *strides      # bytes
+
+# One walk over several operands: axes outermost first, merged where possible.
+cdef struct Walk:
+    int ndim
+    int nops
+    Py_ssize_t shape[MAXDIMS]
+    Py_ssize_t strides[MAXOPS][MAXDIMS]
+
+cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
+                               Py_ssize_t itemsize) except -1
+cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
+                         Py_ssize_t *strides) noexcept nogil
+cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
+                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil
+cdef bint is_f_contiguous(int ndim, const Py_ssize_t *shape,
+                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil
+cdef void byte_bounds(const Strided *x, Py_ssize_t itemsize,
+                      Py_ssize_t *low, Py_ssize_t *high) noexcept nogil
+cdef int broadcast_into(int ndim, Py_ssize_t *shape, int other_ndim,
+                        const Py_ssize_t *other) noexcept nogil
+cdef void broadcast_strides(const Strided *x, int ndim, const Py_ssize_t *shape,
+                            Py_ssize_t *strides) noexcept nogil
+cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
+                          const Py_ssize_t *shape, Py_ssize_t *strides) noexcept nogil
+cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil
+cdef void walk_order(Walk *walk) noexcept nogil
+cdef void walk_merge(Walk *walk) noexcept nogil
+cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape)
+cdef int parse_shape(object shape, Py_ssize_t *out) except -1
+cdef int normalize_axis(object axis, int ndim) except -1
+cdef int parse_axes(object axis, int ndim, bint *chosen) except -1

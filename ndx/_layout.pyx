@@ -1,0 +1,378 @@
+"""Pure arithmetic on shapes, strides and axes: no memory, no arrays.
+
+Strides are in bytes, sizes in elements. Nothing here allocates.
+"""
+
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.ref cimport Py_INCREF
+
+import operator
+
+cdef object index = operator.index
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
+    PyObject *PyExc_OverflowError
+    PyObject *PyExc_IndexError
+
+
+cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
+                               Py_ssize_t itemsize) except -1:
+    """Return the number of elements; raise ValueError if the bytes overflow."""
+    cdef Py_ssize_t size = 1, limit = PY_SSIZE_T_MAX // itemsize
+    cdef int axis
+    cdef bint empty = False, overflow = False
+    for axis in range(ndim):
+        if shape[axis] < 0:
+            raise ValueError(
+                f"shape {shape_tuple(ndim, shape)} has the negative length "
+                f"{shape[axis]} on axis {axis}; lengths are 0 or more")
+        if shape[axis] == 0:
+            empty = True
+        elif size > limit // shape[axis]:
+            overflow = True
+        else:
+            size *= shape[axis]
+    if empty:
+        return 0
+    if overflow:
+        raise ValueError(
+            f"an array of shape {shape_tuple(ndim, shape)} with {itemsize} bytes an "
+            "element is beyond the address space (2**63 bytes)")
+    return size
+
+
+cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
+                         Py_ssize_t *strides) noexcept nogil:
+    cdef Py_ssize_t step = itemsize
+    cdef int axis
+    for axis in range(ndim - 1, -1, -1):
+        strides[axis] = step
+        if shape[axis] > 1:
+            step *= shape[axis]
+
+
+cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
+                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil:
+    cdef Py_ssize_t step = itemsize
+    cdef int axis
+    cdef bint contiguous = True
+    for axis in range(ndim - 1, -1, -1):
+        if shape[axis] == 0:
+            return True
+        if shape[axis] != 1:
+            if strides[axis] != step:
+                contiguous = False
+            step *= shape[axis]
+    return contiguous
+
+
+cdef bint is_f_contiguous(int ndim, const Py_ssize_t *shape,
+                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil:
+    cdef Py_ssize_t step = itemsize
+    cdef int axis
+    cdef bint contiguous = True
+    for axis in range(ndim):
+        if shape[axis] == 0:
+            return True
+        if shape[axis] != 1:
+            if strides[axis] != step:
+                contiguous = False
+            step *= shape[axis]
+    return contiguous
+
+
+cdef void byte_bounds(const Strided *x, Py_ssize_t itemsize,
+                      Py_ssize_t *low, Py_ssize_t *high) noexcept nogil:
+    """Set the range of bytes that `x` touches, relative to its first element."""
+    cdef int axis
+    low[0] = 0
+    high[0] = itemsize
+    for axis in range(x.ndim):
+        if x.shape[axis] == 0:
+            low[0] = 0
+            high[0] = 0
+            return
+        if x.strides[axis] < 0:
+            low[0] += (x.shape[axis] - 1) * x.strides[axis]
+        else:
+            high[0] += (x.shape[axis] - 1) * x.strides[axis]
+
+
+cdef int broadcast_into(int ndim, Py_ssize_t *shape, int other_ndim,
+                        const Py_ssize_t *other) noexcept nogil:
+    """Broadcast `other` into `shape` in place; the new ndim, or -1 if they clash."""
+    cdef int axis, shift = other_ndim - ndim
+    if shift > 0:
+        for axis in range(ndim - 1, -1, -1):
+            shape[axis + shift] = shape[axis]
+        for axis in range(shift):
+            shape[axis] = 1
+        ndim = other_ndim
+    shift = ndim - other_ndim
+    for axis in range(other_ndim):
+        if shape[axis + shift] == 1:
+            shape[axis + shift] = other[axis]
+        elif other[axis] != 1 and other[axis] != shape[axis + shift]:
+            return -1
+    return ndim
+
+
+cdef void broadcast_strides(const Strided *x, int ndim, const Py_ssize_t *shape,
+                            Py_ssize_t *strides) noexcept nogil:
+    """Fill the strides that `x` has when it is broadcast to `shape`."""
+    cdef int axis, shift = ndim - x.ndim
+    for axis in range(shift):
+        strides[axis] = 0
+    for axis in range(x.ndim):
+        if x.shape[axis] == 1 and shape[axis + shift] != 1:
+            strides[axis + shift] = 0
+        else:
+            strides[axis + shift] = x.strides[axis]
+
+
+cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
+                          const Py_ssize_t *shape, Py_ssize_t *strides) noexcept nogil:
+    """Fill the strides of `x` seen with another shape of equal size.
+
+    Returns False where that needs a copy. Runs of old axes are matched with runs
+    of new ones of the same number of elements; a run can be re-cut if it is
+    contiguous within itself.
+    """
+    cdef Py_ssize_t old_shape[MAXDIMS]
+    cdef Py_ssize_t old_strides[MAXDIMS]
+    cdef int old_ndim = 0, axis, i = 0, j = 0, next_i, next_j, k
+    cdef Py_ssize_t old_count, new_count
+    for axis in range(x.ndim):
+        if x.shape[axis] == 0:
+            fill_c_strides(ndim, shape, itemsize, strides)
+            return True
+        if x.shape[axis] != 1:
+            old_shape[old_ndim] = x.shape[axis]
+            old_strides[old_ndim] = x.strides[axis]
+            old_ndim += 1
+    while i < old_ndim and j < ndim:
+        next_i = i + 1
+        next_j = j + 1
+        old_count = old_shape[i]
+        new_count = shape[j]
+        while old_count != new_count:
+            if new_count < old_count:
+                new_count *= shape[next_j]
+                next_j += 1
+            else:
+                old_count *= old_shape[next_i]
+                next_i += 1
+        for k in range(i, next_i - 1):
+            if old_strides[k] != old_shape[k + 1] * old_strides[k + 1]:
+                return False
+        strides[next_j - 1] = old_strides[next_i - 1]
+        for k in range(next_j - 1, j, -1):
+            strides[k - 1] = strides[k] * shape[k]
+        i = next_i
+        j = next_j
+    # What is left of the new shape is ones.
+    for k in range(j, ndim):
+        strides[k] = itemsize if k == 0 else strides[k - 1]
+    return True
+
+
+cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept nogil:
+    return -stride if stride < 0 else stride
+
+
+cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil:
+    """Order the axes of operands of one shape as they lie in memory, largest first.
+
+    A new result laid out in this order is walked together with them without
+    jumps (NumPy's order 'K'). Ties keep the C order; an axis of stride 0 gives
+    no opinion.
+    """
+    cdef int i, j, k, axis, other, op
+    cdef Py_ssize_t a, b
+    cdef bint before, decided
+    for i in range(ndim):
+        axis = i
+        j = i
+        while j > 0:
+            other = order[j - 1]
+            before = False
+            decided = False
+            for op in range(nops):
+                k = ndim - ops[op].ndim
+                if axis < k or other < k:
+                    continue
+                if ops[op].shape[axis - k] == 1 or ops[op].shape[other - k] == 1:
+                    continue
+                a = magnitude(ops[op].strides[axis - k])
+                b = magnitude(ops[op].strides[other - k])
+                if a == 0 or b == 0 or a == b:
+                    continue
+                if a < b:
+                    before = False
+                    decided = True
+                    break
+                if not decided:
+                    before = True
+                    decided = True
+            if not (decided and before):
+                break
+            order[j] = other
+            j -= 1
+        order[j] = axis
+
+
+cdef void walk_order(Walk *walk) noexcept nogil:
+    """Sort the axes of a walk, those with the largest strides outermost.
+
+    The last operand (the result) decides first, then the others in turn.
+    """
+    cdef int i, j, op, best
+    cdef Py_ssize_t a, b, length
+    cdef Py_ssize_t kept[MAXOPS]
+    for i in range(1, walk.ndim):
+        length = walk.shape[i]
+        for op in range(walk.nops):
+            kept[op] = walk.strides[op][i]
+        j = i
+        while j > 0:
+            best = 0
+            for op in range(walk.nops - 1, -1, -1):
+                a = magnitude(walk.strides[op][j - 1])
+                b = magnitude(kept[op])
+                if a != b and a != 0 and b != 0:
+                    best = 1 if a < b else -1
+                    break
+            if best != 1:
+                break
+            walk.shape[j] = walk.shape[j - 1]
+            for op in range(walk.nops):
+                walk.strides[op][j] = walk.strides[op][j - 1]
+            j -= 1
+        walk.shape[j] = length
+        for op in range(walk.nops):
+            walk.strides[op][j] = kept[op]
+
+
+cdef void walk_merge(Walk *walk) noexcept nogil:
+    """Drop axes of length 1 and merge neighbours that every operand walks as one."""
+    cdef int axis, op, last = -1
+    cdef bint merge
+    for axis in range(walk.ndim):
+        if walk.shape[axis] == 1:
+            continue
+        merge = last >= 0
+        if merge:
+            for op in range(walk.nops):
+                if walk.strides[op][last] != walk.strides[op][axis] * walk.shape[axis]:
+                    merge = False
+                    break
+        if merge:
+            walk.shape[last] *= walk.shape[axis]
+        else:
+            last += 1
+            walk.shape[last] = walk.shape[axis]
+        for op in range(walk.nops):
+            walk.strides[op][last] = walk.strides[op][axis]
+    walk.ndim = last + 1
+
+
+cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape):
+    cdef tuple result = PyTuple_New(ndim)
+    cdef object length
+    cdef int axis
+    for axis in range(ndim):
+        length = shape[axis]
+        Py_INCREF(length)
+        PyTuple_SET_ITEM(result, axis, length)
+    return result
+
+
+cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
+    """Read a shape (an int or a sequence of ints); return its number of axes."""
+    cdef Py_ssize_t i
+    if type(shape) is int:
+        out[0] = as_length(shape, shape)
+        return 1
+    if not isinstance(shape, (tuple, list)):
+        try:
+            out[0] = as_length(index(shape), shape)
+            return 1
+        except TypeError:
+            pass
+        try:
+            shape = tuple(shape)
+        except TypeError:
+            raise TypeError(
+                f"shape must be an int or a sequence of ints, not "
+                f"{type(shape).__name__}") from None
+    if len(shape) > MAXDIMS:
+        raise ValueError(
+            f"shape has {len(shape)} axes; an array has at most {MAXDIMS}")
+    for i in range(len(shape)):
+        out[i] = as_length(shape[i], shape)
+    return <int>len(shape)
+
+
+cdef Py_ssize_t as_length(object value, object shape) except? -1:
+    try:
+        return PyNumber_AsSsize_t(value, PyExc_OverflowError)
+    except TypeError:
+        raise TypeError(
+            f"shape {shape!r} has a length of type {type(value).__name__}; lengths "
+            "are ints") from None
+    except OverflowError:
+        raise ValueError(
+            f"shape {shape!r} is beyond the address space (2**63 bytes)") from None
+
+
+cdef int normalize_axis(object axis, int ndim) except -1:
+    """Return `axis` counted from the front, or raise."""
+    cdef Py_ssize_t value
+    try:
+        value = PyNumber_AsSsize_t(axis, PyExc_IndexError)
+    except IndexError:
+        value = PY_SSIZE_T_MAX
+    except TypeError:
+        raise TypeError(
+            f"axis must be an int, not {type(axis).__name__}") from None
+    if value < -ndim or value >= ndim:
+        raise axis_error(axis, ndim)
+    return <int>(value + ndim if value < 0 else value)
+
+
+cdef object axis_error(object axis, int ndim):
+    if ndim == 0:
+        return ValueError(f"axis {axis} is out of range: the array has no axes")
+    return ValueError(
+        f"axis {axis} is out of range for an array of {ndim} "
+        f"{'axis' if ndim == 1 else 'axes'}; valid are {-ndim} to {ndim - 1}")
+
+
+cdef int parse_axes(object axis, int ndim, bint *chosen) except -1:
+    """Mark the chosen axes (None: all) in an array of `ndim` flags."""
+    cdef int i
+    for i in range(ndim):
+        chosen[i] = axis is None
+    if axis is None:
+        return 0
+    if not isinstance(axis, (tuple, list)):
+        try:
+            chosen[normalize_axis(axis, ndim)] = True
+            return 0
+        except TypeError:
+            pass
+        try:
+            axis = tuple(axis)
+        except TypeError:
+            raise TypeError(
+                "axis must be None, an int or a sequence of ints, not "
+                f"{type(axis).__name__}") from None
+    for item in axis:
+        i = normalize_axis(item, ndim)
+        if chosen[i]:
+            raise ValueError(f"axis {item} is named twice in {tuple(axis)}")
+        chosen[i] = True
+    return 0

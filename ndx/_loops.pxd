@@ -1,0 +1,32 @@
+from ndx._dtypes cimport NDTYPES
+from ndx._layout cimport Strided, Walk
+
+ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
+                              const Py_ssize_t *strides, void *data) noexcept nogil
+
+# How one operation is computed for one dtype of its operands.
+cdef struct Loop:
+    LoopFunction function    # NULL: only NumPy's public function computes it
+    void *data
+    int in_dtype             # operands are cast to it first; -1: not supported
+    int out_dtype
+
+cdef class Ufunc:
+    cdef readonly str name
+    cdef readonly object public
+    cdef readonly str domain
+    cdef int nin
+    cdef bint raises         # whether a loop may set a Python error
+    cdef Loop loops[NDTYPES]
+
+    cdef int fill(self, int dtype) except -1
+    cdef const Loop *loop(self, int dtype) except NULL
+
+cdef Ufunc find_ufunc(str name)
+cdef void run_elementwise(const Loop *loop, int nargs, char **data,
+                          const Walk *walk) noexcept nogil
+cdef void run_reduce(const Loop *loop, char *out, char *x,
+                     const Walk *walk) noexcept nogil
+cdef void run_matmul(const Loop *loop, char **data, const Walk *batch,
+                     const Py_ssize_t *core_sizes,
+                     const Py_ssize_t *core_strides) noexcept nogil

@@ -1,0 +1,74 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from ndx.backends.base cimport Backend, Memory
+
+# What an array's life is compared with: it is valid while `now` is its generation.
+cdef class Clock:
+    cdef uint64_t now
+    cdef readonly str name
+    cdef readonly bint open
+
+# Something that foreign code may read at any time: a range of bytes of a block.
+cdef struct Export:
+    Block *block
+    size_t low                   # [low, high) within the block
+    size_t high
+    Export *next
+    Export *prev
+
+# A range of memory that arrays share, and who takes it back. All fields are
+# guarded by the GIL.
+cdef struct Block:
+    char *ptr
+    size_t nbytes
+    Py_ssize_t refs              # arrays and exports
+    Py_ssize_t pins              # operations in progress
+    const uint64_t *now          # valid while now[0] == generation
+    uint64_t generation
+    Export *exports
+    Memory memory                # what goes back to `backend`, if any
+    PyObject *backend            # Backend, strong; NULL: not individually owned
+    PyObject *owner              # BlockOwner, strong, while it has an interest
+    PyObject *clock              # Clock, strong; NULL: in no workspace
+    PyObject *keeper             # any object, strong, that owns the memory
+    Block *prev                  # in a list of the owner's
+    Block *next
+    bint readonly
+    bint retired                 # its scope has ended, but its range is still in use
+
+# Whoever lends ranges out of a larger one: it is told of the end of each.
+cdef class BlockOwner:
+    cdef void block_freed(self, Block *block) noexcept
+    cdef void block_idle(self, Block *block) noexcept
+
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly, object keeper) except NULL
+cdef Block *block_blank() except NULL
+cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
+cdef void block_release_memory(Block *block) noexcept
+cdef void block_free(Block *block) noexcept
+cdef int block_close(Block *block) except -1
+cdef void block_unpin_slow(Block *block) noexcept
+cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
+cdef void export_free(Export *export) noexcept
+cdef bint block_is_closed(Block *block) noexcept
+
+cdef inline bint block_is_live(const Block *block) noexcept:
+    return block.now[0] == block.generation
+
+cdef inline void block_incref(Block *block) noexcept:
+    block.refs += 1
+
+cdef inline void block_decref(Block *block) noexcept:
+    block.refs -= 1
+    if block.refs == 0:
+        block_free(block)
+
+cdef inline void block_pin(Block *block) noexcept:
+    block.pins += 1
+
+cdef inline void block_unpin(Block *block) noexcept:
+    block.pins -= 1
+    if block.pins == 0 and block.retired:
+        block_unpin_slow(block)

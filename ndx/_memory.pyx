@@ -1,0 +1,241 @@
+"""Blocks: refcounted ranges of memory, and who takes each of them back.
+
+A block is out of band (it never lies in the memory that it describes). It counts
+the arrays that share it, the operations that compute on it, and the exports that
+foreign code may read, so that no range is recycled while any of these is alive.
+
+Everything here runs under the GIL, which guards all fields of all blocks.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ndx.backends.base cimport ALLOCATED, Backend, Counters, Memory
+
+import gc
+
+from ndx._errors import OutOfMemoryError
+from ndx._sizes import format_size
+
+# What blocks outside of workspaces, and closed ones, compare their generation with.
+cdef uint64_t always = 0
+cdef uint64_t closed = 1
+
+# What arrays without elements point at.
+cdef char[128] nothing
+
+cdef Block *idle_blocks = NULL
+cdef Export *idle_exports = NULL
+
+
+cdef class Clock:
+    """The time of a workspace (or of a slot of a ring): a counter of generations.
+
+    It outlives the workspace, so that a stale array can say where it is from.
+    """
+
+
+cdef class BlockOwner:
+    """Base class of what lends ranges out of larger ones."""
+
+    cdef void block_freed(self, Block *block) noexcept:
+        """Forget a block: it is closed, or its last reference is gone."""
+
+    cdef void block_idle(self, Block *block) noexcept:
+        """Take back the range of a retired block that nothing uses any more."""
+
+
+cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
+    """Get a range from a backend; on refusal free what is idle, and try again.
+
+    Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
+    """
+    cdef Counters counters
+    if backend.allocate(nbytes, zero, out) == ALLOCATED:
+        return 0
+    if backend.limit_nbytes < 0 or nbytes <= <size_t>backend.limit_nbytes:
+        if backend.trim_idle() and backend.allocate(nbytes, zero, out) == ALLOCATED:
+            return 0
+        gc.collect()
+        backend.trim_idle()
+        if backend.allocate(nbytes, zero, out) == ALLOCATED:
+            return 0
+    backend.read_counters(&counters)
+    limit = backend.limit
+    if limit is None:
+        reason = "the system has no more"
+        advice = "drop arrays that you no longer need, or use smaller ones"
+    else:
+        reason = f"its limit is {format_size(limit)} ({limit} bytes)"
+        advice = ("drop arrays that you no longer need, or raise the limit: "
+                  f"ndx.use({backend.name!r}, limit=...)")
+    raise OutOfMemoryError(
+        f"backend {backend.name!r} can't allocate {format_size(nbytes)} ({nbytes} "
+        f"bytes): {reason}, and it holds {format_size(counters.allocated)} in "
+        f"{counters.live} arrays ({format_size(counters.reserved)} reserved). "
+        f"To go on, {advice}.",
+        nbytes, counters.allocated, counters.reserved, limit, backend.name)
+
+
+cdef Block *block_blank() except NULL:
+    """Return a block of one reference, that is live and owns nothing."""
+    global idle_blocks
+    cdef Block *block = idle_blocks
+    if block != NULL:
+        idle_blocks = block.next
+    else:
+        block = <Block *>malloc(sizeof(Block))
+        if block == NULL:
+            raise MemoryError("no memory for the description of a block")
+    memset(block, 0, sizeof(Block))
+    block.refs = 1
+    block.now = &always
+    block.ptr = <char *>((<size_t>nothing + 63) & ~<size_t>63)
+    return block
+
+
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
+    """Return a block of the backend's memory, individually owned."""
+    cdef Block *block = block_blank()
+    if nbytes:
+        try:
+            obtain(backend, nbytes, zero, &block.memory)
+        except BaseException:
+            block_discard(block)
+            raise
+        block.ptr = block.memory.ptr
+        block.nbytes = nbytes
+    Py_INCREF(backend)
+    block.backend = <PyObject *>backend
+    return block
+
+
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly, object keeper) except NULL:
+    """Return a block over memory that `keeper` (None: the arrays) keeps alive."""
+    cdef Block *block = block_blank()
+    block.ptr = ptr
+    block.nbytes = nbytes
+    block.readonly = readonly
+    if keeper is not None:
+        Py_INCREF(keeper)
+        block.keeper = <PyObject *>keeper
+    return block
+
+
+cdef void block_discard(Block *block) noexcept:
+    global idle_blocks
+    block.next = idle_blocks
+    idle_blocks = block
+
+
+cdef void block_release_memory(Block *block) noexcept:
+    """Give the memory of a block back; the block itself stays."""
+    cdef PyObject *backend = block.backend
+    cdef PyObject *keeper = block.keeper
+    cdef Memory memory = block.memory
+    # Detached first: a backend or a keeper may run Python.
+    block.backend = NULL
+    block.keeper = NULL
+    block.ptr = NULL
+    if backend != NULL:
+        # Arrays without elements have a backend, but nothing of it.
+        if memory.ptr != NULL:
+            (<Backend>backend).release(&memory)
+        Py_DECREF(<object>backend)
+    Py_XDECREF(keeper)
+
+
+cdef void block_free(Block *block) noexcept:
+    """Take back all that a block holds, once its last reference is gone."""
+    cdef PyObject *owner = block.owner
+    cdef PyObject *clock = block.clock
+    if owner != NULL:
+        (<BlockOwner>owner).block_freed(block)
+        block.owner = NULL
+    block_release_memory(block)
+    block_discard(block)
+    Py_XDECREF(owner)
+    Py_XDECREF(clock)
+
+
+cdef bint block_is_closed(Block *block) noexcept:
+    return block.now == &closed
+
+
+cdef int block_close(Block *block) except -1:
+    """Free the memory of a live block now, for all arrays that share it."""
+    cdef PyObject *owner = block.owner
+    if block_is_closed(block):
+        return 0
+    if block.pins > 0 or block.exports != NULL:
+        raise BufferError(
+            "the array can't be closed: "
+            + ("an operation computes on it" if block.pins > 0 else
+               "a NumPy view, a buffer or a DLPack capsule of it is alive")
+            + "; close it when that is gone")
+    block.now = &closed
+    block.generation = 0
+    if owner != NULL:
+        (<BlockOwner>owner).block_freed(block)
+        block.owner = NULL
+    block_release_memory(block)
+    Py_XDECREF(owner)
+    return 0
+
+
+cdef void block_settle(Block *block) noexcept:
+    """Take a retired block's range back, if the last use of it has just ended."""
+    cdef PyObject *owner = block.owner
+    if block.pins > 0 or block.exports != NULL or not block.retired:
+        return
+    block.retired = False
+    if owner != NULL:
+        (<BlockOwner>owner).block_idle(block)
+        block.owner = NULL
+    block_release_memory(block)
+    Py_XDECREF(owner)
+
+
+cdef void block_unpin_slow(Block *block) noexcept:
+    block_settle(block)
+
+
+cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
+    """Record that foreign code may read [low, high) of a block; hold the block."""
+    global idle_exports
+    cdef Export *export = idle_exports
+    if export != NULL:
+        idle_exports = export.next
+    else:
+        export = <Export *>malloc(sizeof(Export))
+        if export == NULL:
+            raise MemoryError("no memory for the description of an export")
+    export.block = block
+    export.low = low
+    export.high = high
+    export.prev = NULL
+    export.next = block.exports
+    if block.exports != NULL:
+        block.exports.prev = export
+    block.exports = export
+    block_incref(block)
+    return export
+
+
+cdef void export_free(Export *export) noexcept:
+    """Forget an export: the foreign code is done."""
+    global idle_exports
+    cdef Block *block = export.block
+    if export.prev != NULL:
+        export.prev.next = export.next
+    else:
+        block.exports = export.next
+    if export.next != NULL:
+        export.next.prev = export.prev
+    export.next = idle_exports
+    idle_exports = export
+    block_settle(block)
+    block_decref(block)

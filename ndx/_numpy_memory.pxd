@@ -1,0 +1,5 @@
+from ndx._array cimport BaseArray
+
+cdef object call_numpy(object function, tuple args, dict kwargs)
+cdef BaseArray own_result(object array)
+cdef object adopted_backend(object keeper)

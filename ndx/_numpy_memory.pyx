@@ -1,0 +1,187 @@
+"""NumPy's functions with their results in our memory (NEP 49).
+
+While a function runs through `call_numpy`, NumPy takes the data of every array it
+makes from our backend. The handler is immortal and each range says itself where it
+goes back to, so arrays that outlive the call, NumPy's caches included, stay right.
+It never serves from a workspace's arena; results that we keep are stamped with the
+workspace's generation, and freed with it.
+
+References
+----------
+NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
+"""
+
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, strncpy
+
+import numpy as np
+
+from ndx._array cimport (
+    BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
+)
+from ndx._context cimport current_context
+from ndx._memory cimport block_incref
+from ndx._operations cimport copy
+from ndx.backends.base cimport ALIGNMENT, ALLOCATED, Backend, Memory
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyDataMemAllocator:
+        void *ctx
+        void *(*malloc)(void *ctx, size_t size) noexcept
+        void *(*calloc)(void *ctx, size_t count, size_t size) noexcept
+        void *(*realloc)(void *ctx, void *ptr, size_t size) noexcept
+        void (*free)(void *ctx, void *ptr, size_t size) noexcept
+    ctypedef struct PyDataMem_Handler:
+        char name[127]
+        uint8_t version
+        PyDataMemAllocator allocator
+    object PyDataMem_SetHandler(object handler)
+    PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
+
+# Lies in the ALIGNMENT bytes before the data.
+cdef struct Header:
+    Memory memory
+    PyObject *backend        # strong
+    size_t nbytes            # of the data; NumPy's own figure is only a hint
+
+
+cdef void *handler_take(size_t nbytes, bint zero) noexcept:
+    cdef Backend backend = current_context().backend
+    cdef Memory memory
+    cdef Header *header
+    if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
+        return NULL
+    try:
+        if backend.allocate(nbytes + ALIGNMENT, zero, &memory) != ALLOCATED:
+            if not backend.trim_idle() or backend.allocate(
+                    nbytes + ALIGNMENT, zero, &memory) != ALLOCATED:
+                return NULL
+    except BaseException:
+        # NumPy raises its MemoryError for the NULL.
+        return NULL
+    header = <Header *>memory.ptr
+    header.memory = memory
+    header.nbytes = nbytes
+    Py_INCREF(backend)
+    header.backend = <PyObject *>backend
+    return memory.ptr + ALIGNMENT
+
+
+cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:
+    return handler_take(size, False)
+
+
+cdef void *handler_calloc(void *ctx, size_t count, size_t size) noexcept with gil:
+    if size and count > <size_t>PY_SSIZE_T_MAX // size:
+        return NULL
+    return handler_take(count * size, True)
+
+
+cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
+    cdef void *moved = handler_take(size, False)
+    cdef size_t kept
+    if moved != NULL and ptr != NULL:
+        kept = (<Header *>(<char *>ptr - ALIGNMENT)).nbytes
+        memcpy(moved, ptr, kept if kept < size else size)
+        handler_free(ctx, ptr, 0)
+    return moved
+
+
+cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
+    cdef Header *header
+    cdef PyObject *backend
+    cdef Memory memory
+    if ptr == NULL:
+        return
+    header = <Header *>(<char *>ptr - ALIGNMENT)
+    backend = header.backend
+    memory = header.memory
+    (<Backend>backend).release(&memory)
+    Py_DECREF(<object>backend)
+
+
+cdef PyDataMem_Handler handler
+strncpy(handler.name, b"ndx", 126)
+handler.version = 1
+handler.allocator.ctx = NULL
+handler.allocator.malloc = handler_malloc
+handler.allocator.calloc = handler_calloc
+handler.allocator.realloc = handler_realloc
+handler.allocator.free = handler_free
+
+cdef object handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL)
+# Arrays may outlive this module at exit: the capsule is never freed.
+Py_INCREF(handler_capsule)
+
+cdef object errstate = np.errstate
+
+
+cdef object call_numpy(object function, tuple args, dict kwargs):
+    """Call a function with NumPy's new arrays in our memory and no warnings."""
+    before = PyDataMem_SetHandler(handler_capsule)
+    try:
+        with errstate(all="ignore"):
+            return function(*args, **kwargs)
+    finally:
+        PyDataMem_SetHandler(before)
+
+
+cdef BaseArray own_result(object array):
+    """Return a NumPy result as an array of ours, without a copy where it is ours.
+
+    A view of one of our arrays becomes a view of that; data that our handler made
+    is adopted; anything else is copied.
+    """
+    cdef BaseArray foreign
+    base = root_of(array)
+    if isinstance(base, Holder):
+        return view_of_block(array, <Holder>base)
+    if isinstance(base, cnp.ndarray) and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
+            and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
+        return adopt_numpy(array)
+    foreign = from_numpy(array)
+    if foreign is None:
+        raise TypeError(f"{array.dtype} is not a dtype of the array API")
+    return copy(foreign)
+
+
+cdef object root_of(object array):
+    """Return what owns the memory of a NumPy array in the end."""
+    while isinstance(array, cnp.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+cdef BaseArray view_of_block(object array, Holder holder):
+    cdef BaseArray view = from_numpy(array)
+    cdef BaseArray result
+    cdef int axis
+    if view is None:
+        raise TypeError(f"{array.dtype} is not a dtype of the array API")
+    result = bare_array(view.ndim)
+    result.dtype = view.dtype
+    for axis in range(view.ndim):
+        result.shape[axis] = view.shape[axis]
+        result.strides[axis] = view.strides[axis]
+    result.readonly = view.readonly
+    result.offset = <char *>cnp.PyArray_DATA(array) - holder.export.block.ptr
+    block_incref(holder.export.block)
+    result.block = holder.export.block
+    set_layout(result)
+    check(result)
+    return result
+
+
+cdef object adopted_backend(object keeper):
+    """Return the backend that the data of an adopted NumPy array is from."""
+    cdef char *data = <char *>cnp.PyArray_DATA(root_of(keeper))
+    return <object>(<Header *>(data - ALIGNMENT)).backend

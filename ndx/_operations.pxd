@@ -1,0 +1,16 @@
+from ndx._array cimport BaseArray
+from ndx._loops cimport Ufunc
+
+cdef bint is_scalar(object x) noexcept
+cdef BaseArray as_operand(object x)
+cdef object operand_error(Ufunc ufunc, object x1, object x2)
+cdef int copy_into(BaseArray out, BaseArray x) except -1
+cdef int fill(BaseArray out, object scalar) except -1
+cdef BaseArray copy(BaseArray x)
+cdef BaseArray cast(BaseArray x, int dtype)
+cdef bint can_store(int dtype, int into) noexcept
+cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
+cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)
+cdef object inplace(Ufunc ufunc, BaseArray x, object other)
+cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
+cdef object matmul(object x1, object x2, BaseArray out)

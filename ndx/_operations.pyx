@@ -1,0 +1,660 @@
+"""Computing on arrays: promotion, broadcasting and results around the C loops.
+
+Operands are pinned before anything that may run Python or drop the GIL (a result's
+allocation, a cast, a long loop), and released when the result is complete.
+"""
+
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from libc.string cimport memcpy, memmove, memset
+
+import numpy as np
+
+from ndx._array cimport (
+    BaseArray, check, data_of, from_numpy, is_array, new_empty, new_like, new_ordered, new_view,
+    pin, require_writeable, set_layout, strided, transient_view, unpin,
+)
+from ndx._dtypes cimport (
+    BOOL, FLOAT32, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
+    KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
+    promote_table, scalar_dtype, store_scalar, typenum_of,
+)
+from ndx._layout cimport (
+    MAXDIMS, MAXOPS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
+    memory_order, parse_axes, shape_tuple, walk_merge, walk_order,
+)
+from ndx._loops cimport (
+    Loop, Ufunc, find_ufunc, run_elementwise, run_matmul, run_reduce,
+)
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    PyObject *PyErr_Occurred() noexcept
+
+cdef extern from "numpy/arrayobject.h":
+    int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
+    object make_scalar_view "PyArray_SimpleNewFromData" (
+        int ndim, const Py_ssize_t *shape, int typenum, void *data)
+
+cdef enum:
+    # Elements from which the GIL is released; its release and return cost about as
+    # much as a few hundred elements.
+    LARGE = 32768
+
+cdef object ndarray = np.ndarray
+cdef object generic = np.generic
+cdef object errstate = np.errstate
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
+cdef Ufunc MATMUL = find_ufunc("matmul")
+
+
+# ---------------------------------------------------------------- operands
+
+cdef bint is_scalar(object x) noexcept:
+    """Whether `x` is a Python scalar: its dtype follows the array's."""
+    cls = type(x)
+    if cls is float or cls is int or cls is bool or cls is complex:
+        return True
+    return isinstance(x, (int, float, complex)) and not isinstance(x, generic)
+
+
+cdef BaseArray as_operand(object x):
+    """Return an array over `x` if it is one, or NumPy's, or a NumPy scalar."""
+    cdef BaseArray result
+    if is_array(x):
+        return x
+    if isinstance(x, ndarray):
+        result = from_numpy(x)
+        if result is None:
+            # Misaligned or byte-swapped; of a dtype that we don't have: TypeError.
+            dtype = dtype_object(dtype_code(x.dtype.newbyteorder("=")))
+            result = from_numpy(np.array(x, dtype=dtype, order="K", copy=True))
+        return result
+    if isinstance(x, generic):
+        dtype_code(x.dtype)
+        return from_numpy(np.asarray(x))
+    return None
+
+
+cdef object operand_error(Ufunc ufunc, object x1, object x2):
+    bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, (ndarray, generic)) \
+        else x1
+    return TypeError(
+        f"{ufunc.name} does not take a {type(bad).__name__}; valid are arrays (convert "
+        "with ndx.asarray) and Python scalars next to an array")
+
+
+cdef object shape_error(str name, BaseArray a, BaseArray b):
+    return ValueError(
+        f"{name}: shapes {shape_tuple(a.ndim, a.shape)} and "
+        f"{shape_tuple(b.ndim, b.shape)} can't be broadcast together; counted from "
+        "the last, axes must be equal or 1")
+
+
+cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
+    """Whether a write to `out` may change an element of `x` not yet read."""
+    cdef Strided a, b
+    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
+    cdef int axis
+    strided(out, &a)
+    strided(x, &b)
+    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
+    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
+    if a.data + high_a <= b.data + low_b or b.data + high_b <= a.data + low_a:
+        return False
+    if a.data != b.data or a.ndim != b.ndim or \
+            itemsize_of[a.dtype] != itemsize_of[b.dtype]:
+        return True
+    for axis in range(a.ndim):
+        if a.shape[axis] != b.shape[axis] or a.strides[axis] != b.strides[axis]:
+            return True
+    return False
+
+
+# ---------------------------------------------------------------- copies
+
+cdef int copy_into(BaseArray out, BaseArray x) except -1:
+    """Copy `x`, broadcast and cast, into `out`; they may overlap."""
+    cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
+    require_writeable(out)
+    pin(x)
+    try:
+        pin(out)
+        try:
+            if out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
+                    and out.size == x.size and nbytes < LARGE:
+                memmove(data_of(out), data_of(x), nbytes)
+            elif kind_of[x.dtype] >= KIND_FLOAT and kind_of[out.dtype] < KIND_FLOAT:
+                with errstate(all="ignore"):
+                    PyArray_CopyInto(<cnp.ndarray>transient_view(out),
+                                     <cnp.ndarray>transient_view(x))
+            else:
+                PyArray_CopyInto(<cnp.ndarray>transient_view(out),
+                                     <cnp.ndarray>transient_view(x))
+        finally:
+            unpin(out)
+    finally:
+        unpin(x)
+    return 0
+
+
+cdef int fill(BaseArray out, object scalar) except -1:
+    """Write a Python scalar to every element of `out`."""
+    cdef char[16] value
+    store_scalar(scalar, out.dtype, value)
+    require_writeable(out)
+    pin(out)
+    try:
+        PyArray_CopyInto(
+            <cnp.ndarray>transient_view(out),
+            <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
+    finally:
+        unpin(out)
+    return 0
+
+
+cdef BaseArray copy(BaseArray x):
+    return cast(x, x.dtype)
+
+
+cdef BaseArray cast(BaseArray x, int dtype):
+    """Return a new array with the values of `x` in another dtype."""
+    cdef BaseArray result
+    check(x)
+    if kind_of[x.dtype] == KIND_COMPLEX and kind_of[dtype] != KIND_COMPLEX \
+            and dtype != BOOL:
+        raise TypeError(
+            f"{dtype_object(x.dtype)} can't be cast to {dtype_object(dtype)}: the "
+            "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
+    result = new_like(x, dtype, False)
+    copy_into(result, x)
+    return result
+
+
+cdef bint can_store(int dtype, int into) noexcept:
+    """Whether values of `dtype` keep their kind when stored in an array of `into`."""
+    cdef int kind = kind_of[dtype], target = kind_of[into]
+    if kind == KIND_INT or kind == KIND_UINT:
+        return target == KIND_INT or target == KIND_UINT or target >= KIND_FLOAT
+    return kind <= target
+
+
+# ---------------------------------------------------------------- elementwise
+
+cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
+    return compute(ufunc, x, None, NULL, x.dtype, out)
+
+
+cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
+    """Compute an operation of two operands; NotImplemented if one can't be one."""
+    cdef BaseArray a, b
+    cdef char[16] value
+    cdef int dtype
+    if is_array(x1):
+        a = <BaseArray>x1
+        if is_array(x2):
+            b = <BaseArray>x2
+            return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
+        if is_scalar(x2):
+            dtype = scalar_dtype(a.dtype, x2)
+            store_scalar(x2, ufunc.loop(dtype).in_dtype, value)
+            return compute(ufunc, a, None, value, dtype, out)
+    elif is_array(x2) and is_scalar(x1):
+        b = <BaseArray>x2
+        dtype = scalar_dtype(b.dtype, x1)
+        store_scalar(x1, ufunc.loop(dtype).in_dtype, value)
+        return compute(ufunc, None, b, value, dtype, out)
+    a = as_operand(x1)
+    b = as_operand(x2)
+    if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \
+            or (a is None and b is None):
+        return NotImplemented
+    return binary(ufunc, x1 if a is None else a, x2 if b is None else b, out)
+
+
+cdef object inplace(Ufunc ufunc, BaseArray x, object other):
+    """Compute ``x = x op other`` in the memory of `x`; x, or NotImplemented."""
+    cdef BaseArray b = None
+    cdef int dtype, result
+    check(x)
+    if is_scalar(other):
+        dtype = scalar_dtype(x.dtype, other)
+    else:
+        b = as_operand(other)
+        if b is None:
+            return NotImplemented
+        check(b)
+        dtype = promote_table[x.dtype][b.dtype]
+        other = b
+    result = ufunc.loop(dtype).out_dtype
+    if result != x.dtype:
+        if not can_store(result, x.dtype):
+            raise TypeError(
+                f"{ufunc.name} of {dtype_object(x.dtype)} and "
+                f"{dtype_object(b.dtype) if b is not None else type(other).__name__} "
+                f"is {dtype_object(result)}, which can't be stored in place in "
+                f"{dtype_object(x.dtype)}; use x = x op y, or ndx.astype")
+        if b is not None and dtype != x.dtype:
+            # The array's dtype holds: the standard's rule for in-place operations.
+            other = cast(b, x.dtype)
+    if binary(ufunc, x, other, x) is NotImplemented:
+        return NotImplemented
+    return x
+
+
+cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dtype,
+                    BaseArray out):
+    """Run a ufunc's loop; `scalar` stands for the operand that is None.
+
+    Of one operand (unary) `a` is that and `b` None, with no scalar.
+    """
+    cdef const Loop *loop = ufunc.loop(dtype)
+    cdef char *args[3]
+    cdef Py_ssize_t steps[3]
+    cdef BaseArray first = a if a is not None else b
+    cdef BaseArray result
+    cdef Py_ssize_t size
+    # The common case: contiguous operands of one shape, or with a scalar.
+    if out is None and first.c_contiguous and first.dtype == loop.in_dtype \
+            and loop.function != NULL and (a is None or b is None or (
+                b.dtype == loop.in_dtype and b.c_contiguous and same_shape(a, b))):
+        pin(first)
+        try:
+            if b is not None and first is not b:
+                pin(b)
+            try:
+                result = new_empty(loop.out_dtype, first.ndim, first.shape)
+                size = result.size
+                steps[0] = steps[1] = itemsize_of[loop.in_dtype]
+                args[0] = data_of(a) if a is not None else scalar
+                if a is None:
+                    steps[0] = 0
+                if ufunc.nin == 1:
+                    args[1] = data_of(result)
+                    steps[1] = itemsize_of[loop.out_dtype]
+                else:
+                    args[1] = data_of(b) if b is not None else scalar
+                    if b is None:
+                        steps[1] = 0
+                    args[2] = data_of(result)
+                    steps[2] = itemsize_of[loop.out_dtype]
+                if size >= LARGE:
+                    with nogil:
+                        loop.function(args, &size, steps, loop.data)
+                elif size:
+                    loop.function(args, &size, steps, loop.data)
+            finally:
+                if b is not None and first is not b:
+                    unpin(b)
+        finally:
+            unpin(first)
+        if ufunc.raises and PyErr_Occurred() != NULL:
+            raise_current()
+        return result
+    return compute_general(ufunc, a, b, scalar, loop, out)
+
+
+cdef inline bint same_shape(BaseArray a, BaseArray b) noexcept:
+    cdef int axis
+    if a.ndim != b.ndim:
+        return False
+    for axis in range(a.ndim):
+        if a.shape[axis] != b.shape[axis]:
+            return False
+    return True
+
+
+cdef int raise_current() except -1:
+    """Raise the Python error that a loop has set."""
+    return -1
+
+
+cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
+                            const Loop *loop, BaseArray out):
+    """The same for any layout, with casts, broadcasting and an output given."""
+    if a is not None:
+        check(a)
+        if a.dtype != loop.in_dtype:
+            a = cast(a, loop.in_dtype)
+    if b is not None:
+        check(b)
+        if b.dtype != loop.in_dtype:
+            b = cast(b, loop.in_dtype)
+    if out is not None:
+        require_writeable(out)
+        if out.dtype != loop.out_dtype:
+            raise TypeError(
+                f"out has dtype {dtype_object(out.dtype)}, but the result of "
+                f"{ufunc.name} has dtype {dtype_object(loop.out_dtype)}")
+        if a is not None and overlaps(out, a):
+            a = copy(a)
+        if b is not None and overlaps(out, b):
+            b = copy(b)
+    if a is not None:
+        pin(a)
+    try:
+        if b is not None:
+            pin(b)
+        try:
+            return compute_walk(ufunc, a, b, scalar, loop, out)
+        finally:
+            if b is not None:
+                unpin(b)
+    finally:
+        if a is not None:
+            unpin(a)
+
+
+cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
+                         const Loop *loop, BaseArray out):
+    cdef Strided layouts[2]
+    cdef Strided *ops[2]
+    cdef Walk walk
+    cdef char *data[3]
+    cdef int order[MAXDIMS]
+    cdef int nin = ufunc.nin, nops = 0, op
+    cdef BaseArray operand, first = a if a is not None else b
+    walk.ndim = first.ndim
+    memcpy(walk.shape, first.shape, first.ndim * sizeof(Py_ssize_t))
+    if a is not None and b is not None:
+        walk.ndim = broadcast_into(walk.ndim, walk.shape, b.ndim, b.shape)
+        if walk.ndim < 0:
+            raise shape_error(ufunc.name, a, b)
+    for op in range(nin):
+        operand = a if op == 0 else b
+        if operand is None:
+            data[op] = scalar
+            memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
+            continue
+        strided(operand, &layouts[nops])
+        broadcast_strides(&layouts[nops], walk.ndim, walk.shape, walk.strides[op])
+        data[op] = layouts[nops].data
+        ops[nops] = &layouts[nops]
+        nops += 1
+    if out is None:
+        memory_order(walk.ndim, nops, ops, order)
+        out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False)
+    elif out.ndim != walk.ndim or memcmp_shape(out, walk.shape) != 0:
+        raise ValueError(
+            f"{ufunc.name}: the output has shape {shape_tuple(out.ndim, out.shape)}, "
+            f"but the operands broadcast to {shape_tuple(walk.ndim, walk.shape)}")
+    pin(out)
+    try:
+        if out.size == 0:
+            return out
+        if loop.function == NULL:
+            call_public(ufunc, a, b, scalar, loop, out)
+            return out
+        data[nin] = data_of(out)
+        memcpy(walk.strides[nin], out.strides, walk.ndim * sizeof(Py_ssize_t))
+        walk.nops = nin + 1
+        walk_order(&walk)
+        walk_merge(&walk)
+        if out.size >= LARGE:
+            with nogil:
+                run_elementwise(loop, nin + 1, data, &walk)
+        else:
+            run_elementwise(loop, nin + 1, data, &walk)
+    finally:
+        unpin(out)
+    if ufunc.raises and PyErr_Occurred() != NULL:
+        raise_current()
+    return out
+
+
+cdef inline int memcmp_shape(BaseArray x, const Py_ssize_t *shape) noexcept:
+    cdef int axis
+    for axis in range(x.ndim):
+        if x.shape[axis] != shape[axis]:
+            return 1
+    return 0
+
+
+cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
+                     const Loop *loop, BaseArray out) except -1:
+    """Compute through NumPy's public function, into our memory."""
+    operands = []
+    for operand in (a, b)[:ufunc.nin]:
+        if operand is None:
+            operands.append(
+                make_scalar_view(0, NULL, typenum_of[loop.in_dtype], scalar))
+        else:
+            operands.append(transient_view(operand))
+    with errstate(all="ignore"):
+        ufunc.public(*operands, out=transient_view(out))
+    return 0
+
+
+# ---------------------------------------------------------------- reductions
+
+cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
+    """Combine the elements along axes (None: all) by a binary operation.
+
+    `x` has the dtype of the result already. Empty axes give the operation's
+    identity; for maximum and minimum, which have none, a ValueError.
+    """
+    cdef bint chosen[MAXDIMS]
+    cdef const Loop *loop = ufunc.loop(x.dtype)
+    cdef Walk walk
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef char *data[2]
+    cdef int i, ndim = 0, kept = 0
+    cdef bint empty = False
+    parse_axes(axis, x.ndim, chosen)
+    pin(x)
+    try:
+        for i in range(x.ndim):
+            if not chosen[i]:
+                shape[ndim] = x.shape[i]
+                ndim += 1
+            else:
+                empty = empty or x.shape[i] == 0
+                if keepdims:
+                    shape[ndim] = 1
+                    ndim += 1
+        result = new_empty(x.dtype, ndim, shape)
+        pin(result)
+        try:
+            start(ufunc, result, x, chosen, empty)
+            if x.size == 0:
+                return result
+            # The result's strides, by axis of x; the walk reads x in memory order.
+            walk.ndim = x.ndim
+            walk.nops = 2
+            for i in range(x.ndim):
+                walk.shape[i] = x.shape[i]
+                walk.strides[1][i] = x.strides[i]
+                walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+                kept += keepdims or not chosen[i]
+            walk_order(&walk)
+            walk_merge(&walk)
+            if loop.function == NULL:
+                reduce_public(ufunc, result, x, chosen, keepdims)
+                return result
+            data[0] = data_of(result)
+            data[1] = data_of(x)
+            if x.size >= LARGE:
+                with nogil:
+                    run_reduce(loop, data[0], data[1], &walk)
+            else:
+                run_reduce(loop, data[0], data[1], &walk)
+        finally:
+            unpin(result)
+    finally:
+        unpin(x)
+    return result
+
+
+cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+               bint empty) except -1:
+    """Write what the accumulation starts from."""
+    cdef BaseArray first
+    cdef int i, kept = 0
+    if ufunc.name == "add":
+        # -0.0 leaves every float as it is, -0.0 itself too.
+        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
+    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
+        fill(result, 1)
+    elif ufunc.name == "logical_or":
+        fill(result, 0)
+    elif empty and result.size:
+        raise ValueError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
+            "along an axis of length 0, for which there is no identity")
+    elif result.size:
+        first = new_view(x, result.ndim)
+        for i in range(x.ndim):
+            if not chosen[i]:
+                first.shape[kept] = x.shape[i]
+                first.strides[kept] = x.strides[i]
+                kept += 1
+            elif result.ndim == x.ndim:
+                first.shape[kept] = 1
+                first.strides[kept] = x.strides[i]
+                kept += 1
+        set_layout(first)
+        copy_into(result, first)
+    return 0
+
+
+cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+                       bint keepdims) except -1:
+    axes = tuple([i for i in range(x.ndim) if chosen[i]])
+    with errstate(all="ignore"):
+        ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
+                            out=transient_view(result))
+    return 0
+
+
+# ---------------------------------------------------------------- matmul
+
+cdef object matmul(object x1, object x2, BaseArray out):
+    """Return the matrix product, stacked and broadcast; or NotImplemented."""
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
+    cdef const Loop *loop
+    cdef int dtype
+    if a is None or b is None:
+        return NotImplemented
+    dtype = promote_table[a.dtype][b.dtype]
+    loop = MATMUL.loop(dtype)
+    check(a)
+    check(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(
+            f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)}: each needs one axis or more; use "
+            "multiply for scalars")
+    if a.dtype != dtype:
+        a = cast(a, dtype)
+    if b.dtype != dtype:
+        b = cast(b, dtype)
+    if out is not None:
+        require_writeable(out)
+        if out.dtype != dtype:
+            raise TypeError(
+                f"out has dtype {dtype_object(out.dtype)}, but the result of matmul "
+                f"has dtype {dtype_object(dtype)}")
+        # A product is never computed in place: every element of it is read again.
+        if overlaps(out, a) or same_layout(out, a):
+            a = copy(a)
+        if overlaps(out, b) or same_layout(out, b):
+            b = copy(b)
+    pin(a)
+    try:
+        pin(b)
+        try:
+            return matmul_walk(a, b, loop, dtype, out)
+        finally:
+            unpin(b)
+    finally:
+        unpin(a)
+
+
+cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:
+    return data_of(out) == data_of(x)
+
+
+cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype,
+                           BaseArray out):
+    cdef Walk batch
+    cdef char *data[3]
+    cdef Py_ssize_t core_sizes[3]
+    cdef Py_ssize_t core_strides[6]
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Strided stack
+    cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
+    cdef int ndim
+    cdef Py_ssize_t work
+    core_sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
+    core_sizes[1] = a.shape[a.ndim - 1]
+    core_sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
+    if b.shape[b.ndim - b_core] != core_sizes[1]:
+        raise ValueError(
+            f"matmul: shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)} don't match: the last axis of the first "
+            f"has length {core_sizes[1]}, the "
+            f"{'only' if b_core == 1 else 'second last'} of the second "
+            f"{b.shape[b.ndim - b_core]}")
+    batch.ndim = a.ndim - a_core
+    batch.nops = 3
+    memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
+    batch.ndim = broadcast_into(batch.ndim, batch.shape, b.ndim - b_core, b.shape)
+    if batch.ndim < 0:
+        raise shape_error("matmul (its stacks of matrices)", a, b)
+    ndim = batch.ndim
+    memcpy(shape, batch.shape, ndim * sizeof(Py_ssize_t))
+    if a_core == 2:
+        shape[ndim] = core_sizes[0]
+        ndim += 1
+    if b_core == 2:
+        shape[ndim] = core_sizes[2]
+        ndim += 1
+    if out is None:
+        out = new_empty(dtype, ndim, shape)
+    elif out.ndim != ndim or memcmp_shape(out, shape) != 0:
+        raise ValueError(
+            f"matmul: out has shape {shape_tuple(out.ndim, out.shape)}, but the "
+            f"result has shape {shape_tuple(ndim, shape)}")
+    pin(out)
+    try:
+        if out.size == 0:
+            return out
+        if core_sizes[1] == 0:
+            fill(out, 0)
+            return out
+        if loop.function == NULL:
+            call_public(MATMUL, a, b, NULL, loop, out)
+            return out
+        strided(a, &stack)
+        stack.ndim -= a_core
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+        strided(b, &stack)
+        stack.ndim -= b_core
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+        memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+        # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
+        core_strides[1] = a.strides[a.ndim - 1]
+        core_strides[0] = (a.strides[a.ndim - 2] if a_core == 2
+                           else core_sizes[1] * core_strides[1])
+        core_strides[2] = b.strides[b.ndim - b_core]
+        core_strides[3] = (b.strides[b.ndim - 1] if b_core == 2
+                           else itemsize_of[dtype])
+        core_strides[5] = (out.strides[ndim - 1] if b_core == 2
+                           else itemsize_of[dtype])
+        core_strides[4] = (out.strides[ndim - b_core] if a_core == 2
+                           else core_sizes[2] * core_strides[5])
+        data[0] = data_of(a)
+        data[1] = data_of(b)
+        data[2] = data_of(out)
+        walk_merge(&batch)
+        work = out.size * core_sizes[1]
+        if work >= LARGE:
+            with nogil:
+                run_matmul(loop, data, &batch, core_sizes, core_strides)
+        else:
+            run_matmul(loop, data, &batch, core_sizes, core_strides)
+    finally:
+        unpin(out)
+    return out

@@ -1,0 +1,384 @@
+"""Reductions of the standard."""
+
+import numpy as np
+
+from ndx._array cimport BaseArray, check, is_array
+from ndx._dtypes cimport (
+    BOOL, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
+    UINT64, dtype_code, dtype_object, kind_of,
+)
+from ndx._layout cimport MAXDIMS, parse_axes
+from ndx._loops cimport Ufunc, find_ufunc
+from ndx._operations cimport as_operand, binary, cast, inplace, reduce, unary
+
+__all__ = ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"]
+
+cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc DIVIDE = find_ufunc("divide")
+cdef Ufunc LOGICAL_AND = find_ufunc("logical_and")
+cdef Ufunc LOGICAL_OR = find_ufunc("logical_or")
+cdef Ufunc MAXIMUM = find_ufunc("maximum")
+cdef Ufunc MINIMUM = find_ufunc("minimum")
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
+cdef Ufunc SQRT = find_ufunc("sqrt")
+cdef Ufunc SUBTRACT = find_ufunc("subtract")
+
+
+cdef BaseArray argument(object x, str name):
+    cdef BaseArray result
+    if is_array(x):
+        return x
+    result = as_operand(x)
+    if result is None:
+        raise TypeError(
+            f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
+    return result
+
+
+cdef BaseArray accumulated(object x, object dtype, str name):
+    """Return `x` in the dtype in which it is summed: small integers are upcast."""
+    cdef BaseArray result = argument(x, name)
+    cdef int code = result.dtype
+    if dtype is not None:
+        code = dtype_code(dtype)
+    elif kind_of[code] == KIND_UINT:
+        code = UINT64
+    elif kind_of[code] < KIND_FLOAT:
+        code = INT64
+    return result if code == result.dtype else cast(result, code)
+
+
+cdef BaseArray floating(object x, str name):
+    cdef BaseArray result = argument(x, name)
+    if kind_of[result.dtype] >= KIND_FLOAT:
+        return result
+    return cast(result, FLOAT64)
+
+
+cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
+    """Return how many elements make one element of the result."""
+    cdef bint chosen[MAXDIMS]
+    cdef Py_ssize_t count = 1
+    cdef int i
+    parse_axes(axis, x.ndim, chosen)
+    for i in range(x.ndim):
+        if chosen[i]:
+            count *= x.shape[i]
+    return count
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return the sum over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Bool and numeric dtypes.
+    axis : int or tuple of int, optional
+        Axes to sum over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    dtype : dtype, optional
+        Dtype of the sum. Default: that of `x`; int64 for smaller signed integers
+        and bools, uint64 for smaller unsigned ones.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        0 for the sum of no elements.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `sum`. Floats along contiguous axes are summed pairwise.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.sum(ndx.asarray([[1, 2], [3, 4]]), axis=0)
+    NDArray([4, 6])
+    """
+    return reduce(ADD, accumulated(x, dtype, "sum"), axis, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return the product over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Bool and numeric dtypes.
+    axis : int or tuple of int, optional
+        Axes to multiply over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    dtype : dtype, optional
+        Dtype of the product. Default: as for `sum`.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        1 for the product of no elements.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `prod`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.prod(ndx.asarray([2.0, 3.0]))
+    NDArray(6.)
+    """
+    return reduce(MULTIPLY, accumulated(x, dtype, "prod"), axis, keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """Return the largest element along axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes.
+    axis : int or tuple of int, optional
+        Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If there are no elements, or an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `max`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.max(ndx.asarray([[1, 5], [3, 4]]), axis=1)
+    NDArray([5, 4])
+    """
+    return reduce(MAXIMUM, argument(x, "max"), axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """Return the smallest element along axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes.
+    axis : int or tuple of int, optional
+        Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If there are no elements, or an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `min`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.min(ndx.asarray([[1, 5], [3, 4]]), axis=1)
+    NDArray([1, 3])
+    """
+    return reduce(MINIMUM, argument(x, "min"), axis, keepdims)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """Return the arithmetic mean over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric dtypes; integers are averaged in float64.
+    axis : int or tuple of int, optional
+        Axes to average over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        NaN for the mean of no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `mean`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.mean(ndx.asarray([1.0, 2.0, 6.0]))
+    NDArray(3.)
+    """
+    cdef BaseArray values = floating(x, "mean")
+    total = reduce(ADD, values, axis, keepdims)
+    return inplace(DIVIDE, total, reduced_count(values, axis))
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return the variance over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes; integers are computed in float64.
+    axis : int or tuple of int, optional
+        Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    correction : int or float
+        Degrees of freedom to take off: the sum of squares is divided by
+        ``N - correction``.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        NaN where ``N - correction`` is not positive.
+
+    Notes
+    -----
+    Array API 2025.12, `var`. Two passes over the data, through a copy of it.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.var(ndx.asarray([1.0, 2.0, 3.0]), correction=1)
+    NDArray(1.)
+    """
+    cdef BaseArray values = floating(x, "var")
+    cdef BaseArray deviations
+    cdef double freedom
+    if kind_of[values.dtype] == KIND_COMPLEX:
+        raise TypeError("var takes real dtypes, not complex ones")
+    deviations = binary(SUBTRACT, values, mean(values, axis=axis, keepdims=True), None)
+    inplace(MULTIPLY, deviations, deviations)
+    freedom = reduced_count(values, axis) - correction
+    total = reduce(ADD, deviations, axis, keepdims)
+    return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return the standard deviation over axes: the square root of `var`.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes; integers are computed in float64.
+    axis : int or tuple of int, optional
+        Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    correction : int or float
+        Degrees of freedom to take off, as for `var`.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Notes
+    -----
+    Array API 2025.12, `std`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.std(ndx.asarray([1.0, 3.0]))
+    NDArray(1.)
+    """
+    result = var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return unary(SQRT, result, result)
+
+
+cdef BaseArray truth(object x, str name):
+    cdef BaseArray values = argument(x, name)
+    if values.dtype == BOOL:
+        return values
+    return binary(NOT_EQUAL, values, 0, None)
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Return whether all elements along axes are true (not zero).
+
+    Parameters
+    ----------
+    x : NDArray
+        Any dtype.
+    axis : int or tuple of int, optional
+        Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of bool
+        True for no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `all`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.all(ndx.asarray([1, 0]))
+    NDArray(False)
+    """
+    return reduce(LOGICAL_AND, truth(x, "all"), axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Return whether any element along axes is true (not zero).
+
+    Parameters
+    ----------
+    x : NDArray
+        Any dtype.
+    axis : int or tuple of int, optional
+        Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of bool
+        False for no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `any`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.any(ndx.asarray([1, 0]))
+    NDArray(True)
+    """
+    return reduce(LOGICAL_OR, truth(x, "any"), axis, keepdims)

@@ -1,0 +1,143 @@
+"""The kinds of memory that arrays can live in, by name.
+
+`Backend` and `PythonBackend` are the base classes for those of third parties;
+`register` or an entry point of the group ``ndx.backends`` makes one known.
+"""
+
+from importlib.metadata import entry_points
+
+from ndx.backends.base import Backend
+from ndx.backends.host import HostBackend
+from ndx.backends.python import PythonBackend
+
+__all__ = ["Backend", "PythonBackend", "available", "get", "register", "unregister"]
+
+_BUILTIN = {"host": HostBackend}
+_registered = {}
+_shared = {}
+
+
+def available():
+    """Return the names of all known backends, sorted.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> "host" in ndx.backends.available()
+    True
+    """
+    names = {*_BUILTIN, *_registered, *(point.name for point in _entry_points())}
+    return sorted(names)
+
+
+def register(name, factory):
+    """Make a backend known under a name.
+
+    Parameters
+    ----------
+    name : str
+        The name for ``ndx.use(name)``; a Python identifier.
+    factory : callable
+        Called with the options of ``ndx.use``, returns a `Backend`. A class
+        derived from `PythonBackend` or `Backend` will do.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken or not an identifier.
+    TypeError
+        If `factory` can't be called.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        msg = f"a backend's name must be an identifier, not {name!r}"
+        raise ValueError(msg)
+    if not callable(factory):
+        msg = f"a backend's factory must be callable, not {type(factory).__name__}"
+        raise TypeError(msg)
+    if name in _BUILTIN or name in _registered:
+        msg = f"backend {name!r} is already registered; unregister it first"
+        raise ValueError(msg)
+    _registered[name] = factory
+
+
+def unregister(name):
+    """Forget a backend that `register` made known; its arrays stay valid."""
+    if name not in _registered:
+        msg = f"backend {name!r} is not one that was registered: {sorted(_registered)}"
+        raise ValueError(msg)
+    del _registered[name]
+    _shared.pop(name, None)
+
+
+def get(backend, **options):
+    """Return the backend of a name; one shared instance where no options are given.
+
+    Parameters
+    ----------
+    backend : str or Backend
+        A name from `available`, or a backend, which is returned as it is.
+    **options
+        The backend's own options, such as ``limit="2GiB"``; with any, the result
+        is a new backend with its own counters.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or an option has a bad value.
+    TypeError
+        If an option is unknown, or `backend` is neither a name nor a backend.
+    """
+    if isinstance(backend, Backend):
+        if options:
+            msg = f"options {sorted(options)} go with a name, not with {backend!r}"
+            raise TypeError(msg)
+        return backend
+    if not isinstance(backend, str):
+        msg = (
+            "a backend is given by name or as an ndx.backends.Backend, not "
+            f"{type(backend).__name__}"
+        )
+        raise TypeError(msg)
+    if options:
+        return _create(backend, options)
+    if backend not in _shared:
+        _shared[backend] = _create(backend, {})
+    return _shared[backend]
+
+
+def configure(name, **options):
+    """Replace the shared instance of a backend by one with these options."""
+    _shared[name] = _create(name, options)
+    return _shared[name]
+
+
+def _create(name, options):
+    factory = _BUILTIN.get(name) or _registered.get(name) or _load(name)
+    if factory is None:
+        msg = f"unknown backend {name!r}; available are {', '.join(available())}"
+        raise ValueError(msg)
+    try:
+        instance = factory(**options)
+    except TypeError as error:
+        msg = f"backend {name!r} does not take these options: {error}"
+        raise TypeError(msg) from error
+    if not isinstance(instance, Backend):
+        msg = (
+            f"the factory of backend {name!r} returned {type(instance).__name__}, "
+            "not an ndx.backends.Backend"
+        )
+        raise TypeError(msg)
+    if isinstance(instance, PythonBackend) and instance.name == "backend":
+        instance.name = name
+    return instance
+
+
+def _entry_points():
+    return entry_points(group="ndx.backends")
+
+
+def _load(name):
+    for point in _entry_points():
+        if point.name == name:
+            return point.load()
+    return None

@@ -1,0 +1,37 @@
+from libc.stdint cimport uint64_t
+
+cdef enum:
+    ALIGNMENT = 64           # every range starts on a cache line
+
+cdef struct Memory:
+    char *ptr                # first byte, aligned
+    size_t nbytes            # bytes asked for
+    void *cookie             # the backend's own: what it needs to release the range
+
+cdef enum Status:
+    ALLOCATED = 0
+    NO_MEMORY = 1            # refused; no exception is set
+
+cdef struct Counters:
+    uint64_t allocations     # ranges handed out since the start
+    uint64_t system_allocations
+    uint64_t system_frees
+    size_t allocated         # bytes asked for and not yet released
+    size_t peak_allocated
+    size_t live              # ranges not yet released
+    size_t reserved          # bytes held from the system, idle ones included
+    size_t peak_reserved
+
+cdef class Backend:
+    cdef readonly str name
+    cdef readonly str device
+    cdef readonly bint host_accessible
+    cdef Py_ssize_t limit_nbytes          # -1: none
+    cdef Counters counters
+    cdef object __weakref__
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil
+    cdef void release(self, Memory *memory) noexcept nogil
+    cdef size_t trim_idle(self) noexcept nogil
+    cdef void read_counters(self, Counters *out) noexcept nogil
+    cdef void rewind_peak(self) noexcept nogil

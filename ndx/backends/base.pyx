@@ -1,0 +1,105 @@
+"""The contract of a backend: where the bytes of arrays come from.
+
+A backend hands out ranges of memory and takes them back. Nothing else in the
+package knows how memory is obtained, and a backend knows nothing of arrays.
+"""
+
+from ndx._sizes import parse_size
+
+__all__ = ["Backend"]
+
+
+cdef class Backend:
+    """Base class of all kinds of memory.
+
+    A backend in Cython derives from this class (``from ndx.backends.base cimport
+    Backend, Memory``) and overrides `allocate` and `release`; one in Python
+    derives from `ndx.backends.PythonBackend`.
+
+    Parameters
+    ----------
+    name : str
+        Name under which messages and statistics show it.
+    limit : int or str, optional
+        Upper bound on the bytes held from the system, such as ``"2GiB"``;
+        ``None`` for no bound, 0 to refuse everything.
+
+    Notes
+    -----
+    Thread rule: `allocate` and `release` may be called by any thread, with or
+    without the GIL. Whoever holds a range keeps a reference to its backend, so a
+    change of the current backend never re-routes a release.
+    """
+
+    def __cinit__(self, *args, limit=None, **options):
+        self.name = "backend"
+        self.device = "cpu"
+        self.host_accessible = True
+        self.limit_nbytes = -1 if limit is None else parse_size(limit, "limit")
+
+    @property
+    def limit(self):
+        """Upper bound on the bytes held from the system; None for no bound."""
+        return None if self.limit_nbytes < 0 else self.limit_nbytes
+
+    def trim(self):
+        """Give idle memory back to the system; return the bytes given back."""
+        cdef size_t released
+        with nogil:
+            released = self.trim_idle()
+        return released
+
+    def stats(self):
+        """Return what is allocated and reserved, as a dict of bytes and counts.
+
+        Returns
+        -------
+        dict
+            ``allocated_bytes`` and ``allocated_count`` (live ranges),
+            ``peak_bytes``, ``total_allocations``; ``reserved_bytes`` (held from
+            the system, idle ones included), ``peak_reserved_bytes``,
+            ``system_allocations``, ``system_frees``; ``limit``.
+        """
+        cdef Counters counters
+        with nogil:
+            self.read_counters(&counters)
+        return {
+            "allocated_bytes": counters.allocated,
+            "allocated_count": counters.live,
+            "peak_bytes": counters.peak_allocated,
+            "total_allocations": counters.allocations,
+            "reserved_bytes": counters.reserved,
+            "peak_reserved_bytes": counters.peak_reserved,
+            "system_allocations": counters.system_allocations,
+            "system_frees": counters.system_frees,
+            "limit": self.limit,
+        }
+
+    def reset_peak(self):
+        """Let both peaks start again from what is held now."""
+        with nogil:
+            self.rewind_peak()
+
+    def __repr__(self):
+        limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
+        return f"<{type(self).__name__} {self.name!r}{limit}>"
+
+    # To override: `allocate` fills `out` with an aligned range (of zeros, if asked)
+    # and returns ALLOCATED, or NO_MEMORY with nothing changed, or raises.
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} has no allocate")
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        pass
+
+    cdef size_t trim_idle(self) noexcept nogil:
+        return 0
+
+    cdef void read_counters(self, Counters *out) noexcept nogil:
+        out[0] = self.counters
+
+    cdef void rewind_peak(self) noexcept nogil:
+        self.counters.peak_allocated = self.counters.allocated
+        self.counters.peak_reserved = self.counters.reserved

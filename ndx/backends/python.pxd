@@ -1,0 +1,4 @@
+from ndx.backends.base cimport Backend
+
+cdef class PythonBackend(Backend):
+    pass

@@ -1,0 +1,150 @@
+"""The adaptor for backends that are written in Python."""
+
+from cpython.buffer cimport (
+    PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
+
+__all__ = ["PythonBackend"]
+
+
+cdef class PythonBackend(Backend):
+    """Base class for a backend that is written in Python.
+
+    Override `acquire`, and `discard` if there is something to undo.
+
+    Parameters
+    ----------
+    limit : int or str, optional
+        Upper bound on the bytes held at once; None for no bound. This class
+        keeps it, so that an override needs no check of its own.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> class ByteArrays(ndx.backends.PythonBackend):
+    ...     def acquire(self, nbytes):
+    ...         return bytearray(nbytes)
+    >>> ndx.backends.register("bytearrays", ByteArrays)
+    >>> with ndx.use("bytearrays"):
+    ...     x = ndx.ones(3)
+    >>> x.backend.name
+    'bytearrays'
+    >>> ndx.backends.unregister("bytearrays")
+    """
+
+    def __init__(self, *, limit=None):
+        pass
+
+    @property
+    def name(self):
+        """Name under which messages and statistics show the backend."""
+        return self.name
+
+    @name.setter
+    def name(self, str value):
+        self.name = value
+
+    def acquire(self, nbytes):
+        """Return a writable, contiguous buffer of at least `nbytes` bytes.
+
+        Parameters
+        ----------
+        nbytes : int
+            Bytes, with room to align them included.
+
+        Returns
+        -------
+        object
+            Anything with the buffer protocol: a bytearray, an mmap, a ctypes
+            array. It is kept, and its buffer held, until the range is released.
+
+        Raises
+        ------
+        MemoryError
+            To refuse: ndx then frees what it can, tries once more, and raises
+            `ndx.OutOfMemoryError`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override acquire")
+
+    def discard(self, buffer):
+        """Take back a buffer that `acquire` gave; its memory is no longer used."""
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        with gil:
+            return PythonBackend_allocate(self, nbytes, zero, out)
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        with gil:
+            PythonBackend_release(self, memory)
+
+
+cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
+                                Memory *out) except -1:
+    cdef Py_buffer *view
+    if self.limit_nbytes >= 0 and \
+            nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
+        return NO_MEMORY
+    # Reserved before it is obtained: `acquire` may let other threads run.
+    self.counters.reserved += nbytes
+    try:
+        view = PythonBackend_acquire(self, nbytes + ALIGNMENT)
+    except MemoryError:
+        self.counters.reserved -= nbytes
+        return NO_MEMORY
+    except BaseException:
+        self.counters.reserved -= nbytes
+        raise
+    out.ptr = <char *>((<uintptr_t>view.buf + ALIGNMENT - 1)
+                       & ~<uintptr_t>(ALIGNMENT - 1))
+    out.nbytes = nbytes
+    out.cookie = view
+    if zero:
+        memset(out.ptr, 0, nbytes)
+    self.counters.allocations += 1
+    self.counters.system_allocations += 1
+    self.counters.live += 1
+    self.counters.allocated += nbytes
+    if self.counters.allocated > self.counters.peak_allocated:
+        self.counters.peak_allocated = self.counters.allocated
+    if self.counters.reserved > self.counters.peak_reserved:
+        self.counters.peak_reserved = self.counters.reserved
+    return ALLOCATED
+
+
+cdef Py_buffer *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
+    """Return a held buffer of at least `nbytes` bytes."""
+    cdef Py_buffer *view
+    buffer = self.acquire(nbytes)
+    view = <Py_buffer *>malloc(sizeof(Py_buffer))
+    if view == NULL:
+        raise MemoryError()
+    try:
+        PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE)
+    except BaseException:
+        free(view)
+        raise
+    if <size_t>view.len < nbytes:
+        found = view.len
+        PyBuffer_Release(view)
+        free(view)
+        raise ValueError(
+            f"backend {self.name!r}: acquire({nbytes}) returned a buffer of {found} "
+            "bytes; it must have at least as many as were asked for")
+    return view
+
+
+cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
+    cdef Py_buffer *view = <Py_buffer *>memory.cookie
+    self.counters.live -= 1
+    self.counters.allocated -= memory.nbytes
+    self.counters.reserved -= memory.nbytes
+    self.counters.system_frees += 1
+    buffer = <object>view.obj
+    PyBuffer_Release(view)
+    free(view)
+    self.discard(buffer)

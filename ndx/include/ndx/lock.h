@@ -1,0 +1,38 @@
+/* A lock for sections of a few dozen instructions that call nothing.
+ *
+ * Its users hold it across a fork (ndx_at_fork), so that the child gets it free and
+ * what it guards whole. */
+#ifndef NDX_LOCK_H
+#define NDX_LOCK_H
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#include <windows.h>
+typedef volatile long ndx_lock;
+static inline void ndx_lock_acquire(ndx_lock *lock) {
+    for (int spins = 0; _InterlockedExchange(lock, 1) != 0; ++spins) {
+        if (spins >= 64) { SwitchToThread(); }
+    }
+}
+static inline void ndx_lock_release(ndx_lock *lock) { _InterlockedExchange(lock, 0); }
+static inline int ndx_at_fork(void (*before)(void), void (*after)(void)) {
+    (void)before; (void)after; return 0;
+}
+#else
+#include <pthread.h>
+#include <sched.h>
+typedef int ndx_lock;
+static inline void ndx_lock_acquire(ndx_lock *lock) {
+    for (int spins = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0; ++spins) {
+        if (spins >= 64) { sched_yield(); }
+    }
+}
+static inline void ndx_lock_release(ndx_lock *lock) {
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+static inline int ndx_at_fork(void (*before)(void), void (*after)(void)) {
+    return pthread_atfork(before, after, after);
+}
+#endif
+
+#endif

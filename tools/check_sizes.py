@@ -1,0 +1,50 @@
+"""Check that no file outgrows its line cap: a file that does is a sign to split it.
+
+Usage: ``python tools/check_sizes.py [ROOT_FOLDER]``
+"""
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+# The first pattern that matches a path (relative to the root) gives its cap.
+CAPS = {
+    "ndx/_core.pyx": 900,
+    "setup.py": 80,
+    "tests/*": 500,
+    "*": 600,
+}
+FOLDERS = ("ndx", "tests", "tools", "examples", "asv_bench", "docs")
+SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".h"}
+
+
+def cap_of(name: str) -> int:
+    """Return the most lines that the file called `name` may have."""
+    return next(cap for pattern, cap in CAPS.items() if fnmatchcase(name, pattern))
+
+
+def measure(root: Path) -> dict[str, int]:
+    """Return the line count of each source file under `root`."""
+    files = [p for folder in FOLDERS for p in (root / folder).rglob("*") if p.is_file()]
+    return {
+        path.relative_to(root).as_posix(): len(path.read_bytes().splitlines())
+        for path in sorted([*files, *root.glob("*.py")])
+        if path.suffix in SUFFIXES and "_build" not in path.parts
+    }
+
+
+def main(root: Path) -> int:
+    """Report the files above their cap; return the exit status."""
+    sizes = measure(root)
+    over = {name: lines for name, lines in sizes.items() if lines > cap_of(name)}
+    for name, lines in sorted(over.items(), key=lambda item: -item[1]):
+        cap = cap_of(name)
+        print(f"{name}: {lines} lines, cap {cap}: split it ({lines - cap} too many)")
+    package = sum(lines for name, lines in sizes.items() if name.startswith("ndx/"))
+    print(f"sizes: {len(over)} of {len(sizes)} files too long; ndx/: {package} lines")
+    return bool(over)
+
+
+if __name__ == "__main__":
+    default = Path(__file__).resolve().parents[1]
+    sys.exit(main(Path(sys.argv[1]).resolve() if sys.argv[1:] else default))
