@@ -18,7 +18,7 @@ cdef class BaseArray:
     cdef bint f_contiguous
     cdef bint readonly
     cdef Export *held                # for as long as the array lives
-    cdef object owner                # of foreign memory; else None
+    cdef object owner                # of foreign memory; else NULL, not None
     cdef object __weakref__
 
 # Keeps an export alive for what has a reference to it.
@@ -28,9 +28,11 @@ cdef class Holder:
 cdef int set_array_type(type array_type) except -1
 cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
+cdef void set_owner(BaseArray x, object owner) noexcept
 cdef int set_layout(BaseArray x) except -1
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
                            const int *order, bint detached)
 cdef BaseArray new_like(BaseArray x, int dtype, bint detached)

@@ -7,6 +7,7 @@ block's generation first, and pins the block where Python could run meanwhile.
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -26,8 +27,9 @@ from ndx._errors import StaleArrayError
 cnp.import_array()
 
 cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(void *op) noexcept
-    void PyObject_GC_Track(void *op) noexcept
+    void PyObject_GC_UnTrack(PyObject *op) noexcept
+    void PyObject_GC_Track(PyObject *op) noexcept
+    void PyObject_ClearWeakRefs(PyObject *op) noexcept
 
 cdef extern from "numpy/arrayobject.h":
     PyTypeObject PyArray_Type
@@ -37,13 +39,19 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from *:
     """
-    #define NDX_NEW(type, args) ((type)->tp_new((type), (args), NULL))
     #define NDX_IS(x, type) (Py_TYPE(x) == (PyTypeObject *)(type))
+    #define NDX_SET_OWNER(x, value) ((x)->owner = (value))
+    #define NDX_WEAKREFS(x) ((x)->__weakref__)
     """
-    object NDX_NEW(PyTypeObject *cls, object args)
     bint NDX_IS(object x, PyTypeObject *cls) noexcept
+    void NDX_SET_OWNER(BaseArray x, PyObject *value) noexcept
+    PyObject *NDX_WEAKREFS(BaseArray x) noexcept
 
-cdef tuple NO_ARGS = ()
+cdef extern from "ndx/objects.h":
+    object ndx_object_new(PyTypeObject *cls)
+    void ndx_object_free(PyObject *object) noexcept
+    void ndx_set_dealloc(PyTypeObject *cls, void (*dealloc)(PyObject *) noexcept) noexcept
+
 cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
 
@@ -53,6 +61,7 @@ cdef int set_array_type(type cls) except -1:
     global array_type, kept_array_type
     kept_array_type = cls
     array_type = <PyTypeObject *>cls
+    ndx_set_dealloc(array_type, array_dealloc)
     return 0
 
 
@@ -60,20 +69,40 @@ cdef bint is_array(object x) noexcept:
     return NDX_IS(x, array_type)
 
 
-# Tracked by the collector only with a foreign owner (`bare_array`, `from_numpy`).
-# Not cleared by it: the data must stay while the array does.
+# Tracked by the collector only with a foreign owner (`set_owner`), and not cleared by
+# it: the data must stay while the array does. Without methods in C, which Cython's
+# constructor would have to set: `bare_array` does without it.
 @cython.no_gc_clear
-@cython.freelist(128)
 cdef class BaseArray:
     """Base class of `ndx.NDArray`: what it owns and how it lies in memory."""
 
-    def __dealloc__(self):
-        if self.held != NULL:
-            export_free(self.held)
-        if self.block != NULL:
-            block_decref(self.block)
-        if self.shape != self.dims:
-            free(self.shape)
+    def __cinit__(self):
+        raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
+
+
+cdef void array_dealloc(PyObject *self) noexcept:
+    """Release what an array holds; no reference to it is taken any more."""
+    cdef PyObject *owner
+    if NDX_WEAKREFS(<BaseArray>self) != NULL:
+        PyObject_ClearWeakRefs(self)
+    if (<BaseArray>self).held != NULL:
+        export_free((<BaseArray>self).held)
+    owner = <PyObject *>(<BaseArray>self).owner
+    if owner != NULL:
+        PyObject_GC_UnTrack(self)
+    if (<BaseArray>self).block != NULL:
+        block_decref((<BaseArray>self).block)
+    if (<BaseArray>self).shape != (<BaseArray>self).dims:
+        free((<BaseArray>self).shape)
+    ndx_object_free(self)
+    Py_XDECREF(owner)
+
+
+cdef void set_owner(BaseArray x, object owner) noexcept:
+    """Keep the owner of foreign memory alive; once, of a new array."""
+    Py_INCREF(owner)
+    NDX_SET_OWNER(x, <PyObject *>owner)
+    PyObject_GC_Track(<PyObject *>x)
 
 
 cdef class Holder:
@@ -86,8 +115,7 @@ cdef class Holder:
 
 cdef BaseArray bare_array(int ndim):
     """Return an array with room for its layout, and no block yet."""
-    cdef BaseArray x = <BaseArray>NDX_NEW(array_type, NO_ARGS)
-    PyObject_GC_UnTrack(<void *>x)
+    cdef BaseArray x = <BaseArray>ndx_object_new(array_type)
     x.ndim = <unsigned char>ndim
     if ndim <= INLINE_DIMS:
         x.shape = x.dims
@@ -103,7 +131,7 @@ cdef BaseArray bare_array(int ndim):
 cdef int set_layout(BaseArray x) except -1:
     """Compute what follows from shape and strides."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
-    x.size = count_elements(x.ndim, x.shape, itemsize)
+    x.size = count_elements(x.ndim, x.shape, 1)
     x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
     x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
     return 0
@@ -167,6 +195,28 @@ cdef BaseArray new_like(BaseArray x, int dtype, bint detached):
     return new_ordered(dtype, x.ndim, x.shape, order, detached)
 
 
+cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
+    """Return a new array of the shape of `x`, which is in C order."""
+    cdef BaseArray result = bare_array(x.ndim)
+    cdef Py_ssize_t itemsize = itemsize_of[dtype]
+    cdef int axis
+    result.dtype = <unsigned char>dtype
+    result.size = x.size
+    for axis in range(x.ndim):
+        result.shape[axis] = x.shape[axis]
+    if itemsize == itemsize_of[x.dtype]:
+        for axis in range(x.ndim):
+            result.strides[axis] = x.strides[axis]
+    else:
+        # Also where `x` has no elements: its size alone does not show an overflow.
+        count_elements(x.ndim, x.shape, itemsize)
+        fill_c_strides(x.ndim, x.shape, itemsize, result.strides)
+    result.c_contiguous = True
+    result.f_contiguous = x.f_contiguous
+    result.block = allocate_block(x.size * itemsize, False)
+    return result
+
+
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
     cdef BaseArray view = bare_array(ndim)
@@ -176,9 +226,8 @@ cdef BaseArray new_view(BaseArray x, int ndim):
     view.offset = x.offset
     block_incref(x.block)
     view.block = x.block
-    if x.owner is not None:
-        view.owner = x.owner
-        PyObject_GC_Track(<void *>view)
+    if <PyObject *>x.owner != NULL:
+        set_owner(view, x.owner)
     return view
 
 
@@ -256,13 +305,8 @@ cdef object transient_view(BaseArray x):
         0 if x.readonly else cnp.NPY_ARRAY_WRITEABLE, NULL)
 
 
-cdef BaseArray from_numpy(object array):
-    """Return an array over the memory of a NumPy array, which is kept alive.
-
-    None if the dtype is not one of ours, not in native order, or the elements are
-    not aligned: the caller decides whether to copy.
-    """
-    cdef cnp.ndarray source = array
+cdef BaseArray lay_out(cnp.ndarray source):
+    """Return an array with the layout of NumPy's, and no block; None if none can."""
     cdef int dtype = code_or_none(source.dtype), axis
     cdef BaseArray x
     if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
@@ -273,11 +317,23 @@ cdef BaseArray from_numpy(object array):
         x.shape[axis] = source.shape[axis]
         x.strides[axis] = source.strides[axis]
     set_layout(x)
+    return x
+
+
+cdef BaseArray from_numpy(object array):
+    """Return an array over the memory of a NumPy array, which is kept alive.
+
+    None if the dtype is not one of ours, not in native order, or the elements are
+    not aligned: the caller decides whether to copy.
+    """
+    cdef cnp.ndarray source = array
+    cdef BaseArray x = lay_out(source)
+    if x is None:
+        return None
     x.readonly = not cnp.PyArray_ISWRITEABLE(source)
     x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
                          x.readonly, None)
-    x.owner = array
-    PyObject_GC_Track(<void *>x)
+    set_owner(x, array)
     return x
 
 
@@ -287,13 +343,9 @@ cdef BaseArray adopt_numpy(object array):
     It is one of ours: stamped with the generation of the current workspace.
     """
     cdef cnp.ndarray source = array
-    cdef BaseArray x = from_numpy(array)
+    cdef BaseArray x = lay_out(source)
     if x is None:
         raise TypeError(f"{source.dtype} is not a dtype of the array API")
-    PyObject_GC_UnTrack(<void *>x)
-    block_decref(x.block)
-    x.block = NULL
-    x.owner = None
     x.block = adopt_block(<char *>cnp.PyArray_DATA(source),
                           cnp.PyArray_NBYTES(source), array)
     return x

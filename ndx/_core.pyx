@@ -83,9 +83,6 @@ cdef class NDArray(BaseArray):
     lock of their own, as with NumPy.
     """
 
-    def __init__(self, *args, **kwargs):
-        raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
-
     # ------------------------------------------------------------ attributes
 
     @property

@@ -23,6 +23,11 @@ cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
     bint PyIndex_Check(object o) noexcept
     bint PyLong_CheckExact(object o) noexcept
+    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
+    ctypedef struct PySliceObject:
+        PyObject *start
+        PyObject *stop
+        PyObject *step
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
     PyObject *PyExc_IndexError
 
@@ -37,11 +42,77 @@ cdef inline bint is_integer(object item) noexcept:
         and not is_array(item))
 
 
+cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except -1:
+    """Return an integer index counted from the front, or raise IndexError."""
+    cdef Py_ssize_t index = PyNumber_AsSsize_t(item, PyExc_IndexError)
+    cdef Py_ssize_t size = x.shape[axis]
+    if index < -size or index >= size:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {size} of an "
+            f"array of shape {shape_tuple(x.ndim, x.shape)}")
+    return index + size if index < 0 else index
+
+
+cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
+                             Py_ssize_t *step) except -1:
+    """The same as PySlice_Unpack, quicker for the common slice of two ints."""
+    cdef PySliceObject *bounds = <PySliceObject *>item
+    cdef int overflow = 0, overflow_too = 0
+    if <object>bounds.step is None and PyLong_CheckExact(<object>bounds.start) \
+            and PyLong_CheckExact(<object>bounds.stop):
+        start[0] = PyLong_AsLongLongAndOverflow(<object>bounds.start, &overflow)
+        stop[0] = PyLong_AsLongLongAndOverflow(<object>bounds.stop, &overflow_too)
+        step[0] = 1
+        if not overflow and not overflow_too:
+            return 0
+    return PySlice_Unpack(item, start, stop, step)
+
+
+cdef BaseArray slice_view(BaseArray x, object item):
+    """Return the view that one slice along the first axis selects."""
+    cdef Py_ssize_t start = 0, stop = 0, step = 0, length
+    cdef BaseArray view
+    cdef int axis
+    unpack_slice(item, &start, &stop, &step)
+    length = PySlice_AdjustIndices(x.shape[0], &start, &stop, step)
+    view = new_view(x, x.ndim)
+    for axis in range(1, x.ndim):
+        view.shape[axis] = x.shape[axis]
+        view.strides[axis] = x.strides[axis]
+    view.shape[0] = length
+    view.strides[0] = x.strides[0] * step
+    if length > 0:
+        view.offset += start * x.strides[0]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray row_view(BaseArray x, object item):
+    """Return the view that one integer along the first axis selects."""
+    cdef Py_ssize_t index = checked_index(x, item, 0)
+    cdef BaseArray view = new_view(x, x.ndim - 1)
+    cdef int axis
+    for axis in range(1, x.ndim):
+        view.shape[axis - 1] = x.shape[axis]
+        view.strides[axis - 1] = x.strides[axis]
+    view.offset += index * x.strides[0]
+    set_layout(view)
+    return view
+
+
 cdef BaseArray basic_view(BaseArray x, object key):
     """Return the view that a basic key selects; None if the key is another."""
-    cdef tuple items = key if type(key) is tuple else (key,)
+    if x.ndim:
+        if PySlice_Check(key):
+            return slice_view(x, key)
+        if PyLong_CheckExact(key):
+            return row_view(x, key)
+    return view_of_items(x, key if type(key) is tuple else (key,))
+
+
+cdef BaseArray view_of_items(BaseArray x, tuple items):
     cdef BaseArray view
-    cdef Py_ssize_t start = 0, stop = 0, step = 0, length, item_index, size
+    cdef Py_ssize_t start = 0, stop = 0, step = 0, length
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t strides[MAXDIMS]
     cdef Py_ssize_t offset = 0
@@ -66,7 +137,7 @@ cdef BaseArray basic_view(BaseArray x, object key):
         raise IndexError(f"the result would have more than {MAXDIMS} axes")
     for item in items:
         if PySlice_Check(item):
-            PySlice_Unpack(item, &start, &stop, &step)
+            unpack_slice(item, &start, &stop, &step)
             length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step)
             if length > 0:
                 offset += start * x.strides[axis]
@@ -85,14 +156,7 @@ cdef BaseArray basic_view(BaseArray x, object key):
                 ndim += 1
                 axis += 1
         else:
-            item_index = PyNumber_AsSsize_t(item, PyExc_IndexError)
-            size = x.shape[axis]
-            if item_index < -size or item_index >= size:
-                raise IndexError(
-                    f"index {item_index} is out of bounds for axis {axis} with size "
-                    f"{size} of an array of shape {shape_tuple(x.ndim, x.shape)}")
-            offset += (item_index + size if item_index < 0 else item_index) \
-                * x.strides[axis]
+            offset += checked_index(x, item, axis) * x.strides[axis]
             axis += 1
     view = new_view(x, ndim + x.ndim - axis)
     for k in range(ndim):

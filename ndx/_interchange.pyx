@@ -19,16 +19,15 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from ndx._array cimport BaseArray, bare_array, check, data_of, export_array, set_layout
+from ndx._array cimport (
+    BaseArray, bare_array, check, data_of, export_array, set_layout, set_owner,
+)
 from ndx._dtypes cimport (
     BOOL, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES,
     dtype_object, itemsize_of, kind_of,
 )
 from ndx._layout cimport MAXDIMS, shape_tuple
 from ndx._memory cimport Export, block_wrap, export_free
-
-cdef extern from "Python.h":
-    void PyObject_GC_Track(void *op) noexcept
 
 cdef extern from "ndx/dlpack.h":
     ctypedef struct DLDevice:
@@ -285,8 +284,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
             "on the exporting side")
     x.block = block_wrap(<char *>tensor.data + tensor.byte_offset,
                          x.size * itemsize_of[dtype], readonly, None)
-    x.owner = owner
-    PyObject_GC_Track(<void *>x)
+    set_owner(x, owner)
     return x
 
 

@@ -12,27 +12,33 @@ import operator
 cdef object index = operator.index
 
 cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
+    Py_ssize_t PY_SSIZE_T_MAX
     PyObject *PyExc_OverflowError
     PyObject *PyExc_IndexError
+    bint PyLong_CheckExact(object o) noexcept
+    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
 
 
 cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
                                Py_ssize_t itemsize) except -1:
     """Return the number of elements; raise ValueError if the bytes overflow."""
-    cdef Py_ssize_t size = 1, limit = PY_SSIZE_T_MAX // itemsize
+    cdef Py_ssize_t nbytes = itemsize, size = 1
     cdef int axis
     cdef bint empty = False, overflow = False
     for axis in range(ndim):
-        if shape[axis] < 0:
-            raise ValueError(
-                f"shape {shape_tuple(ndim, shape)} has the negative length "
-                f"{shape[axis]} on axis {axis}; lengths are 0 or more")
-        if shape[axis] == 0:
+        if shape[axis] <= 0:
+            if shape[axis] < 0:
+                raise ValueError(
+                    f"shape {shape_tuple(ndim, shape)} has the negative length "
+                    f"{shape[axis]} on axis {axis}; lengths are 0 or more")
             empty = True
-        elif size > limit // shape[axis]:
+        elif ndx_multiply(nbytes, shape[axis], &nbytes):
             overflow = True
+            nbytes = 1
         else:
             size *= shape[axis]
     if empty:
@@ -293,8 +299,11 @@ cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape):
 cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
     """Read a shape (an int or a sequence of ints); return its number of axes."""
     cdef Py_ssize_t i
-    if type(shape) is int:
-        out[0] = as_length(shape, shape)
+    cdef int overflow = 0
+    if PyLong_CheckExact(shape):
+        out[0] = PyLong_AsLongLongAndOverflow(shape, &overflow)
+        if overflow:
+            out[0] = as_length(shape, shape)
         return 1
     if not isinstance(shape, (tuple, list)):
         try:
@@ -317,6 +326,12 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
 
 
 cdef Py_ssize_t as_length(object value, object shape) except? -1:
+    cdef int overflow = 0
+    cdef Py_ssize_t length
+    if PyLong_CheckExact(value):
+        length = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not overflow:
+            return length
     try:
         return PyNumber_AsSsize_t(value, PyExc_OverflowError)
     except TypeError:

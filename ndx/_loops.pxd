@@ -20,7 +20,13 @@ cdef class Ufunc:
     cdef Loop loops[NDTYPES]
 
     cdef int fill(self, int dtype) except -1
-    cdef const Loop *loop(self, int dtype) except NULL
+    cdef int unsupported(self, int dtype) except -1
+
+# The loop for operands of one dtype; TypeError if there is none.
+cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
+    if ufunc.loops[dtype].in_dtype < 0:
+        ufunc.unsupported(dtype)
+    return &ufunc.loops[dtype]
 
 cdef Ufunc find_ufunc(str name)
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,

@@ -152,14 +152,12 @@ cdef class Ufunc:
             loop.in_dtype = -1
         return 0
 
-    cdef const Loop *loop(self, int dtype) except NULL:
-        """Return the loop for operands of one dtype, or raise TypeError."""
-        if self.loops[dtype].in_dtype < 0:
-            valid = [KIND_NAMES[kind] for kind in self.domain if kind in KIND_NAMES]
-            raise TypeError(
-                f"{self.name} does not take {dtype_object(dtype)} arrays; valid are "
-                f"{', '.join(valid)} dtypes")
-        return &self.loops[dtype]
+    cdef int unsupported(self, int dtype) except -1:
+        """Raise the TypeError for a dtype that the operation does not take."""
+        valid = [KIND_NAMES[kind] for kind in self.domain if kind in KIND_NAMES]
+        raise TypeError(
+            f"{self.name} does not take {dtype_object(dtype)} arrays; valid are "
+            f"{', '.join(valid)} dtypes")
 
 
 cdef int code_of(object dtype):

@@ -53,9 +53,13 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
 
     Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
     """
-    cdef Counters counters
     if backend.allocate(nbytes, zero, out) == ALLOCATED:
         return 0
+    return obtain_again(backend, nbytes, zero, out)
+
+
+cdef int obtain_again(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
+    cdef Counters counters
     if backend.limit_nbytes < 0 or nbytes <= <size_t>backend.limit_nbytes:
         if backend.trim_idle() and backend.allocate(nbytes, zero, out) == ALLOCATED:
             return 0
@@ -82,6 +86,13 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
 
 cdef Block *block_blank() except NULL:
     """Return a block of one reference, that is live and owns nothing."""
+    cdef Block *block = blank()
+    if block == NULL:
+        raise MemoryError("no memory for the description of a block")
+    return block
+
+
+cdef inline Block *blank() noexcept:
     global idle_blocks
     cdef Block *block = idle_blocks
     if block != NULL:
@@ -89,7 +100,7 @@ cdef Block *block_blank() except NULL:
     else:
         block = <Block *>malloc(sizeof(Block))
         if block == NULL:
-            raise MemoryError("no memory for the description of a block")
+            return NULL
     memset(block, 0, sizeof(Block))
     block.refs = 1
     block.now = &always
@@ -99,14 +110,19 @@ cdef Block *block_blank() except NULL:
 
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     """Return a block of the backend's memory, individually owned."""
-    cdef Block *block = block_blank()
+    cdef Memory memory
+    cdef Block *block
+    memory.ptr = NULL
     if nbytes:
-        try:
-            obtain(backend, nbytes, zero, &block.memory)
-        except BaseException:
-            block_discard(block)
-            raise
-        block.ptr = block.memory.ptr
+        obtain(backend, nbytes, zero, &memory)
+    block = blank()
+    if block == NULL:
+        if nbytes:
+            backend.release(&memory)
+        raise MemoryError("no memory for the description of a block")
+    if nbytes:
+        block.memory = memory
+        block.ptr = memory.ptr
         block.nbytes = nbytes
     Py_INCREF(backend)
     block.backend = <PyObject *>backend

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memmove, memset
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, data_of, from_numpy, is_array, new_empty, new_like, new_ordered, new_view,
+    BaseArray, check, data_of, from_numpy, is_array, new_contiguous_like, new_empty, new_like, new_ordered, new_view,
     pin, require_writeable, set_layout, strided, transient_view, unpin,
 )
 from ndx._dtypes cimport (
@@ -24,7 +24,7 @@ from ndx._layout cimport (
     memory_order, parse_axes, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport (
-    Loop, Ufunc, find_ufunc, run_elementwise, run_matmul, run_reduce,
+    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_matmul, run_reduce,
 )
 
 cnp.import_array()
@@ -198,12 +198,12 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
             return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
         if is_scalar(x2):
             dtype = scalar_dtype(a.dtype, x2)
-            store_scalar(x2, ufunc.loop(dtype).in_dtype, value)
+            store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
     elif is_array(x2) and is_scalar(x1):
         b = <BaseArray>x2
         dtype = scalar_dtype(b.dtype, x1)
-        store_scalar(x1, ufunc.loop(dtype).in_dtype, value)
+        store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
     a = as_operand(x1)
     b = as_operand(x2)
@@ -227,7 +227,7 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
         check(b)
         dtype = promote_table[x.dtype][b.dtype]
         other = b
-    result = ufunc.loop(dtype).out_dtype
+    result = loop_of(ufunc, dtype).out_dtype
     if result != x.dtype:
         if not can_store(result, x.dtype):
             raise TypeError(
@@ -249,7 +249,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
 
     Of one operand (unary) `a` is that and `b` None, with no scalar.
     """
-    cdef const Loop *loop = ufunc.loop(dtype)
+    cdef const Loop *loop = loop_of(ufunc, dtype)
     cdef char *args[3]
     cdef Py_ssize_t steps[3]
     cdef BaseArray first = a if a is not None else b
@@ -264,7 +264,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             if b is not None and first is not b:
                 pin(b)
             try:
-                result = new_empty(loop.out_dtype, first.ndim, first.shape)
+                result = new_contiguous_like(first, loop.out_dtype)
                 size = result.size
                 steps[0] = steps[1] = itemsize_of[loop.in_dtype]
                 args[0] = data_of(a) if a is not None else scalar
@@ -435,7 +435,7 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     identity; for maximum and minimum, which have none, a ValueError.
     """
     cdef bint chosen[MAXDIMS]
-    cdef const Loop *loop = ufunc.loop(x.dtype)
+    cdef const Loop *loop = loop_of(ufunc, x.dtype)
     cdef Walk walk
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
@@ -538,7 +538,7 @@ cdef object matmul(object x1, object x2, BaseArray out):
     if a is None or b is None:
         return NotImplemented
     dtype = promote_table[a.dtype][b.dtype]
-    loop = MATMUL.loop(dtype)
+    loop = loop_of(MATMUL, dtype)
     check(a)
     check(b)
     if a.ndim == 0 or b.ndim == 0:

@@ -13,6 +13,9 @@ from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Counter
 
 __all__ = ["HostBackend"]
 
+cdef extern from "ndx/arithmetic.h" nogil:
+    int ndx_highest_bit(size_t number)
+
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
@@ -38,15 +41,11 @@ if ndx_at_fork(before_fork, after_fork) != 0:
 
 cdef inline int size_class(size_t nbytes) noexcept nogil:
     """Return the class of a size: steps of 64 B to 1 KiB, then 8 a doubling."""
-    cdef size_t steps
-    cdef int doubling = 0
+    cdef int doubling
     if nbytes <= 1024:
         return <int>((nbytes + 63) // 64)
-    steps = (nbytes - 1) >> 7
-    while steps >= 16:
-        steps >>= 1
-        doubling += 1
-    return <int>(17 + 8 * doubling + (steps - 8))
+    doubling = ndx_highest_bit(nbytes - 1) - 10
+    return <int>(9 + 8 * doubling + ((nbytes - 1) >> (7 + doubling)))
 
 
 cdef inline size_t class_nbytes(int cls) noexcept nogil:

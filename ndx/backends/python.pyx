@@ -3,6 +3,7 @@
 from cpython.buffer cimport (
     PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -10,6 +11,10 @@ from libc.string cimport memset
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
 
 __all__ = ["PythonBackend"]
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
 
 cdef class PythonBackend(Backend):
@@ -79,8 +84,14 @@ cdef class PythonBackend(Backend):
             return PythonBackend_allocate(self, nbytes, zero, out)
 
     cdef void release(self, Memory *memory) noexcept nogil:
+        cdef PyObject *kind = NULL
+        cdef PyObject *value = NULL
+        cdef PyObject *traceback = NULL
         with gil:
+            # Arrays die while exceptions pass, too; Python must not run over one.
+            PyErr_Fetch(&kind, &value, &traceback)
             PythonBackend_release(self, memory)
+            PyErr_Restore(kind, value, traceback)
 
 
 cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
