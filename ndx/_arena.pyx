@@ -5,6 +5,7 @@ wherever it lies; what foreign code still reads then keeps its range of bytes, a
 later cycles allocate around it.
 """
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
@@ -45,6 +46,8 @@ cdef int compare_gaps(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+# Not cleared by the collector: it needs its backend to give its memory back.
+@cython.no_gc_clear
 cdef class Arena(BlockOwner):
     """The memory of one workspace; it knows nothing of contexts or arrays.
 

@@ -1,0 +1,56 @@
+"""The examples in the docstrings, the README and the docs are true."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import ndx
+
+ROOT = Path(__file__).parents[1]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))]
+
+
+def documented():
+    """Yield the public objects that have a docstring of their own, by name."""
+    modules = [ndx, ndx.backends, ndx.memory]
+    for name in ("linalg", "fft", "random", "testing"):
+        if hasattr(ndx, name):
+            modules.append(getattr(ndx, name))
+    for module in modules:
+        for name, value in vars(module).items():
+            if name.startswith("_") or not callable(value):
+                continue
+            yield f"{module.__name__}.{name}", value
+            if isinstance(value, type):
+                for key, member in vars(value).items():
+                    if not key.startswith("_") and getattr(member, "__doc__", None):
+                        yield f"{module.__name__}.{name}.{key}", member
+
+
+OBJECTS = dict(documented())
+
+
+def run(text, name):
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    report = []
+    runner.run(test, out=report.append)
+    assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_docstring_examples(name):
+    run(OBJECTS[name].__doc__ or "", name)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_examples(page):
+    # A fence right after an example would be read as a part of its output.
+    run((ROOT / page).read_text().replace("\n```", "\n\n```"), page)
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_everything_public_is_documented(name):
+    assert OBJECTS[name].__doc__, f"{name} has no docstring"
