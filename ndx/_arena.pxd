@@ -37,6 +37,7 @@ cdef class Arena(BlockOwner):
     cdef int reserve_gaps(self, Py_ssize_t needed) except -1
     cdef void find_gaps(self) noexcept
     cdef Py_ssize_t retained_ranges(self, Block *block, Py_ssize_t count) noexcept
+    cdef void poison(self, Block *block) noexcept
     cdef int spill(self, Block *block, bint zero) except -1
     cdef object full_error(self, size_t nbytes)
     cdef int end(self) except -1

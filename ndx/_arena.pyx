@@ -22,6 +22,11 @@ from ndx._errors import OutOfMemoryError
 from ndx._sizes import format_size
 
 
+cdef extern from "ndx/poison.h":
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+
 cdef inline size_t rounded(size_t nbytes) noexcept:
     return (nbytes + ALIGNMENT - 1) & ~<size_t>(ALIGNMENT - 1)
 
@@ -86,6 +91,7 @@ cdef class Arena(BlockOwner):
     def __dealloc__(self):
         # Every live or retained block holds a reference to this, so there is none.
         if self.size:
+            ndx_unpoison(self.chunk.ptr, self.size)
             self.backend.release(&self.chunk)
         free(self.gaps)
 
@@ -199,6 +205,7 @@ cdef class Arena(BlockOwner):
                     self.offset = gap.cursor
                 if gap.cursor == gap.end and i == self.first_gap:
                     self.first_gap += 1
+                ndx_unpoison(block.ptr, nbytes)
                 if zero:
                     memset(block.ptr, 0, nbytes)
                 break
@@ -269,6 +276,7 @@ cdef class Arena(BlockOwner):
                 link(&self.retained, block)
                 self.retained_count += 1
             else:
+                self.poison(block)
                 block.owner = NULL
                 block_release_memory(block)
                 Py_DECREF(self)
@@ -287,10 +295,17 @@ cdef class Arena(BlockOwner):
             self.retained_count -= 1
         if block.prev != NULL:
             unlink(block)
+        self.poison(block)
+
+    cdef void poison(self, Block *block) noexcept:
+        """Let AddressSanitizer report what still touches a range of the arena."""
+        if block.backend == NULL and block.keeper == NULL:
+            ndx_poison(block.ptr, rounded(block.nbytes))
 
     cdef void block_idle(self, Block *block) noexcept:
         self.retained_count -= 1
         unlink(block)
+        self.poison(block)
 
     @property
     def retained_bytes(self):

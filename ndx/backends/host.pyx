@@ -13,6 +13,10 @@ from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Counter
 
 __all__ = ["HostBackend"]
 
+cdef extern from "ndx/poison.h" nogil:
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
 cdef extern from "ndx/arithmetic.h" nogil:
     int ndx_highest_bit(size_t number)
 
@@ -104,6 +108,7 @@ cdef class HostBackend(Backend):
             out.ptr = <char *>idle
             out.nbytes = nbytes
             out.cookie = idle.cookie
+            ndx_unpoison(out.ptr, nbytes)
             if zero:
                 memset(out.ptr, 0, nbytes)
             return ALLOCATED
@@ -147,6 +152,8 @@ cdef class HostBackend(Backend):
             cls = size_class(memory.nbytes)
             rounded = class_nbytes(cls)
             idle = <Idle *>memory.ptr
+            ndx_unpoison(idle, rounded)
+            ndx_poison(memory.ptr + sizeof(Idle), rounded - sizeof(Idle))
             ndx_lock_acquire(&lock)
             if self.idle_bytes + rounded <= IDLE_MAX:
                 idle.cookie = memory.cookie
