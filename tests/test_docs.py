@@ -1,6 +1,7 @@
 """The examples in the docstrings, the README and the docs are true."""
 
 import doctest
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,10 @@ def run(text, name):
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     report = []
-    runner.run(test, out=report.append)
+    # In a thread of its own, and so with workspaces of its own.
+    thread = threading.Thread(target=runner.run, args=(test,), kwargs={"out": report.append})
+    thread.start()
+    thread.join()
     assert not runner.failures, "".join(report)
 
 
