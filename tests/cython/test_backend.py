@@ -1,0 +1,134 @@
+"""A backend that another package has written in Cython."""
+
+import gc
+import threading
+from pathlib import Path
+
+import pytest
+
+import ndx
+
+
+@pytest.fixture
+def counting(built):
+    return built("counting_backend").CountingBackend
+
+
+def test_used_as_an_instance(counting):
+    backend = counting(mark=0)
+    with ndx.use(backend):
+        x = ndx.zeros((10, 10)) + 1
+        y = x[::2].T
+    assert x.backend is y.backend is backend
+    assert float(ndx.sum(x)) == 100
+    assert backend.stats()["allocated_bytes"] == 800
+    del x
+    assert backend.stats()["allocated_bytes"] == 800
+    del y
+    assert backend.stats()["allocated_count"] == 0
+    assert backend.stats()["reserved_bytes"] == 0
+    assert backend.stats()["total_allocations"] == 2
+
+
+def test_found_by_its_entry_point(built, counting):
+    assert "counting" in ndx.backends.available()
+    with ndx.use("counting", mark=3) as backend:
+        assert type(backend) is counting
+        assert backend.mark == 3
+        assert ndx.ones(3).backend is backend
+    with ndx.use("counting") as backend:
+        assert backend is ndx.backends.get("counting")
+        assert backend.mark == 0xDD
+    with pytest.raises(TypeError, match="'counting' does not take these options"):
+        ndx.use("counting", colour="red")
+    with pytest.raises(ValueError, match="limit"):
+        ndx.use("counting", limit="much")
+
+
+def test_registered(counting):
+    ndx.backends.register("mine", counting)
+    try:
+        with ndx.use("mine"):
+            x = ndx.ones(3)
+        assert isinstance(x.backend, counting)
+    finally:
+        ndx.backends.unregister("mine")
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_its_limit(counting):
+    with ndx.use(counting(limit=1000)) as backend:
+        x = ndx.ones(100)
+        with pytest.raises(ndx.OutOfMemoryError, match="'counting'.*1000 bytes"):
+            ndx.ones(100)
+        assert backend.stats()["reserved_bytes"] == 800
+        x.close()
+        assert ndx.ones(125).nbytes == 1000
+    with ndx.use(counting()) as backend:
+        with pytest.raises(ndx.OutOfMemoryError, match="the system has no more"):
+            ndx.empty(2**59)
+        assert backend.stats()["reserved_bytes"] == 0
+
+
+def test_a_workspace_in_it(counting):
+    backend = counting()
+    scope = ndx.workspace(backend=backend, size="64KiB")
+    for _ in range(10):
+        with scope:
+            x = ndx.ones(100)
+            kept = (x + 1).detach()
+            assert x.backend is backend
+    assert kept.backend is not backend
+    assert backend.stats()["total_allocations"] == 1
+    with pytest.raises(ndx.StaleArrayError):
+        x + 1
+    del scope, x
+    gc.collect()
+    assert backend.stats()["allocated_count"] == 0
+
+
+def test_acquired_in_a_workspace_in_it(counting, consumer):
+    backend = counting(mark=0xDD)
+    with ndx.workspace(backend=backend):
+        held = consumer.Held(ndx.ones(10))
+    assert held.values() == [1] * 10
+    assert backend.stats()["allocated_count"] >= 1
+    address, released = held.address, consumer.Held(ndx.ones(1))
+    assert address != released.address
+    held.release()
+    gc.collect()
+    assert backend.stats()["allocated_count"] == 0
+
+
+def test_arrays_keep_their_backend(counting):
+    with ndx.use(counting()):
+        x = ndx.ones(10)
+    gc.collect()
+    assert x.tolist() == [1] * 10
+
+
+def test_threads(counting):
+    backend = counting()
+
+    def work():
+        with ndx.use(backend):
+            for n in range(1, 300):
+                assert float(ndx.sum(ndx.ones(n))) == n
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert backend.stats()["allocated_count"] == 0
+    assert backend.stats()["allocated_bytes"] == 0
+
+
+def test_the_documented_one_is_this_one():
+    root = Path(__file__).parents[2]
+    docs = root / "docs" / "backends.md"
+    if not docs.exists():
+        pytest.skip("no docs beside the installed package")
+    source = Path(__file__).parent / "consumer" / "counting_backend.pyx"
+    assert source.read_text(encoding="utf-8") in docs.read_text(encoding="utf-8")
