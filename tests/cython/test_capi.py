@@ -23,9 +23,8 @@ def _nothing_leaks():
     assert ndx.memory.stats()["allocated_count"] == before
 
 
-@pytest.fixture
-def step():
-    """A workspace of a fixed size, so that each cycle uses the same addresses."""
+def fixed():
+    """Return a workspace of a fixed size: each cycle uses the same addresses."""
     return ndx.workspace(size="64KiB", learn="none", spill="fail")
 
 
@@ -163,7 +162,8 @@ def test_close_while_acquired(consumer):
         consumer.Held(x)
 
 
-def test_stale(consumer, plain, step):
+def test_stale(consumer, plain):
+    step = fixed()
     with step:
         x = ndx.ones(3)
         assert consumer.total(x) == plain.total(x) == 3
@@ -173,7 +173,8 @@ def test_stale(consumer, plain, step):
     assert x.shape == (3,)
 
 
-def test_acquired_while_the_scope_ends(consumer, step):
+def test_acquired_while_the_scope_ends(consumer):
+    step = fixed()
     with step:
         x = ndx.ones(100) * 7
         held = consumer.Held(x[10:20])
@@ -190,9 +191,10 @@ def test_acquired_while_the_scope_ends(consumer, step):
     assert held.values() == [7] * 10
     with pytest.raises(ndx.StaleArrayError):
         consumer.Held(x)
+    del y  # its __array_interface__ was read
+    assert step.stats()["retained_count"] == 1
     held.release()
     assert step.stats()["retained_count"] == 0
-    del x
 
 
 def test_spilled_and_acquired_while_the_scope_ends(consumer):
@@ -216,7 +218,8 @@ def test_the_workspace_may_go_first(consumer):
     del others
 
 
-def test_empty_goes_where_the_context_says(consumer, step):
+def test_empty_goes_where_the_context_says(consumer):
+    step = fixed()
     code = consumer.DTYPES["float64"]
     with step:
         x = consumer.empty((3,), code)
@@ -291,7 +294,8 @@ def test_threads(consumer):
     assert wrong == []
 
 
-def test_release_in_another_thread(consumer, step):
+def test_release_in_another_thread(consumer):
+    step = fixed()
     with step:
         held = consumer.Held(ndx.ones(10))
     thread = threading.Thread(target=held.release)
