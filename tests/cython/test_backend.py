@@ -1,6 +1,8 @@
 """A backend that another package has written in Cython."""
 
 import gc
+import os
+import sys
 import threading
 from pathlib import Path
 
@@ -123,10 +125,71 @@ def test_threads(counting):
     assert backend.stats()["allocated_bytes"] == 0
 
 
-def test_the_documented_one_is_this_one():
-    root = Path(__file__).parents[2]
-    docs = root / "docs" / "backends.md"
-    if not docs.exists():
+def test_found_while_ndx_is_imported(run_python):
+    code = """
+import os
+os.environ.update(NDX_BACKEND="counting", NDX_COUNTING_LIMIT="1KiB")
+import ndx
+x = ndx.ones(3)
+print(x.backend)
+"""
+    assert run_python(code) == "<CountingBackend 'counting', limit=1024>\n"
+
+
+@pytest.fixture
+def docs():
+    path = Path(__file__).parents[2] / "docs" / "backends.md"
+    if not path.exists():
         pytest.skip("no docs beside the installed package")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_documented_one_is_this_one(docs):
     source = Path(__file__).parent / "consumer" / "counting_backend.pyx"
-    assert source.read_text(encoding="utf-8") in docs.read_text(encoding="utf-8")
+    assert source.read_text(encoding="utf-8") in docs
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the file is deleted while it is mapped")
+def test_the_documented_one_in_python(docs, tmp_path):
+    names = {}
+    exec(docs.split("```python\n")[2].split("```")[0], names)
+    backend = names["SharedBackend"](tmp_path, limit="1MiB")
+    with ndx.use(backend):
+        x = ndx.zeros(1000) + 1
+        assert float(ndx.sum(x)) == 1000
+        with pytest.raises(ndx.OutOfMemoryError, match="its limit is"):
+            ndx.zeros(2**18)
+    del x
+    gc.collect()
+    assert backend.stats()["reserved_bytes"] == 0
+    assert backend.stats()["total_allocations"] == 3
+
+
+def test_options_that_nobody_takes():
+    with pytest.raises(TypeError, match="colour"):
+        ndx.backends.Backend(colour="red")
+    with pytest.raises(TypeError, match="colour"):
+        ndx.backends.PythonBackend(colour="red")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ came with 3.12")
+def test_discard_gets_what_acquire_returned():
+    class Range:
+        def __init__(self, nbytes):
+            self.memory = bytearray(nbytes)
+
+        def __buffer__(self, flags):
+            return memoryview(self.memory)
+
+    class Ranges(ndx.backends.PythonBackend):
+        def acquire(self, nbytes):
+            return Range(nbytes)
+
+        def discard(self, buffer):
+            self.discarded = buffer
+
+    backend = Ranges()
+    with ndx.use(backend):
+        assert ndx.ones(3).tolist() == [1, 1, 1]
+    gc.collect()
+    assert type(backend.discarded) is Range
