@@ -8,6 +8,7 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from ndx import _elementwise, backends, memory
+from ndx._capi import get_include
 from ndx._context import current_backend, set_default, use
 from ndx._core import NDArray, register_ufuncs, set_namespace
 from ndx._creation import *  # noqa: F403

@@ -37,6 +37,10 @@ cdef class Backend:
         self.host_accessible = True
         self.limit_nbytes = -1 if limit is None else parse_size(limit, "limit")
 
+    def __init__(self, *, limit=None):
+        # So that options which nobody takes raise.
+        pass
+
     @property
     def limit(self):
         """Upper bound on the bytes held from the system; None for no bound."""

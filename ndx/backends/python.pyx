@@ -4,6 +4,8 @@ from cpython.buffer cimport (
     PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
 from cpython.object cimport PyObject
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -11,6 +13,12 @@ from libc.string cimport memset
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
 
 __all__ = ["PythonBackend"]
+
+# What is kept of a range. The buffer's own `obj` may be another object than the one
+# that was acquired (with a `__buffer__` in Python), or none.
+cdef struct Acquired:
+    Py_buffer view
+    PyObject *source             # strong
 
 cdef extern from "Python.h":
     void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
@@ -96,24 +104,24 @@ cdef class PythonBackend(Backend):
 
 cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
                                 Memory *out) except -1:
-    cdef Py_buffer *view
+    cdef Acquired *acquired
     if self.limit_nbytes >= 0 and \
             nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
         return NO_MEMORY
     # Reserved before it is obtained: `acquire` may let other threads run.
     self.counters.reserved += nbytes
     try:
-        view = PythonBackend_acquire(self, nbytes + ALIGNMENT)
+        acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
     except MemoryError:
         self.counters.reserved -= nbytes
         return NO_MEMORY
     except BaseException:
         self.counters.reserved -= nbytes
         raise
-    out.ptr = <char *>((<uintptr_t>view.buf + ALIGNMENT - 1)
+    out.ptr = <char *>((<uintptr_t>acquired.view.buf + ALIGNMENT - 1)
                        & ~<uintptr_t>(ALIGNMENT - 1))
     out.nbytes = nbytes
-    out.cookie = view
+    out.cookie = acquired
     if zero:
         memset(out.ptr, 0, nbytes)
     self.counters.allocations += 1
@@ -127,35 +135,38 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     return ALLOCATED
 
 
-cdef Py_buffer *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
+cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
     """Return a held buffer of at least `nbytes` bytes."""
-    cdef Py_buffer *view
-    buffer = self.acquire(nbytes)
-    view = <Py_buffer *>malloc(sizeof(Py_buffer))
-    if view == NULL:
+    cdef Acquired *acquired
+    source = self.acquire(nbytes)
+    acquired = <Acquired *>malloc(sizeof(Acquired))
+    if acquired == NULL:
         raise MemoryError()
     try:
-        PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE)
+        PyObject_GetBuffer(source, &acquired.view, PyBUF_WRITABLE)
     except BaseException:
-        free(view)
+        free(acquired)
         raise
-    if <size_t>view.len < nbytes:
-        found = view.len
-        PyBuffer_Release(view)
-        free(view)
+    if <size_t>acquired.view.len < nbytes:
+        found = acquired.view.len
+        PyBuffer_Release(&acquired.view)
+        free(acquired)
         raise ValueError(
             f"backend {self.name!r}: acquire({nbytes}) returned a buffer of {found} "
             "bytes; it must have at least as many as were asked for")
-    return view
+    Py_INCREF(source)
+    acquired.source = <PyObject *>source
+    return acquired
 
 
 cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
-    cdef Py_buffer *view = <Py_buffer *>memory.cookie
+    cdef Acquired *acquired = <Acquired *>memory.cookie
     self.counters.live -= 1
     self.counters.allocated -= memory.nbytes
     self.counters.reserved -= memory.nbytes
     self.counters.system_frees += 1
-    buffer = <object>view.obj
-    PyBuffer_Release(view)
-    free(view)
-    self.discard(buffer)
+    source = <object>acquired.source
+    Py_DECREF(source)
+    PyBuffer_Release(&acquired.view)
+    free(acquired)
+    self.discard(source)

@@ -1,0 +1,170 @@
+"""The C level: the table of functions that other packages are compiled against.
+
+``ndx/ndx.h`` is its contract and ``cimport ndx`` the same for Cython. Modules that
+were compiled against an earlier ndx go on working: what is there never changes, and
+new functions are appended.
+"""
+
+import os
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int32_t, uint32_t
+from libc.string cimport memset
+
+from ndx._array cimport BaseArray, data_of, export_array, is_array, new_empty
+from ndx._dtypes cimport NDTYPES, dtype_object, itemsize_of
+from ndx._layout cimport MAXDIMS, shape_tuple
+from ndx._memory cimport Export, export_free
+
+__all__ = ["get_include"]
+
+cdef extern from "ndx/ndx.h":
+    enum:
+        NDX_API_VERSION
+        NDX_WRITABLE
+        NDX_C_CONTIGUOUS
+    const char *NDX_API_NAME
+
+    ctypedef struct ndx_array_view:
+        void *data
+        const Py_ssize_t *shape
+        const Py_ssize_t *strides
+        Py_ssize_t size
+        Py_ssize_t itemsize
+        int32_t ndim
+        int32_t dtype
+        int32_t kind
+        int32_t bits
+        int32_t readonly
+        int32_t c_contiguous
+        int32_t device_type
+        int32_t device_id
+        void *token
+        void (*drop)(ndx_array_view *view) noexcept
+
+    ctypedef struct ndx_api:
+        uint32_t version
+        uint32_t size
+        int (*acquire)(object array, ndx_array_view *view, int flags) except -1
+        int (*is_array)(object obj) noexcept
+        object (*empty)(int ndim, const Py_ssize_t *shape, int dtype)
+
+cdef enum:
+    DEVICE_CPU = 1               # DLPack's kDLCPU
+
+# By dtype code, as in the header.
+cdef const char *KINDS = b"biiiiuuuuffcc"
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(16)
+cdef class Acquired:
+    """What a view holds: the array, for its layout, and an export, for its bytes.
+
+    An object, so that releasing it keeps a pending exception as every dealloc does.
+    """
+
+    cdef BaseArray array
+    cdef Export *export
+
+    def __dealloc__(self):
+        if self.export != NULL:
+            export_free(self.export)
+
+
+cdef int acquire(object obj, ndx_array_view *view, int flags) except -1:
+    cdef BaseArray x
+    cdef Acquired acquired
+    memset(view, 0, sizeof(ndx_array_view))
+    if not is_array(obj):
+        raise TypeError(
+            f"expected an ndx.NDArray, not {type(obj).__name__}; convert with "
+            "ndx.asarray")
+    if flags & ~(NDX_WRITABLE | NDX_C_CONTIGUOUS):
+        raise ValueError(
+            f"unknown flags {flags:#x}; valid are NDX_WRITABLE ({NDX_WRITABLE:#x}) and "
+            f"NDX_C_CONTIGUOUS ({NDX_C_CONTIGUOUS:#x})")
+    x = obj
+    acquired = Acquired.__new__(Acquired)
+    acquired.export = export_array(x)        # a stale array raises here
+    acquired.array = x
+    if flags & NDX_WRITABLE and x.readonly:
+        raise unfit_error(x, "read-only, and was asked for to be written")
+    if flags & NDX_C_CONTIGUOUS and not x.c_contiguous:
+        raise unfit_error(x, "not C-contiguous, as was asked for")
+    view.data = data_of(x)
+    view.shape = x.shape
+    view.strides = x.strides
+    view.size = x.size
+    view.itemsize = itemsize_of[x.dtype]
+    view.ndim = x.ndim
+    view.dtype = x.dtype
+    view.kind = KINDS[x.dtype]
+    view.bits = <int32_t>(8 * view.itemsize)
+    view.readonly = x.readonly
+    view.c_contiguous = x.c_contiguous
+    view.device_type = DEVICE_CPU
+    view.drop = drop
+    Py_INCREF(acquired)
+    view.token = <void *>acquired
+    return 0
+
+
+cdef object unfit_error(BaseArray x, str reason):
+    return BufferError(
+        f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
+        f"{dtype_object(x.dtype)} is {reason}; pass a copy: ndx.asarray(x, copy=True)")
+
+
+cdef void drop(ndx_array_view *view) noexcept:
+    cdef PyObject *acquired = <PyObject *>view.token
+    # Emptied first: what the last reference frees may run Python.
+    memset(view, 0, sizeof(ndx_array_view))
+    Py_DECREF(<object>acquired)
+
+
+cdef int is_array_object(object obj) noexcept:
+    return is_array(obj)
+
+
+cdef object empty(int ndim, const Py_ssize_t *shape, int dtype):
+    if ndim < 0 or ndim > MAXDIMS:
+        raise ValueError(f"ndim={ndim} is out of range; valid are 0 to {MAXDIMS}")
+    if dtype < 0 or dtype >= NDTYPES:
+        raise ValueError(
+            f"dtype code {dtype} is out of range; valid are NDX_BOOL (0) to "
+            f"NDX_COMPLEX128 ({NDTYPES - 1})")
+    return new_empty(dtype, ndim, shape)
+
+
+cdef ndx_api table
+table.version = NDX_API_VERSION
+table.size = sizeof(ndx_api)
+table.acquire = acquire
+table.is_array = is_array_object
+table.empty = empty
+
+C_API = PyCapsule_New(&table, NDX_API_NAME, NULL)
+
+
+def get_include():
+    """Return the directory that compilers need for ``ndx/ndx.h``.
+
+    Returns
+    -------
+    str
+        For ``include_dirs`` of an extension, whether it is written in C or C++ or
+        does ``cimport ndx`` (which Cython finds by itself where ndx is installed).
+
+    Examples
+    --------
+    >>> import os
+    >>> import ndx
+    >>> os.path.exists(os.path.join(ndx.get_include(), "ndx", "ndx.h"))
+    True
+    """
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")

@@ -1,0 +1,150 @@
+/* The C level of ndx, for C and C++: arrays of other packages' choosing, checked,
+ * pinned and without the GIL. In Cython, `cimport ndx` offers the same.
+ *
+ *     ndx_array_view view;
+ *     if (ndx_acquire(object, &view, NDX_C_CONTIGUOUS) < 0) { return NULL; }
+ *     Py_BEGIN_ALLOW_THREADS
+ *     ... view.data, view.shape ...
+ *     Py_END_ALLOW_THREADS
+ *     ndx_release(&view);
+ *
+ * All functions here need the GIL. Between acquire and release the memory stays where
+ * it is, whatever becomes of the array, and any thread may use it without the GIL.
+ *
+ * The include path is what `ndx.get_include()` returns. Nothing is linked: the
+ * functions come from a table that the first call finds in `ndx._capi.C_API`. */
+#ifndef NDX_NDX_H
+#define NDX_NDX_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised by changes that break a compiled module. Additions only make the table
+ * longer: a module runs with the ndx that it was compiled against and later ones. */
+#define NDX_API_VERSION 1
+#define NDX_API_NAME "ndx._capi.C_API"
+
+enum {
+    NDX_BOOL = 0,
+    NDX_INT8, NDX_INT16, NDX_INT32, NDX_INT64,
+    NDX_UINT8, NDX_UINT16, NDX_UINT32, NDX_UINT64,
+    NDX_FLOAT32, NDX_FLOAT64,
+    NDX_COMPLEX64, NDX_COMPLEX128
+};
+
+/* What to ask of ndx_acquire. */
+enum {
+    NDX_WRITABLE = 1,
+    NDX_C_CONTIGUOUS = 2
+};
+
+/* An array between acquire and release. Its pointers are valid until then. Don't copy
+ * it: the copy would be released, too. */
+typedef struct ndx_array_view {
+    void *data;                  /* the first element, aligned for its dtype */
+    const Py_ssize_t *shape;
+    const Py_ssize_t *strides;   /* bytes */
+    Py_ssize_t size;             /* elements */
+    Py_ssize_t itemsize;         /* bytes */
+    int32_t ndim;                /* at most 64 */
+    int32_t dtype;               /* NDX_FLOAT64, ... */
+    int32_t kind;                /* 'b', 'i', 'u', 'f' or 'c' */
+    int32_t bits;                /* of one element: 8 * itemsize */
+    int32_t readonly;            /* writing is undefined behaviour then */
+    int32_t c_contiguous;
+    int32_t device_type;         /* as in DLPack; 1 is the CPU, so far the only one */
+    int32_t device_id;
+    void *token;                 /* ndx's own */
+    void (*drop)(struct ndx_array_view *view);   /* ndx's own; NULL: holds nothing */
+    void *reserved[4];
+} ndx_array_view;
+
+/* The table. Functions are only ever appended. */
+typedef struct {
+    uint32_t version;
+    uint32_t size;               /* bytes of the table */
+    int (*acquire)(PyObject *array, ndx_array_view *view, int flags);
+    int (*is_array)(PyObject *object);
+    PyObject *(*empty)(int ndim, const Py_ssize_t *shape, int dtype);
+} ndx_api;
+
+/* Find and check the table; NULL with an ImportError set if it won't do. */
+static inline const ndx_api *ndx_get_api(void) {
+    static const ndx_api *found = NULL;
+    const ndx_api *table;
+    PyObject *module, *capsule;
+    if (found != NULL) { return found; }
+    module = PyImport_ImportModule("ndx._capi");
+    if (module == NULL) { return NULL; }
+    capsule = PyObject_GetAttrString(module, "C_API");
+    Py_DECREF(module);
+    if (capsule == NULL) { return NULL; }
+    if (!PyCapsule_IsValid(capsule, NDX_API_NAME)) {
+        Py_DECREF(capsule);
+        PyErr_SetString(PyExc_ImportError, NDX_API_NAME " is not ndx's table of C "
+                        "functions; is the installation of ndx damaged?");
+        return NULL;
+    }
+    table = (const ndx_api *)PyCapsule_GetPointer(capsule, NDX_API_NAME);
+    Py_DECREF(capsule);          /* the table itself is static */
+    if (table->version != NDX_API_VERSION || table->size < sizeof(ndx_api)) {
+        PyErr_Format(PyExc_ImportError,
+                     "this module was compiled against version %d of ndx's C table (%d "
+                     "bytes), but the installed ndx has version %d (%d bytes): %s",
+                     NDX_API_VERSION, (int)sizeof(ndx_api), (int)table->version,
+                     (int)table->size,
+                     table->version > NDX_API_VERSION
+                         ? "build the module again, with this ndx"
+                         : "upgrade ndx, or build the module again, with this ndx");
+        return NULL;
+    }
+    found = table;
+    return table;
+}
+
+/* Check at once, in a module's initialisation, what the first call would check.
+ * 0, or -1 with an ImportError set. */
+static inline int ndx_import(void) { return ndx_get_api() != NULL ? 0 : -1; }
+
+/* Check that an array may be used, pin its memory, and describe it in `view`.
+ *
+ * `flags` is 0 or the sum of NDX_WRITABLE and NDX_C_CONTIGUOUS. A scope that ends, or
+ * the last reference that goes, leaves the memory in place until ndx_release; close()
+ * raises BufferError. Returns 0, or -1 with an exception set (and a view that holds
+ * nothing): TypeError (no NDArray), ndx.StaleArrayError, BufferError (read-only or not
+ * contiguous, but asked for), ValueError (unknown flags). */
+static inline int ndx_acquire(PyObject *array, ndx_array_view *view, int flags) {
+    const ndx_api *api = ndx_get_api();
+    view->drop = NULL;
+    return api != NULL ? api->acquire(array, view, flags) : -1;
+}
+
+/* Let the memory of a view go; it holds nothing then. Harmless if it holds nothing
+ * already, whether released or never acquired. Keeps a pending exception. */
+static inline void ndx_release(ndx_array_view *view) {
+    if (view->drop != NULL) { view->drop(view); }
+}
+
+/* 1 if `object` is an ndx.NDArray, else 0; -1 with an ImportError set. */
+static inline int ndx_is_array(PyObject *object) {
+    const ndx_api *api = ndx_get_api();
+    return api != NULL ? api->is_array(object) : -1;
+}
+
+/* A new ndx.NDArray whose elements are not set, in the current workspace or on the
+ * current backend; C-contiguous, its data 64-byte aligned. NULL with an exception set:
+ * ValueError (ndim, shape or dtype), ndx.OutOfMemoryError. */
+static inline PyObject *ndx_empty(int ndim, const Py_ssize_t *shape, int dtype) {
+    const ndx_api *api = ndx_get_api();
+    return api != NULL ? api->empty(ndim, shape, dtype) : NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
