@@ -10,7 +10,9 @@ from math import e, inf, nan, pi
 from ndx import _elementwise, backends, memory
 from ndx._capi import get_include
 from ndx._context import current_backend, set_default, use
-from ndx._core import NDArray, register_ufuncs, set_namespace
+from ndx._core import NDArray
+from ndx._core import register_ufuncs as _register_ufuncs
+from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *  # noqa: F403
 from ndx._device import Device
 from ndx._elementwise import *  # noqa: F403
@@ -23,5 +25,5 @@ __array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 newaxis = None
 
-set_namespace(_sys.modules[__name__], (__array_api_version__,))
-register_ufuncs([*_elementwise.__all__, "matmul"])
+_set_namespace(_sys.modules[__name__], (__array_api_version__,))
+_register_ufuncs([*_elementwise.__all__, "matmul"])

@@ -166,16 +166,16 @@ def full(shape, fill_value, *, dtype=None, device=None):
     """
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int ndim = parse_shape(shape, lengths), code
-    cdef BaseArray x
+    cdef BaseArray x, value
     as_device(device)
     if not is_scalar(fill_value):
         value = as_operand(fill_value)
-        if value is None or (<BaseArray>value).ndim:
+        if value is None or value.ndim:
             raise TypeError(
                 f"fill_value must be a scalar, not {type(fill_value).__name__}")
         if dtype is None:
-            dtype = value.dtype
-        fill_value = value.item()
+            dtype = dtype_object(value.dtype)
+        fill_value = (<object>value).item()
     code = scalar_default(fill_value) if dtype is None else dtype_code(dtype)
     x = new_empty(code, ndim, lengths)
     fill_checked(x, fill_value)

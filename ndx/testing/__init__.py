@@ -1,0 +1,1 @@
+"""Help for testing code that uses ndx, and backends of one's own."""

@@ -1,0 +1,54 @@
+"""What holds for every test: the context is as it was after it, nothing leaks."""
+
+import gc
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import ndx
+
+settings.register_profile(
+    "ndx",
+    deadline=None,
+    max_examples=60,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("ndx")
+
+PASSED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_context():
+    """Restore the default backend; fail if a scope was left open."""
+    before = ndx.current_backend()
+    yield
+    ndx.set_default(before)
+    assert ndx.current_backend() is before, "a scope was left open"
+
+
+def live_ranges():
+    stats = ndx.memory.stats("host")
+    return stats["allocated_count"], stats["allocated_bytes"]
+
+
+@pytest.fixture(autouse=True)
+def _no_leak(request):
+    """Fail if the host backend has more live ranges than before."""
+    before = live_ranges()
+    yield
+    # A failed test's traceback keeps its arrays.
+    if not request.node.stash.get(PASSED, False):
+        return
+    if live_ranges() > before:
+        gc.collect()
+    assert live_ranges() <= before, "(count, bytes) of live host memory"
