@@ -7,17 +7,30 @@ chosen by context: `use` a backend, or a `workspace`.
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ndx import _elementwise, backends, memory
+from ndx import _elementwise, backends, fft, linalg, memory, random
+from ndx._broadcasting import *  # noqa: F403
 from ndx._capi import get_include
 from ndx._context import current_backend, set_default, use
 from ndx._core import NDArray
 from ndx._core import register_ufuncs as _register_ufuncs
 from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *  # noqa: F403
+from ndx._data_types import *  # noqa: F403
 from ndx._device import Device
 from ndx._elementwise import *  # noqa: F403
 from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._indexing_functions import *  # noqa: F403
+from ndx._info import __array_namespace_info__
+from ndx._linear_algebra import *  # noqa: F403
+from ndx._manipulation import *  # noqa: F403
+from ndx._parts import *  # noqa: F403
+from ndx._ranges import *  # noqa: F403
+from ndx._searching import *  # noqa: F403
+from ndx._sets import *  # noqa: F403
+from ndx._sorting import *  # noqa: F403
 from ndx._statistical import *  # noqa: F403
+from ndx._utility import *  # noqa: F403
+from ndx._views import *  # noqa: F403
 from ndx._workspace import Workspace, workspace
 from ndx._workspace_config import WorkspaceConfig
 
@@ -26,4 +39,4 @@ __version__ = "0.1.0"
 newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
-_register_ufuncs([*_elementwise.__all__, "matmul"])
+_register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])

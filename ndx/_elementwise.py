@@ -5,6 +5,7 @@ one (`ndx._functions`), its docstring is written here from the row and from the
 dtypes that the operation takes.
 """
 
+from ndx._engine import argument
 from ndx._functions import make_binary, make_unary, ufunc_domain
 
 _PAGE = "https://data-apis.org/array-api/2025.12/API_specification/generated/"
@@ -419,6 +420,87 @@ subtract = _binary(
     "NDArray([3, 4])",
 )
 
-__all__ = [name for name in list(globals()) if not name.startswith("_")]
-for _name in ("make_binary", "make_unary", "ufunc_domain"):
-    __all__.remove(_name)
+
+_rint = make_unary("rint")
+
+_IMPORTED = ("argument", "make_binary", "make_unary", "ufunc_domain")
+UFUNCS = [name for name in globals() if name[0] != "_" and name not in _IMPORTED]
+__all__ = [*UFUNCS, "clip", "round"]
+
+
+def clip(x, /, min=None, max=None, *, out=None):
+    """Return each element, or the bound that it lies beyond.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a real dtype.
+    min, max : NDArray or Python scalar, optional
+        Bounds; they broadcast with `x`. Default: none.
+    out : NDArray, optional
+        Receives the result; of its shape and dtype. It may be `x` itself.
+
+    Returns
+    -------
+    NDArray, the broadcast shape
+        Of the dtype of `x` and of bounds that are arrays, promoted; NaN where one of
+        the three is NaN, and `max` where the bounds are crossed.
+
+    Raises
+    ------
+    TypeError
+        If an argument is neither an array nor a scalar.
+    ValueError
+        If the shapes can't be broadcast together.
+
+    Notes
+    -----
+    Array API 2025.12, `clip`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.clip(ndx.asarray([-5, 3, 9]), 0, 5)
+    NDArray([0, 3, 5])
+    """
+    if min is None and max is None:
+        return positive(x, out=out)
+    if min is None:
+        return minimum(x, max, out=out)
+    if max is None:
+        return maximum(x, min, out=out)
+    return minimum(maximum(x, min), max, out=out)
+
+
+def round(x, /, *, out=None):
+    """Return the integer nearest to each element; the even one of two.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a numeric dtype; the parts of complex numbers are rounded by themselves.
+    out : NDArray, optional
+        Receives the result; of its shape and dtype. It may be `x` itself.
+
+    Returns
+    -------
+    NDArray, shape of `x`
+        Of the dtype of `x`.
+
+    Raises
+    ------
+    TypeError
+        If `x` is not an array, or of bools.
+
+    Notes
+    -----
+    Array API 2025.12, `round`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.round(ndx.asarray([0.5, 1.5, -1.2]))
+    NDArray([ 0.,  2., -1.])
+    """
+    x = argument(x, "round")
+    return positive(x, out=out) if x.dtype.kind in "iu" else _rint(x, out=out)

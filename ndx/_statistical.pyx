@@ -2,16 +2,23 @@
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check, is_array
+from ndx._array cimport BaseArray
 from ndx._dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
     UINT64, dtype_code, dtype_object, kind_of,
 )
-from ndx._layout cimport MAXDIMS, parse_axes
+from ndx._engine cimport argument
+from ndx._layout cimport MAXDIMS, parse_axes, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._operations cimport as_operand, binary, cast, inplace, reduce, unary
+from ndx._operations cimport binary, cast, inplace, reduce, unary
 
-__all__ = ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"]
+from ndx._creation import empty
+from ndx._engine import axis_index, into
+
+__all__ = [
+    "all", "any", "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod",
+    "std", "sum", "var",
+]
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc DIVIDE = find_ufunc("divide")
@@ -25,27 +32,19 @@ cdef Ufunc SQRT = find_ufunc("sqrt")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
 
 
-cdef BaseArray argument(object x, str name):
-    cdef BaseArray result
-    if is_array(x):
-        return x
-    result = as_operand(x)
-    if result is None:
-        raise TypeError(
-            f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
-    return result
+cdef int accumulator(int dtype, object wanted) except -1:
+    """Return the dtype in which a dtype is summed: small integers are upcast."""
+    if wanted is not None:
+        return dtype_code(wanted)
+    if kind_of[dtype] == KIND_UINT:
+        return UINT64
+    return INT64 if kind_of[dtype] < KIND_FLOAT else dtype
 
 
 cdef BaseArray accumulated(object x, object dtype, str name):
-    """Return `x` in the dtype in which it is summed: small integers are upcast."""
+    """Return `x` in the dtype in which it is summed."""
     cdef BaseArray result = argument(x, name)
-    cdef int code = result.dtype
-    if dtype is not None:
-        code = dtype_code(dtype)
-    elif kind_of[code] == KIND_UINT:
-        code = UINT64
-    elif kind_of[code] < KIND_FLOAT:
-        code = INT64
+    cdef int code = accumulator(result.dtype, dtype)
     return result if code == result.dtype else cast(result, code)
 
 
@@ -382,3 +381,100 @@ def any(x, /, *, axis=None, keepdims=False):
     NDArray(True)
     """
     return reduce(LOGICAL_OR, truth(x, "any"), axis, keepdims)
+
+
+cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
+                       bint include_initial, str name):
+    """Return the running results of an operation along an axis."""
+    cdef BaseArray array = argument(x, name)
+    cdef int code = accumulator(array.dtype, dtype)
+    cdef list shape
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"{name} needs an axis for an array of {array.ndim} axes")
+        axis = 0
+    axis = axis_index(axis, array.ndim)
+    if array.dtype != code:
+        array = cast(array, code)
+    shape = list(shape_tuple(array.ndim, array.shape))
+    shape[axis] += include_initial
+    result = empty(tuple(shape), dtype=dtype_object(code))
+    rest = result
+    if include_initial:
+        before = (slice(None),) * axis
+        result[(*before, 0)] = 0 if ufunc is ADD else 1
+        rest = result[(*before, slice(1, None))]
+    into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
+    return result
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the running sums along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric, with one axis or more.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+    dtype : dtype, optional
+        Dtype of the sums. Default: as for `sum`.
+    include_initial : bool
+        Whether the result starts with 0, and is one longer.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of range, or missing.
+
+    Notes
+    -----
+    Array API 2025.12, `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.cumulative_sum(ndx.asarray([1, 2, 3]), include_initial=True)
+    NDArray([0, 1, 3, 6])
+    """
+    return accumulate(ADD, x, axis, dtype, include_initial, "cumulative_sum")
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the running products along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric, with one axis or more.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+    dtype : dtype, optional
+        Dtype of the products. Default: as for `sum`.
+    include_initial : bool
+        Whether the result starts with 1, and is one longer.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of range, or missing.
+
+    Notes
+    -----
+    Array API 2025.12, `cumulative_prod`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.cumulative_prod(ndx.asarray([1, 2, 3]))
+    NDArray([1, 2, 6])
+    """
+    return accumulate(MULTIPLY, x, axis, dtype, include_initial, "cumulative_prod")

@@ -29,7 +29,8 @@ LAYERS = [
     {"_engine"},
     {"_creation", "_elementwise", "_manipulation", "_searching", "_sorting", "_sets",
      "_statistical", "_utility", "_linear_algebra", "_data_types", "_info",
-     "linalg", "fft", "random", "memory", "memory.*", "_capi"},
+     "_broadcasting", "_views", "_parts", "_ranges", "_decompositions", "_functions",
+     "_indexing_functions", "linalg", "fft", "random", "memory", "memory.*", "_capi"},
     {"__init__"},
     {"testing", "testing.*"},
 ]  # fmt: skip

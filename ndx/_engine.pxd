@@ -1,0 +1,3 @@
+from ndx._array cimport BaseArray
+
+cpdef BaseArray argument(object x, str name)

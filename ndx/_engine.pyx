@@ -1,0 +1,116 @@
+"""The narrow door to NumPy, for what has no direct loop.
+
+Chapters name a function; it is found in `array_api_compat.numpy`, computes on NumPy
+views of our arrays, and its results become ours. No floating-point warning gets out.
+"""
+
+from operator import attrgetter
+
+import numpy as np
+from array_api_compat import numpy as library
+
+from ndx._array cimport BaseArray, check, is_array, numpy_view
+from ndx._layout cimport normalize_axis
+from ndx._numpy_memory cimport call_numpy, own_result
+from ndx._operations cimport as_operand
+
+__all__ = ["argument", "axis_index", "call", "into", "on_views"]
+
+cdef object errstate = np.errstate
+cdef dict functions = {}
+
+
+cpdef BaseArray argument(object x, str name):
+    """Return the array that `x` is, or that is over the memory of NumPy's `x`.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array; the message names the function, `name`.
+    StaleArrayError
+        If the scope that `x` was made in has ended.
+    """
+    cdef BaseArray result = as_operand(x)
+    if result is None:
+        raise TypeError(
+            f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
+    check(result)
+    return result
+
+
+def axis_index(axis, int ndim):
+    """Return an axis of an array of `ndim` axes counted from the front, or raise."""
+    return normalize_axis(axis, ndim)
+
+
+cdef object find(object name):
+    """Return the function that a name stands for, or that is given itself."""
+    function = functions.get(name) if type(name) is str else name
+    if function is None:
+        function = functions[name] = attrgetter(name)(library)
+    return function
+
+
+cdef object unwrapped(object x):
+    """Return a NumPy view, which pins, of an array; and of those in sequences."""
+    if is_array(x):
+        return numpy_view(<BaseArray>x)
+    if type(x) is list or type(x) is tuple:
+        return type(x)([unwrapped(item) for item in x])
+    return x
+
+
+cdef object wrapped(object x):
+    """Return NumPy's arrays and scalars as arrays; tuples item by item."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return own_result(np.asarray(x))
+    if isinstance(x, tuple):
+        items = [wrapped(item) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    if isinstance(x, list):
+        return tuple([wrapped(item) for item in x])
+    return x
+
+
+cdef object keywords(dict kwargs):
+    return {key: unwrapped(value) for key, value in kwargs.items()}
+
+
+def call(function, /, *args, **kwargs):
+    """Return what NumPy's function computes, in memory of the current backend.
+
+    Parameters
+    ----------
+    function : str or callable
+        As in ``array_api_compat.numpy``, with dots: ``"linalg.inv"``; or a method of
+        an object of NumPy's.
+    *args, **kwargs
+        Arrays, alone or in lists and tuples, are passed as NumPy views.
+
+    Returns
+    -------
+    NDArray, or a tuple (a named one where NumPy returns that)
+        Individually owned, and stamped with the workspace's generation; a view of an
+        argument remains one.
+    """
+    return wrapped(call_numpy(find(function), unwrapped(args), keywords(kwargs)))
+
+
+def into(out, function, /, *args, **kwargs):
+    """Let NumPy's function compute into `out`, which is returned.
+
+    Parameters
+    ----------
+    out : NDArray
+        Of the shape and the dtype of the result; new, so that nothing overlaps it.
+    function, *args, **kwargs
+        As for `call`.
+    """
+    with errstate(all="ignore"):
+        find(function)(*unwrapped(args), out=unwrapped(out), **keywords(kwargs))
+    return out
+
+
+def on_views(function, /, *args, **kwargs):
+    """Return ``function(*args, **kwargs)`` with NumPy views for arrays, as it is."""
+    return call_numpy(function, unwrapped(args), keywords(kwargs))

@@ -1,0 +1,164 @@
+"""Linear algebra of the main namespace; `ndx.linalg` has the rest."""
+
+from ndx._array cimport is_array
+from ndx._engine cimport argument
+from ndx._loops cimport Ufunc, find_ufunc
+from ndx._operations cimport matmul as multiply_matrices, operand_error
+
+from ndx._broadcasting import broadcast_shapes
+from ndx._creation import empty
+from ndx._data_types import astype, result_type
+from ndx._engine import axis_index, into
+from ndx._views import matrix_transpose, moveaxis, permute_dims, reshape
+
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+cdef Ufunc MATMUL = find_ufunc("matmul")
+
+
+def matmul(x1, x2, /, *, out=None):
+    """Return the matrix product.
+
+    Parameters
+    ----------
+    x1 : NDArray, shape (..., M, K) or (K,)
+    x2 : NDArray, shape (..., K, N) or (K,)
+        Stacks of matrices broadcast; a vector is a row on the left and a column on
+        the right.
+    out : NDArray, optional
+        Receives the result; of its shape and dtype. It may overlap the operands,
+        which are copied then.
+
+    Returns
+    -------
+    NDArray, shape (..., M, N)
+        Of the promoted dtype; without M or N for a vector.
+
+    Raises
+    ------
+    TypeError
+        If an operand is no array.
+    ValueError
+        If the shapes don't match, or an operand has no axes.
+
+    Notes
+    -----
+    Array API 2025.12, `matmul`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.matmul(ndx.asarray([[1, 2], [3, 4]]), ndx.asarray([1, 1]))
+    NDArray([3, 7])
+    """
+    if out is not None and not is_array(out):
+        raise TypeError(f"out must be an NDArray, not {type(out).__name__}")
+    result = multiply_matrices(x1, x2, out)
+    if result is NotImplemented:
+        raise operand_error(MATMUL, x1, x2)
+    return result
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """Return the sum of products over axes of two arrays.
+
+    Parameters
+    ----------
+    x1, x2 : NDArray
+    axes : int, or pair of sequences of int
+        The axes of `x1` and those of `x2` to sum over, in pairs of equal lengths; an
+        int n: the last n of `x1` and the first n of `x2`.
+
+    Returns
+    -------
+    NDArray
+        Its axes: the other axes of `x1`, then those of `x2`.
+
+    Raises
+    ------
+    ValueError
+        If axes of a pair differ in length, are out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `tensordot`. Computed as one matrix product.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.tensordot(ndx.ones((2, 3)), ndx.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
+    cdef object a = argument(x1, "tensordot"), b = argument(x2, "tensordot")
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise ValueError(
+                f"axes={axes} for arrays of {a.ndim} and {b.ndim} axes; valid are 0 to "
+                f"{min(a.ndim, b.ndim)}")
+        axes = (range(a.ndim - axes, a.ndim), range(axes))
+    a_axes = [axis_index(axis, a.ndim) for axis in axes[0]]
+    b_axes = [axis_index(axis, b.ndim) for axis in axes[1]]
+    lengths = [a.shape[axis] for axis in a_axes]
+    if lengths != [b.shape[axis] for axis in b_axes]:
+        raise ValueError(
+            f"tensordot: axes {a_axes} of shape {a.shape} and {b_axes} of shape "
+            f"{b.shape} differ in number or lengths")
+    a_rest = [axis for axis in range(a.ndim) if axis not in a_axes]
+    b_rest = [axis for axis in range(b.ndim) if axis not in b_axes]
+    rows = tuple([a.shape[axis] for axis in a_rest])
+    columns = tuple([b.shape[axis] for axis in b_rest])
+    count = product(lengths)
+    left = reshape(permute_dims(a, a_rest + a_axes), (product(rows), count))
+    right = reshape(permute_dims(b, b_axes + b_rest), (count, product(columns)))
+    return reshape(matmul(left, right), rows + columns)
+
+
+cdef Py_ssize_t product(object lengths) except -1:
+    cdef Py_ssize_t result = 1
+    for length in lengths:
+        result *= length
+    return result
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """Return the dot products of vectors, the first ones conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : NDArray
+        Of equal lengths along `axis`; the other axes broadcast.
+    axis : int
+        In ``[-N, -1]``, where N is the smaller number of axes; counted from the last.
+
+    Returns
+    -------
+    NDArray
+        Of the broadcast shape without `axis`, and of the promoted dtype.
+
+    Raises
+    ------
+    ValueError
+        If `axis` is out of range, or the lengths differ.
+
+    Notes
+    -----
+    Array API 2025.12, `vecdot`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.vecdot(ndx.asarray([[1, 2], [3, 4]]), ndx.asarray([1, 1]))
+    NDArray([3, 7])
+    """
+    cdef object a = moveaxis(argument(x1, "vecdot"), axis, -1)
+    cdef object b = moveaxis(argument(x2, "vecdot"), axis, -1)
+    *a_stack, a_length = a.shape
+    *b_stack, b_length = b.shape
+    if a_length != b_length:
+        raise ValueError(
+            f"vecdot: axis {axis} has length {a_length} in the first array and "
+            f"{b_length} in the second; vectors are not broadcast")
+    dtype = result_type(a, b)
+    out = empty(broadcast_shapes(a_stack, b_stack), dtype=dtype)
+    return into(out, "vecdot", astype(a, dtype, copy=False),
+                astype(b, dtype, copy=False))

@@ -1,0 +1,266 @@
+"""Manipulation functions of the standard that make new arrays."""
+
+from itertools import product
+
+from ndx._broadcasting import broadcast_to
+from ndx._creation import empty, empty_like
+from ndx._data_types import result_type
+from ndx._engine import argument, axis_index, call, into
+from ndx._views import expand_dims, reshape
+
+__all__ = ["concat", "repeat", "roll", "stack", "tile"]
+
+
+def _same_shapes(arrays, axis, name):
+    """Raise unless shapes agree, but for an axis."""
+    shapes = [[*x.shape[:axis], *x.shape[axis + 1 :]] for x in arrays]
+    if any(shape != shapes[0] for shape in shapes):
+        found = ", ".join(str(x.shape) for x in arrays)
+        msg = f"{name}: shapes {found} differ in more than axis {axis}"
+        raise ValueError(msg)
+
+
+def _arguments(arrays, name):
+    """Return the arrays of a sequence that is not empty."""
+    arrays = [argument(x, name) for x in arrays]
+    if not arrays:
+        msg = f"{name} needs one array or more"
+        raise ValueError(msg)
+    return arrays
+
+
+def concat(arrays, /, *, axis=0):
+    """Return arrays joined along an axis that they have.
+
+    Parameters
+    ----------
+    arrays : tuple or list of NDArray
+        Of one shape, but for `axis`.
+    axis : int, optional
+        In ``[-N, N)`` for arrays of N axes. None: the arrays are flattened first.
+
+    Returns
+    -------
+    NDArray
+        A new array of the promoted dtype.
+
+    Raises
+    ------
+    ValueError
+        If there is no array, `axis` is out of range or the shapes don't match.
+
+    Notes
+    -----
+    Array API 2025.12, `concat`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.concat([ndx.asarray([1, 2]), ndx.asarray([3])])
+    NDArray([1, 2, 3])
+    """
+    arrays = _arguments(arrays, "concat")
+    if axis is None:
+        arrays = [reshape(x, -1) for x in arrays]
+        axis = 0
+    first = arrays[0]
+    axis = axis_index(axis, first.ndim)
+    _same_shapes(arrays, axis, "concat")
+    length = sum(x.shape[axis] for x in arrays)
+    shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
+    out = empty(shape, dtype=result_type(*arrays))
+    return into(out, "concat", arrays, axis=axis)
+
+
+def stack(arrays, /, *, axis=0):
+    """Return arrays joined along a new axis.
+
+    Parameters
+    ----------
+    arrays : tuple or list of NDArray
+        Of one shape, with N axes.
+    axis : int
+        Where the new axis stands in the result, in ``[-N - 1, N + 1)``.
+
+    Returns
+    -------
+    NDArray
+        A new array of the promoted dtype.
+
+    Raises
+    ------
+    ValueError
+        If there is no array, `axis` is out of range or the shapes differ.
+
+    Notes
+    -----
+    Array API 2025.12, `stack`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.stack([ndx.asarray([1, 2]), ndx.asarray([3, 4])], axis=1)
+    NDArray([[1, 3],
+             [2, 4]])
+    """
+    arrays = _arguments(arrays, "stack")
+    axis = axis_index(axis, arrays[0].ndim + 1)
+    if any(x.shape != arrays[0].shape for x in arrays):
+        found = ", ".join(str(x.shape) for x in arrays)
+        msg = f"stack: the shapes differ: {found}"
+        raise ValueError(msg)
+    return concat([expand_dims(x, axis) for x in arrays], axis=axis)
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Return an array with each element repeated.
+
+    Parameters
+    ----------
+    x : NDArray
+    repeats : int or NDArray
+        How often: one count for all, or an integer array with one for each element
+        along the axis.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. Default: `x` is flattened first.
+
+    Returns
+    -------
+    NDArray
+        A new array; its shape depends on the values of `repeats`.
+
+    Raises
+    ------
+    TypeError
+        If `repeats` is no integer or array of them.
+    ValueError
+        If a count is negative, or there are not as many as elements.
+
+    Notes
+    -----
+    Array API 2025.12, `repeat`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.repeat(ndx.asarray([1, 2]), 2)
+    NDArray([1, 1, 2, 2])
+    """
+    x = argument(x, "repeat")
+    if axis is None:
+        x = reshape(x, -1)
+        axis = 0
+    axis = axis_index(axis, x.ndim)
+    if not isinstance(repeats, int):
+        return call("repeat", x, argument(repeats, "repeat"), axis=axis)
+    if repeats < 0:
+        msg = f"repeats={repeats} is negative; it is 0 or more"
+        raise ValueError(msg)
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    spread = broadcast_to(expand_dims(x, axis + 1), (*before, length, repeats, *after))
+    return reshape(spread, (*before, length * repeats, *after), copy=True)
+
+
+def roll(x, /, shift, *, axis=None):
+    """Return an array with its elements moved along axes, around the ends.
+
+    Parameters
+    ----------
+    x : NDArray
+    shift : int or tuple of int
+        By how many places, towards larger indices; one for all axes, or one for each.
+    axis : int or tuple of int, optional
+        Axes, each in ``[-x.ndim, x.ndim)``. Default: `x` is flattened for the move.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range, or there are not as many shifts as axes.
+
+    Notes
+    -----
+    Array API 2025.12, `roll`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.roll(ndx.asarray([1, 2, 3]), 1)
+    NDArray([3, 1, 2])
+    """
+    x = argument(x, "roll")
+    if axis is None:
+        return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        msg = f"roll: {len(shifts)} shifts for {len(axes)} axes; they must be as many"
+        raise ValueError(msg)
+    total = dict.fromkeys(range(x.ndim), 0)
+    for places, item in zip(shifts, axes, strict=True):
+        total[axis_index(item, x.ndim)] += places
+    out = empty_like(x)
+    if not x.size:
+        return out
+    # Each axis is cut in two: what moves up, and what comes around.
+    cuts = []
+    for item, places in total.items():
+        cut = places % x.shape[item]
+        whole = [(slice(cut, None), slice(None, x.shape[item] - cut))]
+        cuts.append(whole + [(slice(None, cut), slice(-cut, None))] * bool(cut))
+    for pieces in product(*cuts):
+        target, source = zip(*pieces, strict=True) if pieces else ((), ())
+        out[target] = x[source]
+    return out
+
+
+def tile(x, repetitions, /):
+    """Return copies of an array laid side by side.
+
+    Parameters
+    ----------
+    x : NDArray
+    repetitions : tuple of int
+        How many copies along each axis, counted from the last; missing ones, of the
+        shape or of the repetitions, are 1.
+
+    Returns
+    -------
+    NDArray
+        A new array with ``max(x.ndim, len(repetitions))`` axes.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+
+    Notes
+    -----
+    Array API 2025.12, `tile`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.tile(ndx.asarray([1, 2]), (2, 2))
+    NDArray([[1, 2, 1, 2],
+             [1, 2, 1, 2]])
+    """
+    x = argument(x, "tile")
+    if isinstance(repetitions, int):
+        repetitions = (repetitions,)
+    if any(count < 0 for count in repetitions):
+        msg = f"repetitions {repetitions} has a negative number; they are 0 or more"
+        raise ValueError(msg)
+    ndim = max(x.ndim, len(repetitions))
+    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
+    lengths = (1,) * (ndim - x.ndim) + x.shape
+    # Every axis of x behind a new one, along which it is broadcast.
+    split = reshape(x, tuple(n for length in lengths for n in (1, length)), copy=None)
+    pairs = zip(counts, lengths, strict=True)
+    spread = broadcast_to(split, tuple(n for pair in pairs for n in pair))
+    pairs = zip(counts, lengths, strict=True)
+    return reshape(spread, tuple(a * b for a, b in pairs), copy=True)

@@ -1,0 +1,230 @@
+"""Parts of arrays: of complex numbers, and of matrices."""
+
+from libc.string cimport memset
+
+from ndx._array cimport (
+    BaseArray, data_of, new_empty, new_view, same_view, set_layout,
+)
+from ndx._dtypes cimport (
+    COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
+)
+from ndx._engine cimport argument
+from ndx._operations cimport copy_into
+
+__all__ = ["imag", "real", "tril", "triu"]
+
+
+cdef BaseArray part(BaseArray x, Py_ssize_t offset):
+    """Return the real (0) or imaginary (1) parts of a complex array."""
+    cdef BaseArray view = same_view(x)
+    view.dtype = FLOAT32 if x.dtype == COMPLEX64 else FLOAT64
+    view.offset += offset * itemsize_of[view.dtype]
+    set_layout(view)
+    return view
+
+
+def real(x, /):
+    """Return the real parts.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a numeric dtype.
+
+    Returns
+    -------
+    NDArray
+        A view of `x`, of the dtype of its parts; `x` itself if it is real.
+
+    Notes
+    -----
+    Array API 2025.12, `real`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.real(ndx.asarray([1 + 2j]))
+    NDArray([1.])
+    """
+    cdef BaseArray array = argument(x, "real")
+    return part(array, 0) if kind_of[array.dtype] == KIND_COMPLEX else array
+
+
+def imag(x, /):
+    """Return the imaginary parts.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a complex dtype.
+
+    Returns
+    -------
+    NDArray
+        A view of `x`, of the dtype of its parts.
+
+    Raises
+    ------
+    TypeError
+        If `x` is not complex.
+
+    Notes
+    -----
+    Array API 2025.12, `imag`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.imag(ndx.asarray([1 + 2j]))
+    NDArray([2.])
+    """
+    cdef BaseArray array = argument(x, "imag")
+    if kind_of[array.dtype] != KIND_COMPLEX:
+        raise TypeError(
+            f"imag takes complex dtypes, not {dtype_object(array.dtype)}")
+    return part(array, 1)
+
+
+def diagonal(x, /, *, offset=0):
+    """Return a diagonal of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+    offset : int
+        Which diagonal: 0 the main one, positive ones above it.
+
+    Returns
+    -------
+    NDArray, shape (..., K)
+        A view of `x`; K is the length of the diagonal, 0 beyond the corners.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.diagonal`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.diagonal(ndx.asarray([[1, 2], [3, 4]]))
+    NDArray([1, 4])
+    """
+    cdef BaseArray array = argument(x, "diagonal")
+    cdef Py_ssize_t skipped = offset, rows, columns, length
+    cdef BaseArray view
+    cdef int i, last = array.ndim - 1
+    if last < 1:
+        raise ValueError(
+            f"diagonal is for arrays of 2 axes or more, this one has {array.ndim}")
+    rows = array.shape[last - 1]
+    columns = array.shape[last]
+    if skipped >= 0:
+        length = min(rows, columns - skipped)
+    else:
+        length = min(rows + skipped, columns)
+    view = new_view(array, last)
+    for i in range(last - 1):
+        view.shape[i] = array.shape[i]
+        view.strides[i] = array.strides[i]
+    view.shape[last - 1] = max(length, 0)
+    view.strides[last - 1] = array.strides[last - 1] + array.strides[last]
+    if length > 0:
+        view.offset += (skipped * array.strides[last] if skipped >= 0
+                        else -skipped * array.strides[last - 1])
+    set_layout(view)
+    return view
+
+
+def tril(x, /, *, k=0):
+    """Return the lower triangle of each matrix of a stack, the rest zeros.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+    k : int
+        The last diagonal kept: 0 the main one, positive ones above it.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Array API 2025.12, `tril`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.tril(ndx.ones((2, 2)))
+    NDArray([[1., 0.],
+             [1., 1.]])
+    """
+    return triangle(argument(x, "tril"), k, True, "tril")
+
+
+def triu(x, /, *, k=0):
+    """Return the upper triangle of each matrix of a stack, the rest zeros.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+    k : int
+        The first diagonal kept: 0 the main one, positive ones above it.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Array API 2025.12, `triu`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.triu(ndx.ones((2, 2)))
+    NDArray([[1., 1.],
+             [0., 1.]])
+    """
+    return triangle(argument(x, "triu"), k, False, "triu")
+
+
+cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype], row, first, stop, columns
+    cdef BaseArray result
+    if x.ndim < 2:
+        raise ValueError(f"{name} is for arrays of 2 axes or more, this one has {x.ndim}")
+    result = new_empty(x.dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    if result.size == 0:
+        return result
+    columns = x.shape[x.ndim - 1]
+    # Beyond the corners all diagonals are alike; and no sum below can overflow.
+    k = max(-x.shape[x.ndim - 2] - 1, min(k, columns + 1))
+    for row in range(result.size // columns):
+        first = row % x.shape[x.ndim - 2] + k + lower
+        first = max(0, min(first, columns))
+        stop = columns
+        if not lower:
+            stop = first
+            first = 0
+        memset(data_of(result) + (row * columns + first) * itemsize, 0,
+               (stop - first) * itemsize)
+    return result

@@ -1,0 +1,388 @@
+"""Searching functions of the standard."""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ndx._array cimport (
+    BaseArray, data_of, new_ordered, pin, strided, unpin,
+)
+from ndx._dtypes cimport (
+    itemsize_of, promote_table, scalar_dtype, store_scalar,
+)
+from ndx._engine cimport argument
+from ndx._layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
+    walk_merge, walk_order,
+)
+from ndx._loops cimport Loop, run_elementwise
+from ndx._operations cimport cast, is_scalar
+from ndx._statistical cimport truth
+
+from ndx._creation import asarray, empty
+from ndx._data_types import astype, int64
+from ndx._engine import axis_index, call, into
+from ndx._statistical import sum as total
+
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
+
+cdef enum:
+    # Elements from which the GIL is released (as in `_operations`).
+    LARGE = 32768
+
+
+cdef object extreme(str name, object x, object axis, bint keepdims):
+    cdef object array = argument(x, name)
+    cdef list shape = list(array.shape)
+    if axis is None:
+        shape = [1] * array.ndim if keepdims else []
+    else:
+        axis = axis_index(axis, array.ndim)
+        shape[axis:axis + 1] = [1] if keepdims else []
+    return into(empty(tuple(shape), dtype=int64), name, array, axis=axis,
+                keepdims=keepdims)
+
+
+def argmax(x, /, *, axis=None, keepdims=False):
+    """Return the index of the first largest element; of the first NaN, if any.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a real dtype, with one element or more.
+    axis : int, optional
+        Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
+    keepdims : bool
+        Whether the axis stays, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `argmax`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.argmax(ndx.asarray([[1, 5], [7, 4]]), axis=1)
+    NDArray([1, 0])
+    """
+    return extreme("argmax", x, axis, keepdims)
+
+
+def argmin(x, /, *, axis=None, keepdims=False):
+    """Return the index of the first smallest element; of the first NaN, if any.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a real dtype, with one element or more.
+    axis : int, optional
+        Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
+    keepdims : bool
+        Whether the axis stays, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `argmin`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.argmin(ndx.asarray([[1, 5], [7, 4]]), axis=1)
+    NDArray([0, 1])
+    """
+    return extreme("argmin", x, axis, keepdims)
+
+
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """Return how many elements along axes are not zero.
+
+    Parameters
+    ----------
+    x : NDArray
+    axis : int or tuple of int, optional
+        Axes to count over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `count_nonzero`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.count_nonzero(ndx.asarray([[0, 5], [7, 4]]), axis=1)
+    NDArray([1, 2])
+    """
+    return total(truth(x, "count_nonzero"), axis=axis, keepdims=keepdims)
+
+
+def nonzero(x, /):
+    """Return the indices of the elements that are not zero.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+
+    Returns
+    -------
+    tuple of NDArray of int64, each of shape (n,)
+        For each axis, the n elements' indices along it, in C order.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no axes.
+
+    Notes
+    -----
+    Array API 2025.12, `nonzero`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.nonzero(ndx.asarray([0, 5, 0, 7]))
+    (NDArray([1, 3]),)
+    """
+    return call("nonzero", argument(x, "nonzero"))
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Return where elements would have to be inserted to keep an array sorted.
+
+    Parameters
+    ----------
+    x1 : NDArray, shape (n,)
+        Sorted upwards, or so by `sorter`.
+    x2 : NDArray, int or float
+        What would be inserted.
+    side : {'left', 'right'}
+        Whether before or after elements of the same value.
+    sorter : NDArray of integers, shape (n,), optional
+        Indices that sort `x1`.
+
+    Returns
+    -------
+    NDArray of int64
+        Of the shape of `x2`; from 0 to n.
+
+    Raises
+    ------
+    ValueError
+        If `x1` has not just one axis, or `side` is none of the two.
+
+    Notes
+    -----
+    Array API 2025.12, `searchsorted`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.searchsorted(ndx.asarray([1, 3, 5]), ndx.asarray([3, 6]))
+    NDArray([1, 3])
+    """
+    cdef BaseArray array = argument(x1, "searchsorted")
+    if side not in ("left", "right"):
+        raise ValueError(f"side={side!r} is unknown; valid are 'left' and 'right'")
+    if array.ndim != 1:
+        raise ValueError(f"searchsorted needs an array of one axis, not {array.ndim}")
+    if not is_scalar(x2):
+        x2 = argument(x2, "searchsorted")
+    if sorter is not None:
+        sorter = astype(argument(sorter, "searchsorted"), int64, copy=False)
+    return call("searchsorted", array, x2, side=side, sorter=sorter)
+
+
+# ---------------------------------------------------------------- where
+
+cdef struct Pair:
+    uint64_t first
+    uint64_t second
+
+ctypedef fused Bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    Pair
+
+
+cdef inline void select(Bits *out, char *condition, char *x1, char *x2,
+                        Py_ssize_t count, const Py_ssize_t *steps) noexcept nogil:
+    cdef char *target = <char *>out
+    for _ in range(count):
+        (<Bits *>target)[0] = (<Bits *>x1)[0] if condition[0] else (<Bits *>x2)[0]
+        condition += steps[0]
+        x1 += steps[1]
+        x2 += steps[2]
+        target += steps[3]
+
+
+cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                     void *data) noexcept nogil:
+    """The inner loop of `where`, called as NumPy's are; `data` is the item size."""
+    cdef Py_ssize_t itemsize = <Py_ssize_t>data
+    if itemsize == 8:
+        select(<uint64_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 4:
+        select(<uint32_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 1:
+        select(<uint8_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 2:
+        select(<uint16_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    else:
+        select(<Pair *>args[3], args[0], args[1], args[2], counts[0], steps)
+
+
+def where(condition, x1, x2, /):
+    """Return elements of one array where a condition holds, and of another elsewhere.
+
+    Parameters
+    ----------
+    condition : NDArray
+        Of bools; of other dtypes, whether the element is not zero.
+    x1, x2 : NDArray or Python scalar
+        What is taken where the condition is true, and false. All three broadcast.
+
+    Returns
+    -------
+    NDArray, the broadcast shape
+        A new array of the promoted dtype of `x1` and `x2`; of two scalars, of the
+        default dtype of their kinds.
+
+    Raises
+    ------
+    TypeError
+        If an argument is neither an array nor a scalar.
+    ValueError
+        If the shapes can't be broadcast together.
+
+    Notes
+    -----
+    Array API 2025.12, `where`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.asarray([-1.0, 2.0])
+    >>> ndx.where(x > 0, x, 0.0)
+    NDArray([0., 2.])
+    """
+    cdef BaseArray chosen = truth(condition, "where")
+    cdef BaseArray a = None if is_scalar(x1) else argument(x1, "where")
+    cdef BaseArray b = None if is_scalar(x2) else argument(x2, "where")
+    cdef char[16] first
+    cdef char[16] second
+    cdef int dtype
+    if a is None and b is None:
+        a = asarray(x1)
+    if b is None:
+        dtype = scalar_dtype(a.dtype, x2)
+    elif a is None:
+        dtype = scalar_dtype(b.dtype, x1)
+    else:
+        dtype = promote_table[a.dtype][b.dtype]
+    if a is None:
+        store_scalar(x1, dtype, first)
+    elif a.dtype != dtype:
+        a = cast(a, dtype)
+    if b is None:
+        store_scalar(x2, dtype, second)
+    elif b.dtype != dtype:
+        b = cast(b, dtype)
+    pin(chosen)
+    try:
+        if a is not None:
+            pin(a)
+        try:
+            if b is not None:
+                pin(b)
+            try:
+                return selected(chosen, a, b, first, second, dtype)
+            finally:
+                if b is not None:
+                    unpin(b)
+        finally:
+            if a is not None:
+                unpin(a)
+    finally:
+        unpin(chosen)
+
+
+cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
+                        char *second, int dtype):
+    cdef Strided layouts[3]
+    cdef Strided *ops[3]
+    cdef char *data[4]
+    cdef int order[MAXDIMS]
+    cdef Loop loop
+    cdef Walk walk
+    cdef BaseArray result
+    cdef int op, nops = 0
+    walk.ndim = 0
+    for op, operand in enumerate((chosen, a, b)):
+        if operand is None:
+            continue
+        walk.ndim = broadcast_into(walk.ndim, walk.shape, (<BaseArray>operand).ndim,
+                                   (<BaseArray>operand).shape)
+        if walk.ndim < 0:
+            shapes = [str(x.shape) for x in (<object>chosen, a, b) if x is not None]
+            raise ValueError(
+                f"where: shapes {', '.join(shapes)} can't be broadcast together; "
+                "counted from the last, axes must be equal or 1")
+    for op, operand in enumerate((chosen, a, b)):
+        if operand is None:
+            data[op] = first if op == 1 else second
+            memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
+            continue
+        strided(<BaseArray>operand, &layouts[op])
+        broadcast_strides(&layouts[op], walk.ndim, walk.shape, walk.strides[op])
+        data[op] = layouts[op].data
+        ops[nops] = &layouts[op]
+        nops += 1
+    memory_order(walk.ndim, nops, ops, order)
+    result = new_ordered(dtype, walk.ndim, walk.shape, order, False)
+    if result.size == 0:
+        return result
+    data[3] = data_of(result)
+    memcpy(walk.strides[3], result.strides, walk.ndim * sizeof(Py_ssize_t))
+    walk.nops = 4
+    walk_order(&walk)
+    walk_merge(&walk)
+    loop.function = run_select
+    loop.data = <void *>itemsize_of[dtype]
+    if result.size >= LARGE:
+        pin(result)
+        with nogil:
+            run_elementwise(&loop, 4, data, &walk)
+        unpin(result)
+    else:
+        run_elementwise(&loop, 4, data, &walk)
+    return result

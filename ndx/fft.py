@@ -1,0 +1,432 @@
+"""Fourier transforms: the extension `fft` of the standard.
+
+The transforms are made from a table, as the elementwise functions are: their code is
+one, their docstrings are written here.
+"""
+
+from ndx._creation import asarray
+from ndx._data_types import astype, float64
+from ndx._elementwise import divide
+from ndx._engine import argument, axis_index, call
+from ndx._manipulation import concat, roll
+from ndx._ranges import arange
+
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]
+
+_ONE_AXIS = """Return {what} along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        {takes}, with one axis or more.
+    n : int, optional
+        {n_is}
+    axis : int
+        In ``[-x.ndim, x.ndim)``.
+    norm : {{'backward', 'ortho', 'forward'}}
+        {norm}
+
+    Returns
+    -------
+    NDArray
+        {gives}, of the precision of `x`, with length {length} along `axis`.
+
+    Raises
+    ------
+    ValueError
+        If `axis` is out of range, `n` is not positive, or `norm` is unknown.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.{name}`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> {call}
+    {answer}
+    """
+_MORE_AXES = """Return {what} along axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        {takes}.
+    s : sequence of int, optional
+        {n_is} -1: the length of `x`. It needs `axes`.
+    axes : sequence of int, optional
+        Each in ``[-x.ndim, x.ndim)``. Default: all.
+    norm : {{'backward', 'ortho', 'forward'}}
+        {norm}
+
+    Returns
+    -------
+    NDArray
+        {gives}, of the precision of `x`, with the lengths {length} along `axes`.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range, a length is not positive, `s` is given without
+        `axes`, or `norm` is unknown.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.{name}`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> {call}
+    {answer}
+    """
+_FORWARD = (
+    "Where the division by the number of points goes: into the inverse transform, half "
+    "(its\n        square root) into each, or into this one."
+)
+_INVERSE = (
+    "Where the division by the number of points goes: into this transform, half (its\n"
+    "        square root) into each, or into the other one."
+)
+_CUT = "Length of `x`: it is cut, or padded with zeros. Default: as it is."
+_CUTS = "Lengths of `x`: it is cut, or padded with zeros. Default: as they are."
+_LENGTH = "Length of the result. Default: ``2 * (m - 1)``, m being that of `x`."
+_LENGTHS = "Lengths of the result. Default: those of `x`, the last ``2 * (m - 1)``."
+_TWO = "ndx.asarray([3.0, 1.0])"
+_TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
+
+
+def _check_norm(norm, name):
+    if norm not in ("backward", "ortho", "forward"):
+        msg = f"{name}: norm={norm!r} is unknown; valid: 'backward', 'ortho', 'forward'"
+        raise ValueError(msg)
+
+
+def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
+    def function(x, /, *, n=None, axis=-1, norm="backward"):
+        x = argument(x, name)
+        _check_norm(norm, name)
+        axis = axis_index(axis, x.ndim)
+        return call(f"fft.{name}", x, n=n, axis=axis, norm=norm)
+
+    example = f"ndx.fft.{name}({call_with})"
+    return _named(function, _ONE_AXIS, name, what, example, answer, locals())
+
+
+def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
+    def function(x, /, *, s=None, axes=None, norm="backward"):
+        x = argument(x, name)
+        _check_norm(norm, name)
+        if s is not None and axes is None:
+            msg = f"{name}: s={s} needs axes, one for each length"
+            raise ValueError(msg)
+        if axes is not None:
+            axes = tuple(axis_index(axis, x.ndim) for axis in axes)
+        return call(f"fft.{name}", x, s=s, axes=axes, norm=norm)
+
+    example = f"ndx.fft.{name}({call_with})"
+    return _named(function, _MORE_AXES, name, what, example, answer, locals())
+
+
+def _named(function, template, name, what, example, answer, words):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "ndx.fft"
+    keys = ("takes", "gives", "n_is", "length", "norm")
+    function.__doc__ = template.format(
+        name=name,
+        what=what,
+        call=example,
+        answer=answer,
+        **{key: words[key] for key in keys},
+    )
+    return function
+
+
+fft = _one_axis(
+    "fft",
+    "the discrete Fourier transform",
+    _TWO_COMPLEX,
+    "NDArray([4.+0.j, 2.+0.j])",
+    takes="Complex; a real one is taken as complex",
+    gives="Complex",
+    n_is=_CUT,
+    length="`n`",
+    norm=_FORWARD,
+)
+ifft = _one_axis(
+    "ifft",
+    "the inverse discrete Fourier transform",
+    _TWO_COMPLEX,
+    "NDArray([2.+0.j, 1.+0.j])",
+    takes="Complex; a real one is taken as complex",
+    gives="Complex",
+    n_is=_CUT,
+    length="`n`",
+    norm=_INVERSE,
+)
+fftn = _more_axes(
+    "fftn",
+    "the discrete Fourier transform",
+    _TWO_COMPLEX,
+    "NDArray([4.+0.j, 2.+0.j])",
+    takes="Complex; a real one is taken as complex",
+    gives="Complex",
+    n_is=_CUTS,
+    length="`s`",
+    norm=_FORWARD,
+)
+ifftn = _more_axes(
+    "ifftn",
+    "the inverse discrete Fourier transform",
+    _TWO_COMPLEX,
+    "NDArray([2.+0.j, 1.+0.j])",
+    takes="Complex; a real one is taken as complex",
+    gives="Complex",
+    n_is=_CUTS,
+    length="`s`",
+    norm=_INVERSE,
+)
+rfft = _one_axis(
+    "rfft",
+    "the discrete Fourier transform of real numbers",
+    _TWO,
+    "NDArray([4.+0.j, 2.+0.j])",
+    takes="Real floating-point",
+    gives="Complex, only the frequencies that are not negative",
+    n_is=_CUT,
+    length="``n // 2 + 1``",
+    norm=_FORWARD,
+)
+irfft = _one_axis(
+    "irfft",
+    "the inverse of `rfft`",
+    _TWO_COMPLEX,
+    "NDArray([2., 1.])",
+    takes="Complex, only the frequencies that are not negative",
+    gives="Real",
+    n_is=_LENGTH,
+    length="`n`",
+    norm=_INVERSE,
+)
+rfftn = _more_axes(
+    "rfftn",
+    "the discrete Fourier transform of real numbers",
+    _TWO,
+    "NDArray([4.+0.j, 2.+0.j])",
+    takes="Real floating-point",
+    gives="Complex, only frequencies that are not negative along the last axis",
+    n_is=_CUTS,
+    length="`s`, the last ``s[-1] // 2 + 1``,",
+    norm=_FORWARD,
+)
+irfftn = _more_axes(
+    "irfftn",
+    "the inverse of `rfftn`",
+    _TWO_COMPLEX,
+    "NDArray([2., 1.])",
+    takes="Complex, only frequencies that are not negative along the last axis",
+    gives="Real",
+    n_is=_LENGTHS,
+    length="`s`",
+    norm=_INVERSE,
+)
+hfft = _one_axis(
+    "hfft",
+    "the discrete Fourier transform of a signal with Hermitian symmetry",
+    _TWO_COMPLEX,
+    "NDArray([4., 2.])",
+    takes="Complex, one half of the signal",
+    gives="Real",
+    n_is=_LENGTH,
+    length="`n`",
+    norm=_FORWARD,
+)
+ihfft = _one_axis(
+    "ihfft",
+    "the inverse of `hfft`",
+    _TWO,
+    "NDArray([2.-0.j, 1.-0.j])",
+    takes="Real floating-point",
+    gives="Complex, one half of the signal",
+    n_is=_CUT,
+    length="``n // 2 + 1``",
+    norm=_INVERSE,
+)
+
+
+def _frequencies(steps, n, d, dtype, device, name):
+    """Return numbers of steps divided by the span, ``n * d``."""
+    if not isinstance(n, int) or n <= 0:
+        msg = f"{name}: n={n} is the length of the window; it is 1 or more"
+        raise ValueError(msg)
+    steps = astype(steps, float64, copy=False)
+    result = divide(steps, float(n * d), out=steps)
+    return asarray(result, dtype=dtype, device=device)
+
+
+def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """Return the frequencies that the elements of a `fft` stand for.
+
+    Parameters
+    ----------
+    n : int
+        Length of the window; 1 or more.
+    d : float
+        Distance of the samples.
+    dtype : dtype, optional
+        Real floating-point. Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray, shape (n,)
+        In cycles per unit of `d`: 0, the positive ones, the negative ones.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not positive.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.fftfreq`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.fft.fftfreq(4)
+    NDArray([ 0.  ,  0.25, -0.5 , -0.25])
+    """
+    positive = arange((n + 1) // 2, dtype=float64)
+    negative = arange(-(n // 2), 0, dtype=float64)
+    steps = concat([positive, negative])
+    return _frequencies(steps, n, d, dtype, device, "fftfreq")
+
+
+def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """Return the frequencies that the elements of a `rfft` stand for.
+
+    Parameters
+    ----------
+    n : int
+        Length of the window; 1 or more.
+    d : float
+        Distance of the samples.
+    dtype : dtype, optional
+        Real floating-point. Default: float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray, shape (n // 2 + 1,)
+        In cycles per unit of `d`, rising from 0.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not positive.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.rfftfreq`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.fft.rfftfreq(4)
+    NDArray([0.  , 0.25, 0.5 ])
+    """
+    steps = arange(n // 2 + 1, dtype=float64)
+    return _frequencies(steps, n, d, dtype, device, "rfftfreq")
+
+
+def fftshift(x, /, *, axes=None):
+    """Return an array with the frequency 0 moved to the middle.
+
+    Parameters
+    ----------
+    x : NDArray
+    axes : int or sequence of int, optional
+        Each in ``[-x.ndim, x.ndim)``. Default: all.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.fftshift`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.fft.fftshift(ndx.fft.fftfreq(4))
+    NDArray([-0.5 , -0.25,  0.  ,  0.25])
+    """
+    x = argument(x, "fftshift")
+    axes = _axes(axes, x.ndim)
+    return roll(x, tuple(x.shape[axis] // 2 for axis in axes), axis=axes)
+
+
+def ifftshift(x, /, *, axes=None):
+    """Return an array with the frequency 0 moved from the middle to the front.
+
+    Parameters
+    ----------
+    x : NDArray
+    axes : int or sequence of int, optional
+        Each in ``[-x.ndim, x.ndim)``. Default: all.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `fft.ifftshift`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.fft.ifftshift(ndx.asarray([-1, 0, 1]))
+    NDArray([ 0,  1, -1])
+    """
+    x = argument(x, "ifftshift")
+    axes = _axes(axes, x.ndim)
+    return roll(x, tuple(-(x.shape[axis] // 2) for axis in axes), axis=axes)
+
+
+def _axes(axes, ndim):
+    if axes is None:
+        return tuple(range(ndim))
+    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+    return tuple(axis_index(axis, ndim) for axis in axes)

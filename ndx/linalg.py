@@ -1,0 +1,393 @@
+"""Linear algebra: the extension `linalg` of the standard.
+
+Matrices are the last two axes; leading axes make stacks of them. What has no direct
+loop is computed by NumPy, with its results in memory of the current backend.
+"""
+
+from numpy.linalg import LinAlgError
+
+from ndx._decompositions import (
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    matrix_rank,
+    pinv,
+    qr,
+    svd,
+    svdvals,
+)
+from ndx._elementwise import multiply
+from ndx._engine import argument, call
+from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from ndx._parts import diagonal
+from ndx._statistical import sum as _sum
+from ndx._views import expand_dims
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """Return the cross products of vectors of three elements.
+
+    Parameters
+    ----------
+    x1, x2 : NDArray
+        Numeric, of length 3 along `axis`; the other axes broadcast.
+    axis : int
+        In ``[-N, -1]``, where N is the smaller number of axes; counted from the last.
+
+    Returns
+    -------
+    NDArray, the broadcast shape
+        Of the promoted dtype.
+
+    Raises
+    ------
+    ValueError
+        If a length is not 3, or `axis` is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.cross`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.cross(ndx.asarray([1, 0, 0]), ndx.asarray([0, 1, 0]))
+    NDArray([0, 0, 1])
+    """
+    x1, x2 = argument(x1, "cross"), argument(x2, "cross")
+    return call("linalg.cross", x1, x2, axis=axis)
+
+
+def det(x, /):
+    """Return the determinants of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+
+    Returns
+    -------
+    NDArray, shape (...)
+
+    Raises
+    ------
+    LinAlgError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.det`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.det(2.0 * ndx.eye(2))
+    NDArray(4.)
+    """
+    return call("linalg.det", argument(x, "det"))
+
+
+def inv(x, /):
+    """Return the inverses of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+
+    Returns
+    -------
+    NDArray, shape (..., M, M)
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular or not square.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.inv`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.inv(2.0 * ndx.eye(2))
+    NDArray([[0.5, 0. ],
+             [0. , 0.5]])
+    """
+    return call("linalg.inv", argument(x, "inv"))
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """Return the norms of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+    keepdims : bool
+        Whether the two axes stay, with length 1.
+    ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}
+        Frobenius, nuclear, sums of columns (1) or rows (inf), singular values (2).
+
+    Returns
+    -------
+    NDArray, shape (...)
+        Real.
+
+    Raises
+    ------
+    ValueError
+        If there is no such norm, or `x` has fewer than two axes.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.matrix_norm`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.matrix_norm(ndx.asarray([[3.0, 4.0]]))
+    NDArray(5.)
+    """
+    x = argument(x, "matrix_norm")
+    return call("linalg.matrix_norm", x, keepdims=keepdims, ord=ord)
+
+
+def matrix_power(x, n, /):
+    """Return powers of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+    n : int
+        The power; of the inverse, if it is negative.
+
+    Returns
+    -------
+    NDArray, shape (..., M, M)
+
+    Raises
+    ------
+    LinAlgError
+        If the matrices are not square, or `n` is negative and one is singular.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.matrix_power`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.matrix_power(ndx.asarray([[1.0, 1.0], [0.0, 1.0]]), 3)
+    NDArray([[1., 3.],
+             [0., 1.]])
+    """
+    return call("linalg.matrix_power", argument(x, "matrix_power"), n)
+
+
+def outer(x1, x2, /):
+    """Return the products of each element of a vector with each of another.
+
+    Parameters
+    ----------
+    x1 : NDArray, shape (M,)
+    x2 : NDArray, shape (N,)
+        Numeric.
+
+    Returns
+    -------
+    NDArray, shape (M, N)
+        Of the promoted dtype.
+
+    Raises
+    ------
+    ValueError
+        If an array has not just one axis.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.outer`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.outer(ndx.asarray([1, 2]), ndx.asarray([3, 4]))
+    NDArray([[3, 4],
+             [6, 8]])
+    """
+    x1, x2 = argument(x1, "outer"), argument(x2, "outer")
+    if x1.ndim != 1 or x2.ndim != 1:
+        msg = f"outer takes two vectors, not arrays of {x1.ndim} and {x2.ndim} axes"
+        raise ValueError(msg)
+    return multiply(expand_dims(x1, 1), x2)
+
+
+def slogdet(x, /):
+    """Return the signs and the logarithms of determinants of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+
+    Returns
+    -------
+    SlogdetResult
+        A named tuple of `sign`, shape (...), of the dtype of `x`, and `logabsdet`,
+        shape (...), real: ``-inf`` where the determinant is 0.
+
+    Raises
+    ------
+    LinAlgError
+        If the matrices are not square.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.slogdet`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.slogdet(-ndx.eye(1)).sign
+    NDArray(-1.)
+    """
+    return call("linalg.slogdet", argument(x, "slogdet"))
+
+
+def solve(x1, x2, /):
+    """Return the solutions of systems of linear equations.
+
+    Parameters
+    ----------
+    x1 : NDArray, shape (..., M, M)
+        Floating-point.
+    x2 : NDArray, shape (M,) or (..., M, K)
+        Right-hand sides; the stacks broadcast.
+
+    Returns
+    -------
+    NDArray, shape (..., M) or (..., M, K)
+        x with ``x1 @ x = x2``.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular or not square.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.solve`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.solve(2.0 * ndx.eye(2), ndx.asarray([2.0, 4.0]))
+    NDArray([1., 2.])
+    """
+    return call("linalg.solve", argument(x1, "solve"), argument(x2, "solve"))
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """Return the sums of a diagonal of each matrix of a stack.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+    offset : int
+        Which diagonal: 0 the main one, positive ones above it.
+    dtype : dtype, optional
+        Dtype of the sum. Default: as for `ndx.sum`.
+
+    Returns
+    -------
+    NDArray, shape (...)
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.trace`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.trace(ndx.asarray([[1, 2], [3, 4]]))
+    NDArray(5)
+    """
+    return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """Return the norms of vectors.
+
+    Parameters
+    ----------
+    x : NDArray
+        Floating-point.
+    axis : int or tuple of int, optional
+        Axes whose elements make a vector, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+    ord : int or float
+        The order p of ``sum(abs(x) ** p) ** (1 / p)``; inf and -inf for the largest
+        and the smallest magnitude, 0 for the number of elements that are not 0.
+
+    Returns
+    -------
+    NDArray
+        Real.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.vector_norm`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.vector_norm(ndx.asarray([3.0, 4.0]))
+    NDArray(5.)
+    """
+    x = argument(x, "vector_norm")
+    return call("linalg.vector_norm", x, axis=axis, keepdims=keepdims, ord=ord)

@@ -1,0 +1,300 @@
+"""Random numbers: NumPy's generators, filling memory that ndx controls.
+
+Not part of the standard. Arrays are made where other creations are: in the current
+workspace, or in memory of the current backend. A generator seeded alike gives the
+same numbers on every backend.
+"""
+
+import numpy as np
+
+from ndx._creation import empty
+from ndx._data_types import float64, int64, isdtype
+from ndx._engine import argument, axis_index, call, into, on_views
+from ndx._indexing_functions import take
+from ndx._views import reshape
+
+__all__ = ["Generator", "default_rng"]
+
+
+def _shape(size):
+    if size is None:
+        return ()
+    return (size,) if isinstance(size, int) else tuple(size)
+
+
+class Generator:
+    """A stream of random numbers; made by `default_rng`.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+        Where the numbers come from.
+
+    Notes
+    -----
+    Methods take `size` as a shape (an int or a tuple of int; None for an array
+    without axes), and return an NDArray. A generator is used by one thread at a time;
+    `spawn` gives each thread its own.
+    """
+
+    def __init__(self, generator):
+        self._numpy = generator
+
+    def __repr__(self):
+        return f"Generator({type(self._numpy.bit_generator).__name__})"
+
+    def __reduce__(self):
+        return type(self), (self._numpy,)
+
+    def spawn(self, n_children):
+        """Return independent generators.
+
+        Parameters
+        ----------
+        n_children : int
+
+        Returns
+        -------
+        list of Generator
+        """
+        return [Generator(child) for child in self._numpy.spawn(n_children)]
+
+    def _filled(self, method, size, dtype):
+        out = empty(_shape(size), dtype=dtype)
+        if not isdtype(out.dtype, "real floating"):
+            msg = f"dtype {out.dtype} is not real floating-point: float32 or float64"
+            raise TypeError(msg)
+        return into(out, getattr(self._numpy, method), dtype=out.dtype)
+
+    def random(self, size=None, *, dtype=float64):
+        """Return numbers from the uniform distribution over [0, 1).
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        NDArray
+
+        Examples
+        --------
+        >>> import ndx
+        >>> ndx.random.default_rng(1).random(2).shape
+        (2,)
+        """
+        return self._filled("random", size, dtype)
+
+    def uniform(self, low=0.0, high=1.0, size=None, *, dtype=float64):
+        """Return numbers from the uniform distribution over [low, high).
+
+        Parameters
+        ----------
+        low, high : float
+            Ends of the interval.
+        size : int or tuple of int, optional
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        NDArray
+        """
+        out = self.random(size, dtype=dtype)
+        out *= high - low
+        out += low
+        return out
+
+    def normal(self, loc=0.0, scale=1.0, size=None, *, dtype=float64):
+        """Return numbers from the normal distribution.
+
+        Parameters
+        ----------
+        loc : float
+            The mean.
+        scale : float
+            The standard deviation; not negative.
+        size : int or tuple of int, optional
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        NDArray
+
+        Raises
+        ------
+        ValueError
+            If `scale` is negative.
+        """
+        if scale < 0:
+            msg = f"scale={scale} is negative; a standard deviation is 0 or more"
+            raise ValueError(msg)
+        out = self.standard_normal(size, dtype=dtype)
+        out *= scale
+        out += loc
+        return out
+
+    def standard_normal(self, size=None, *, dtype=float64):
+        """Return numbers from the normal distribution of mean 0 and deviation 1.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        NDArray
+        """
+        return self._filled("standard_normal", size, dtype)
+
+    def exponential(self, scale=1.0, size=None, *, dtype=float64):
+        """Return numbers from the exponential distribution.
+
+        Parameters
+        ----------
+        scale : float
+            The mean; not negative.
+        size : int or tuple of int, optional
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        NDArray
+
+        Raises
+        ------
+        ValueError
+            If `scale` is negative.
+        """
+        if scale < 0:
+            msg = f"scale={scale} is negative; a mean of lifetimes is 0 or more"
+            raise ValueError(msg)
+        out = self._filled("standard_exponential", size, dtype)
+        out *= scale
+        return out
+
+    def integers(self, low, high=None, size=None, *, dtype=int64, endpoint=False):
+        """Return integers from the uniform distribution over [low, high).
+
+        Parameters
+        ----------
+        low, high : int
+            Ends of the interval; with one of them, it is ``[0, low)``.
+        size : int or tuple of int, optional
+        dtype : dtype
+            Of integers, or bool.
+        endpoint : bool
+            Whether `high` is among the numbers.
+
+        Returns
+        -------
+        NDArray
+
+        Raises
+        ------
+        ValueError
+            If the interval is empty, or does not fit the dtype.
+        """
+        dtype = empty((), dtype=dtype).dtype
+        size = _shape(size)
+        draw = self._numpy.integers
+        return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)
+
+    def permutation(self, x, *, axis=0):
+        """Return the sub-arrays along an axis in random order.
+
+        Parameters
+        ----------
+        x : int or NDArray
+            An int n stands for ``arange(n)``.
+        axis : int
+            In ``[-x.ndim, x.ndim)``.
+
+        Returns
+        -------
+        NDArray
+            A new array.
+        """
+        if isinstance(x, int):
+            return call(self._numpy.permutation, x)
+        x = argument(x, "permutation")
+        axis = axis_index(axis, x.ndim)
+        return take(x, self.permutation(x.shape[axis]), axis=axis)
+
+    def shuffle(self, x, *, axis=0):
+        """Put the sub-arrays of `x` along an axis in random order, in place.
+
+        Parameters
+        ----------
+        x : NDArray
+            Writeable.
+        axis : int
+            In ``[-x.ndim, x.ndim)``.
+        """
+        x = argument(x, "shuffle")
+        on_views(self._numpy.shuffle, x, axis=axis_index(axis, x.ndim))
+
+    def choice(self, a, size=None, *, replace=True, p=None, axis=0):
+        """Return random sub-arrays along an axis.
+
+        Parameters
+        ----------
+        a : int or NDArray
+            What to choose from; an int n stands for ``arange(n)``.
+        size : int or tuple of int, optional
+            How many.
+        replace : bool
+            Whether one may be chosen twice.
+        p : NDArray, shape (n,), optional
+            The probability of each. Default: all alike.
+        axis : int
+            Along which axis of `a`.
+
+        Returns
+        -------
+        NDArray
+            A new array: the shape of `a` with `size` in place of `axis`.
+
+        Raises
+        ------
+        ValueError
+            If there are too few to choose from, or `p` does not fit.
+        """
+        if isinstance(a, int):
+            return call(self._numpy.choice, a, _shape(size), replace=replace, p=p)
+        chosen = self.choice(argument(a, "choice").shape[axis], size, replace=replace, p=p)
+        result = take(a, reshape(chosen, -1), axis=axis)
+        axis = axis_index(axis, a.ndim)
+        shape = (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :])
+        return reshape(result, shape)
+
+
+def default_rng(seed=None):
+    """Return a generator of random numbers.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, numpy.random.Generator or other, optional
+        As for ``numpy.random.default_rng``. The same seed gives the same numbers;
+        None gives others each time.
+
+    Returns
+    -------
+    Generator
+
+    Examples
+    --------
+    >>> import ndx
+    >>> rng = ndx.random.default_rng(7)
+    >>> rng.integers(0, 10, size=3).shape
+    (3,)
+    """
+    if isinstance(seed, Generator):
+        return seed
+    return Generator(np.random.default_rng(seed))
