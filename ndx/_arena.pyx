@@ -13,8 +13,8 @@ from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memset
 
 from ndx._memory cimport (
-    Block, BlockOwner, Clock, Export, block_blank, block_decref, block_release_memory,
-    obtain,
+    Block, BlockOwner, Clock, Export, block_blank, block_decref, block_purge,
+    block_release_memory, obtain,
 )
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
@@ -275,6 +275,7 @@ cdef class Arena(BlockOwner):
                 block.retired = True
                 link(&self.retained, block)
                 self.retained_count += 1
+                block_purge(block)
             else:
                 self.poison(block)
                 block.owner = NULL

@@ -49,6 +49,7 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
 cdef void block_release_memory(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
 cdef int block_close(Block *block) except -1
+cdef void block_purge(Block *block) noexcept
 cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept

@@ -215,6 +215,20 @@ cdef void block_settle(Block *block) noexcept:
     Py_XDECREF(owner)
 
 
+cdef void block_purge(Block *block) noexcept:
+    """Give back what of a block's own memory its exports do not read."""
+    cdef Export *export = block.exports
+    cdef size_t low = block.nbytes, high = 0
+    if block.backend == NULL or block.pins > 0:
+        return
+    while export != NULL:
+        low = min(low, export.low)
+        high = max(high, export.high)
+        export = export.next
+    if low < high:
+        (<Backend>block.backend).purge(&block.memory, low, high)
+
+
 cdef void block_unpin_slow(Block *block) noexcept:
     block_settle(block)
 

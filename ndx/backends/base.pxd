@@ -7,6 +7,7 @@ cdef struct Memory:
     char *ptr                # first byte, aligned
     size_t nbytes            # bytes asked for
     void *cookie             # the backend's own: what it needs to release the range
+    size_t purged            # bytes of it that `purge` gave back; 0 at first
 
 cdef enum Status:
     ALLOCATED = 0
@@ -32,6 +33,7 @@ cdef class Backend:
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil
     cdef void release(self, Memory *memory) noexcept nogil
+    cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil
     cdef size_t trim_idle(self) noexcept nogil
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil

@@ -98,6 +98,9 @@ cdef class Backend:
     cdef void release(self, Memory *memory) noexcept nogil:
         pass
 
+    cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
+        """Give back what it can of a range, of which only [low, high) is still read."""
+
     cdef size_t trim_idle(self) noexcept nogil:
         return 0
 

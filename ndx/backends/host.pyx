@@ -13,6 +13,9 @@ from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Counter
 
 __all__ = ["HostBackend"]
 
+cdef extern from "ndx/pages.h" nogil:
+    size_t ndx_purge(char *start, char *end)
+
 cdef extern from "ndx/poison.h" nogil:
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
@@ -108,6 +111,7 @@ cdef class HostBackend(Backend):
             out.ptr = <char *>idle
             out.nbytes = nbytes
             out.cookie = idle.cookie
+            out.purged = 0
             ndx_unpoison(out.ptr, nbytes)
             if zero:
                 memset(out.ptr, 0, nbytes)
@@ -120,6 +124,7 @@ cdef class HostBackend(Backend):
         # Reserved before it is obtained, so that threads can't pass the limit together.
         self.counters.reserved += rounded
         ndx_lock_release(&lock)
+        out.purged = 0
         out.cookie = (calloc(1, rounded + ALIGNMENT) if zero
                       else malloc(rounded + ALIGNMENT))
         ndx_lock_acquire(&lock)
@@ -172,8 +177,20 @@ cdef class HostBackend(Backend):
         ndx_lock_acquire(&lock)
         self.counters.live -= 1
         self.counters.allocated -= memory.nbytes
-        self.counters.reserved -= rounded
+        self.counters.reserved -= rounded - memory.purged
         self.counters.system_frees += 1
+        ndx_lock_release(&lock)
+
+    cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
+        cdef size_t purged
+        # Small ranges are worth more whole, for the cache.
+        if memory.nbytes <= LARGEST_CACHED or memory.purged:
+            return
+        purged = ndx_purge(memory.ptr, memory.ptr + low)
+        purged += ndx_purge(memory.ptr + high, memory.ptr + memory.nbytes)
+        memory.purged = purged
+        ndx_lock_acquire(&lock)
+        self.counters.reserved -= purged
         ndx_lock_release(&lock)
 
     cdef size_t flush(self) noexcept nogil:
