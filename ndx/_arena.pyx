@@ -8,7 +8,6 @@ later cycles allocate around it.
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memset
 
@@ -16,7 +15,7 @@ from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_purge,
     block_release_memory, obtain,
 )
-from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+from ndx.backends.base cimport ALIGNMENT, Backend
 
 from ndx._errors import OutOfMemoryError
 from ndx._sizes import format_size

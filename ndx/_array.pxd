@@ -62,6 +62,15 @@ cdef inline int pin(BaseArray x) except -1:
         raise stale_error(x)
     return 0
 
+cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexcept:
+    cdef int axis
+    if x.ndim != ndim:
+        return False
+    for axis in range(ndim):
+        if x.shape[axis] != shape[axis]:
+            return False
+    return True
+
 cdef inline void unpin(BaseArray x) noexcept:
     block_unpin(x.block)
 

@@ -18,8 +18,8 @@ from ndx._layout cimport (
     is_f_contiguous, memory_order, shape_tuple,
 )
 from ndx._memory cimport (
-    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
-    block_wrap, export_free, export_new,
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_wrap,
+    export_free, export_new,
 )
 
 from ndx._errors import StaleArrayError
@@ -50,7 +50,8 @@ cdef extern from *:
 cdef extern from "ndx/objects.h":
     object ndx_object_new(PyTypeObject *cls)
     void ndx_object_free(PyObject *object) noexcept
-    void ndx_set_dealloc(PyTypeObject *cls, void (*dealloc)(PyObject *) noexcept) noexcept
+    ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
+    void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
 
 cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None

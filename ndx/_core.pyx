@@ -2,9 +2,7 @@
 
 cimport cython
 cimport numpy as cnp
-from cpython.object cimport (
-    PyObject, Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE,
-)
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -16,8 +14,8 @@ import numpy as np
 
 from ndx._arena cimport Arena
 from ndx._array cimport (
-    BaseArray, bare_array, check, data_of, export_array, is_array, new_like,
-    new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
+    BaseArray, check, data_of, export_array, is_array, new_like, new_ordered, new_view,
+    numpy_view, require_writeable, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
@@ -26,12 +24,15 @@ from ndx._dtypes cimport (
 )
 from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
-from ndx._layout cimport MAXDIMS, fill_c_strides, parse_shape, shape_tuple
+from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._memory cimport Clock, block_close, block_is_closed, block_is_live
+from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
 from ndx._operations cimport (
-    as_operand, binary, copy, copy_into, inplace, matmul, unary,
+    as_operand, binary, copy as copy_of, copy_into, inplace, unary,
+)
+    as_operand, binary, copy, copy_into, inplace, unary,
 )
 
 from ndx._device import CPU, as_device
@@ -552,20 +553,21 @@ cdef class NDArray(BaseArray):
                          bool(copy))
 
     def __copy__(self):
-        return copy(self)
+        return copy_of(self)
 
     def __deepcopy__(self, memo):
-        return copy(self)
+        return copy_of(self)
 
     def __reduce_ex__(self, protocol):
-        contiguous = self if self.c_contiguous or self.f_contiguous else copy(self)
+        contiguous = self if self.c_contiguous or self.f_contiguous else copy_of(self)
         order = "C" if (<BaseArray>contiguous).c_contiguous else "F"
         check(contiguous)
         if protocol >= 5:
             data = pickle.PickleBuffer(contiguous)
         else:
             data = numpy_view(contiguous).tobytes(order="A")
-        return rebuild, (data, dtype_object(self.dtype).name, shape_tuple(self.ndim, self.shape), order)
+        shape = shape_tuple(self.ndim, self.shape)
+        return rebuild, (data, dtype_object(self.dtype).name, shape, order)
 
     def __repr__(self):
         described = describe_dead(self)
@@ -575,7 +577,8 @@ cdef class NDArray(BaseArray):
         view = numpy_view(self)
         if self.size == 0 and shape_tuple(self.ndim, self.shape) != (0,):
             return f"NDArray([], shape={shape_tuple(self.ndim, self.shape)}{suffix})"
-        return f"NDArray({array2string(view, separator=', ', prefix='NDArray(')}{suffix})"
+        values = array2string(view, separator=", ", prefix="NDArray(")
+        return f"NDArray({values}{suffix})"
 
     def __str__(self):
         described = describe_dead(self)

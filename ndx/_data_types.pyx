@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndx._array cimport BaseArray, is_array
+from ndx._array cimport BaseArray
 from ndx._dtypes cimport (
-    BOOL, COMPLEX128, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, dtype_code, dtype_object, kind_of, promote_table, scalar_dtype,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
+    kind_of, promote_table, scalar_dtype,
 )
 from ndx._engine cimport argument
 from ndx._operations cimport as_operand, cast, is_scalar

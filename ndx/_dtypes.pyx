@@ -7,7 +7,6 @@ rules here are data: tables that are filled once, from NumPy's own answers.
 cimport cython
 cimport numpy as cnp
 from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
-from cpython.object cimport PyObject
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )

@@ -7,17 +7,12 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, is_array, new_view, numpy_view, pin, require_writeable,
-    set_layout, transient_view, unpin,
+    BaseArray, check, is_array, new_view, numpy_view, require_writeable, set_layout,
 )
-from ndx._dtypes cimport (
-    BOOL, INT64, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of, scalar_dtype,
-)
+from ndx._dtypes cimport dtype_object, scalar_dtype
 from ndx._layout cimport MAXDIMS, shape_tuple
 from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport (
-    as_operand, can_store, cast, copy_into, fill, is_scalar,
-)
+from ndx._operations cimport as_operand, can_store, copy_into, fill, is_scalar
 
 cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
@@ -150,7 +145,7 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
             strides[ndim] = 0
             ndim += 1
         elif item is Ellipsis:
-            for k in range(x.ndim - used):
+            for _ in range(x.ndim - used):
                 shape[ndim] = x.shape[axis]
                 strides[ndim] = x.strides[axis]
                 ndim += 1

@@ -11,11 +11,9 @@ from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
     PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
-from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
 )
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -23,8 +21,8 @@ from ndx._array cimport (
     BaseArray, bare_array, check, data_of, export_array, set_layout, set_owner,
 )
 from ndx._dtypes cimport (
-    BOOL, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES,
-    dtype_object, itemsize_of, kind_of,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, dtype_object,
+    itemsize_of, kind_of,
 )
 from ndx._layout cimport MAXDIMS, shape_tuple
 from ndx._memory cimport Export, block_wrap, export_free

@@ -3,7 +3,8 @@
 from ndx._array cimport is_array
 from ndx._engine cimport argument
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._operations cimport matmul as multiply_matrices, operand_error
+from ndx._matmul cimport matmul as multiply_matrices
+from ndx._operations cimport operand_error
 
 from ndx._broadcasting import broadcast_shapes
 from ndx._creation import empty

@@ -12,11 +12,8 @@ import warnings
 
 import numpy as np
 
-from ndx._dtypes cimport (
-    BOOL, FLOAT64, INT8, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, NDTYPES, dtype_object, kind_of,
-)
-from ndx._layout cimport MAXDIMS, MAXOPS, Strided, Walk
+from ndx._dtypes cimport FLOAT64, NDTYPES, dtype_object
+from ndx._layout cimport MAXDIMS, MAXOPS, Walk
 
 cdef extern from "numpy/arrayobject.h":
     pass

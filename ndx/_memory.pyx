@@ -10,7 +10,7 @@ Everything here runs under the GIL, which guards all fields of all blocks.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport malloc
 from libc.string cimport memset
 
 from ndx.backends.base cimport ALLOCATED, Backend, Counters, Memory
@@ -129,7 +129,8 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     return block
 
 
-cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly, object keeper) except NULL:
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
+                       object keeper) except NULL:
     """Return a block over memory that `keeper` (None: the arrays) keeps alive."""
     cdef Block *block = block_blank()
     block.ptr = ptr

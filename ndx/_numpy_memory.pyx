@@ -14,7 +14,7 @@ NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, strncpy
 
@@ -145,7 +145,8 @@ cdef BaseArray own_result(object array):
     base = root_of(array)
     if isinstance(base, Holder):
         return view_of_block(array, <Holder>base)
-    if isinstance(base, cnp.ndarray) and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
+    if isinstance(base, cnp.ndarray) \
+            and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
             and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
         return adopt_numpy(array)
     foreign = from_numpy(array)

@@ -1,5 +1,10 @@
 from ndx._array cimport BaseArray
-from ndx._loops cimport Ufunc
+from ndx._loops cimport Loop, Ufunc
+
+cdef enum:
+    # Elements from which the GIL is released; its release and return cost about as
+    # much as a few hundred elements.
+    LARGE = 32768
 
 cdef bint is_scalar(object x) noexcept
 cdef BaseArray as_operand(object x)
@@ -8,9 +13,12 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1
 cdef int fill(BaseArray out, object scalar) except -1
 cdef BaseArray copy(BaseArray x)
 cdef BaseArray cast(BaseArray x, int dtype)
+cdef bint overlaps(BaseArray out, BaseArray x) noexcept
+cdef object shape_error(str name, BaseArray a, BaseArray b)
+cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
+                     const Loop *loop, BaseArray out) except -1
 cdef bint can_store(int dtype, int into) noexcept
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)
 cdef object inplace(Ufunc ufunc, BaseArray x, object other)
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
-cdef object matmul(object x1, object x2, BaseArray out)

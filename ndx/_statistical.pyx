@@ -4,8 +4,8 @@ import numpy as np
 
 from ndx._array cimport BaseArray
 from ndx._dtypes cimport (
-    BOOL, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
-    UINT64, dtype_code, dtype_object, kind_of,
+    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
+    dtype_object, kind_of,
 )
 from ndx._engine cimport argument
 from ndx._layout cimport MAXDIMS, parse_axes, shape_tuple

@@ -5,13 +5,11 @@ import sys
 import threading
 import weakref
 
-from cpython.object cimport PyObject
 
 from ndx._arena cimport Arena
 from ndx._context cimport (
     Context, context_is_inherited, current_context, pop_context, push_context,
 )
-from ndx.backends.base cimport Backend
 
 from ndx._errors import WorkspaceError
 from ndx._sizes import format_size
@@ -132,7 +130,6 @@ cdef class Workspace:
         state = "open" if self.depth else "closed"
         return (f"<Workspace {self.name!r}: {format_size(self.arena.size)}, {state}, "
                 f"generation {self.arena.clock.now}>")
-
 
 
 cdef object of_thread = threading.local()

@@ -9,7 +9,9 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Counters, Memory
+from ndx.backends.base cimport (
+    ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Counters, Memory,
+)
 
 __all__ = ["HostBackend"]
 
@@ -92,7 +94,7 @@ cdef class HostBackend(Backend):
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef int cls = -1
-        cdef size_t rounded
+        cdef size_t rounded, room
         cdef Idle *idle
         if nbytes <= LARGEST_CACHED:
             cls = size_class(nbytes)
@@ -116,8 +118,9 @@ cdef class HostBackend(Backend):
             if zero:
                 memset(out.ptr, 0, nbytes)
             return ALLOCATED
-        if self.limit_nbytes >= 0 and rounded > <size_t>self.limit_nbytes - self.counters.reserved:
-            if rounded > <size_t>self.limit_nbytes - (self.counters.reserved - self.idle_bytes):
+        room = <size_t>self.limit_nbytes - self.counters.reserved
+        if self.limit_nbytes >= 0 and rounded > room:
+            if rounded > room + self.idle_bytes:
                 ndx_lock_release(&lock)
                 return NO_MEMORY
             self.flush()

@@ -1,0 +1,3 @@
+from ndx._array cimport BaseArray
+
+cdef object matmul(object x1, object x2, BaseArray out)

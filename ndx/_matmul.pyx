@@ -1,0 +1,148 @@
+"""The matrix product, stacked and broadcast, by NumPy's loop of it (and so by BLAS)."""
+
+from libc.string cimport memcpy
+
+from ndx._array cimport (
+    BaseArray, check, data_of, has_shape, new_empty, pin, require_writeable, strided,
+    unpin,
+)
+from ndx._dtypes cimport dtype_object, itemsize_of, promote_table
+from ndx._layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, shape_tuple, walk_merge,
+)
+from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_matmul
+from ndx._operations cimport (
+    LARGE, as_operand, call_public, cast, copy, fill, overlaps, shape_error,
+)
+
+cdef Ufunc MATMUL = find_ufunc("matmul")
+
+
+cdef object matmul(object x1, object x2, BaseArray out):
+    """Return the matrix product, stacked and broadcast; or NotImplemented."""
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
+    cdef const Loop *loop
+    cdef int dtype
+    if a is None or b is None:
+        return NotImplemented
+    dtype = promote_table[a.dtype][b.dtype]
+    loop = loop_of(MATMUL, dtype)
+    check(a)
+    check(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(
+            f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)}: each needs one axis or more; use "
+            "multiply for scalars")
+    if a.dtype != dtype:
+        a = cast(a, dtype)
+    if b.dtype != dtype:
+        b = cast(b, dtype)
+    if out is not None:
+        require_writeable(out)
+        if out.dtype != dtype:
+            raise TypeError(
+                f"out has dtype {dtype_object(out.dtype)}, but the result of matmul "
+                f"has dtype {dtype_object(dtype)}")
+        # A product is never computed in place: every element of it is read again.
+        if overlaps(out, a) or same_layout(out, a):
+            a = copy(a)
+        if overlaps(out, b) or same_layout(out, b):
+            b = copy(b)
+    pin(a)
+    try:
+        pin(b)
+        try:
+            return matmul_walk(a, b, loop, dtype, out)
+        finally:
+            unpin(b)
+    finally:
+        unpin(a)
+
+
+cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:
+    return data_of(out) == data_of(x)
+
+
+cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype,
+                           BaseArray out):
+    cdef Walk batch
+    cdef char *data[3]
+    cdef Py_ssize_t core_sizes[3]
+    cdef Py_ssize_t core_strides[6]
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Strided stack
+    cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
+    cdef int ndim
+    cdef Py_ssize_t work
+    core_sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
+    core_sizes[1] = a.shape[a.ndim - 1]
+    core_sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
+    if b.shape[b.ndim - b_core] != core_sizes[1]:
+        raise ValueError(
+            f"matmul: shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)} don't match: the last axis of the first "
+            f"has length {core_sizes[1]}, the "
+            f"{'only' if b_core == 1 else 'second last'} of the second "
+            f"{b.shape[b.ndim - b_core]}")
+    batch.ndim = a.ndim - a_core
+    batch.nops = 3
+    memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
+    batch.ndim = broadcast_into(batch.ndim, batch.shape, b.ndim - b_core, b.shape)
+    if batch.ndim < 0:
+        raise shape_error("matmul (its stacks of matrices)", a, b)
+    ndim = batch.ndim
+    memcpy(shape, batch.shape, ndim * sizeof(Py_ssize_t))
+    if a_core == 2:
+        shape[ndim] = core_sizes[0]
+        ndim += 1
+    if b_core == 2:
+        shape[ndim] = core_sizes[2]
+        ndim += 1
+    if out is None:
+        out = new_empty(dtype, ndim, shape)
+    elif not has_shape(out, ndim, shape):
+        raise ValueError(
+            f"matmul: out has shape {shape_tuple(out.ndim, out.shape)}, but the "
+            f"result has shape {shape_tuple(ndim, shape)}")
+    pin(out)
+    try:
+        if out.size == 0:
+            return out
+        if core_sizes[1] == 0:
+            fill(out, 0)
+            return out
+        if loop.function == NULL:
+            call_public(MATMUL, a, b, NULL, loop, out)
+            return out
+        strided(a, &stack)
+        stack.ndim -= a_core
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+        strided(b, &stack)
+        stack.ndim -= b_core
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+        memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+        # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
+        core_strides[1] = a.strides[a.ndim - 1]
+        core_strides[0] = (a.strides[a.ndim - 2] if a_core == 2
+                           else core_sizes[1] * core_strides[1])
+        core_strides[2] = b.strides[b.ndim - b_core]
+        core_strides[3] = (b.strides[b.ndim - 1] if b_core == 2
+                           else itemsize_of[dtype])
+        core_strides[5] = (out.strides[ndim - 1] if b_core == 2
+                           else itemsize_of[dtype])
+        core_strides[4] = (out.strides[ndim - b_core] if a_core == 2
+                           else core_sizes[2] * core_strides[5])
+        data[0] = data_of(a)
+        data[1] = data_of(b)
+        data[2] = data_of(out)
+        walk_merge(&batch)
+        work = out.size * core_sizes[1]
+        if work >= LARGE:
+            with nogil:
+                run_matmul(loop, data, &batch, core_sizes, core_strides)
+        else:
+            run_matmul(loop, data, &batch, core_sizes, core_strides)
+    finally:
+        unpin(out)
+    return out
