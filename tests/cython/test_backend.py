@@ -61,7 +61,7 @@ def test_registered(counting):
 def test_its_limit(counting):
     with ndx.use(counting(limit=1000)) as backend:
         x = ndx.ones(100)
-        with pytest.raises(ndx.OutOfMemoryError, match="'counting'.*1000 bytes"):
+        with pytest.raises(ndx.OutOfMemoryError, match=r"'counting'.*1000 bytes"):
             ndx.ones(100)
         assert backend.stats()["reserved_bytes"] == 800
         x.close()
