@@ -199,12 +199,15 @@ def test_acquired_while_the_scope_ends(consumer):
 
 def test_spilled_and_acquired_while_the_scope_ends(consumer):
     for config in ({"learn": "none"}, {"size": 64, "learn": "none"}):
-        with ndx.workspace(**config) as scope:
-            held = consumer.Held(ndx.ones(100) * 7)
-        for _ in range(50):
-            with scope:
-                assert consumer.total(ndx.zeros(100)) == 0
-        assert held.values() == [7] * 100
+        for size in (100, 100_000):  # of the larger, the other pages are given back
+            with ndx.workspace(**config) as scope:
+                x = ndx.ones(size) * 7
+                views = [consumer.Held(x[i : i + 10]) for i in (20, size // 2)]
+            for _ in range(50):
+                with scope:
+                    assert consumer.total(ndx.zeros(size)) == 0
+            for held in views:
+                assert held.values() == [7] * 10
 
 
 def test_the_workspace_may_go_first(consumer):

@@ -16,7 +16,8 @@ DTYPES = {
 }
 
 
-cdef double add_up(const cndx.ArrayView *view, int axis, const char *data) noexcept nogil:
+cdef double add_up(const cndx.ArrayView *view, int axis,
+                   const char *data) noexcept nogil:
     cdef double total = 0
     cdef Py_ssize_t i
     if axis == view.ndim:

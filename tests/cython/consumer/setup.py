@@ -1,8 +1,9 @@
 """Build the extensions against the installed ndx."""
 
-import ndx
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+
+import ndx
 
 
 def extension(name, source):
