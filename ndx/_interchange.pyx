@@ -15,7 +15,7 @@ from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
 )
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -117,6 +117,7 @@ cdef struct Exported:
     DLManagedTensorVersioned versioned
     DLManagedTensor unversioned
     Export *export
+    PyObject *owner              # of foreign memory, strong; else NULL
     int64_t dims[2 * MAXDIMS]
 
 
@@ -141,6 +142,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     except BaseException:
         free(exported)
         raise
+    exported.owner = <PyObject *>x.owner
+    Py_XINCREF(exported.owner)
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
     tensor.data = data_of(x)
@@ -192,8 +195,10 @@ cdef void delete_unversioned(DLManagedTensor *tensor) noexcept with gil:
 
 
 cdef void delete_exported(Exported *exported) noexcept:
+    cdef PyObject *owner = exported.owner
     export_free(exported.export)
     free(exported)
+    Py_XDECREF(owner)
 
 
 # A capsule that was consumed has another name; one that was not still owns.

@@ -22,6 +22,7 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
+    set_owner,
 )
 from ndx._context cimport current_context
 from ndx._memory cimport block_incref
@@ -177,6 +178,8 @@ cdef BaseArray view_of_block(object array, Holder holder):
     block_incref(holder.export.block)
     result.block = holder.export.block
     set_layout(result)
+    if holder.owner is not None:
+        set_owner(result, holder.owner)
     check(result)
     return result
 
