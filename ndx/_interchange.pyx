@@ -134,6 +134,12 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
         raise BufferError(
             "the array is read-only, which only a versioned DLPack capsule can say; "
             "ask with max_version=(1, 0) or copy=True")
+    for axis in range(x.ndim):
+        if x.shape[axis] > 1 and x.strides[axis] % itemsize_of[x.dtype]:
+            raise BufferError(
+                f"the array's strides {shape_tuple(x.ndim, x.strides)} are not whole "
+                "elements (it is one field of records), which DLPack can't say; ask "
+                "with copy=True")
     exported = <Exported *>malloc(sizeof(Exported))
     if exported == NULL:
         raise MemoryError("no memory for a DLPack capsule")
