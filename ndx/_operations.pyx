@@ -15,8 +15,8 @@ from ndx._array cimport (
     pin, require_writeable, set_layout, strided, transient_view, unpin,
 )
 from ndx._dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
-    KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
+    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX,
+    KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
     promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._layout cimport (
@@ -125,7 +125,10 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
             if out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
                     and out.size == x.size and nbytes < LARGE:
                 memmove(data_of(out), data_of(x), nbytes)
-            elif kind_of[x.dtype] >= KIND_FLOAT and kind_of[out.dtype] < KIND_FLOAT:
+            elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
+                    kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
+                    or out.dtype == COMPLEX64):
+                # NumPy would warn of what overflows, or is no number.
                 with errstate(all="ignore"):
                     PyArray_CopyInto(<cnp.ndarray>transient_view(out),
                                      <cnp.ndarray>transient_view(x))
