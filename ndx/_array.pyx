@@ -178,6 +178,7 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
         x.strides[order[i]] = step
         if shape[order[i]] > 1:
             step *= shape[order[i]]
+    count_elements(ndim, shape, itemsize_of[dtype])
     set_layout(x)
     nbytes = x.size * itemsize_of[dtype]
     x.block = allocate_detached(nbytes) if detached else allocate_block(nbytes, False)

@@ -279,7 +279,8 @@ cdef class NDArray(BaseArray):
 
     def __sizeof__(self):
         cdef Py_ssize_t nbytes = sizeof(BaseArray)
-        if self.block.owner == NULL and self.block.backend != NULL:
+        if self.block.owner == NULL and (
+                self.block.backend != NULL or self.block.keeper != NULL):
             nbytes += self.block.nbytes
         return nbytes
 
