@@ -131,6 +131,7 @@ cdef object errstate = np.errstate
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
+    error = None
     before = PyDataMem_SetHandler(handler_capsule)
     try:
         with errstate(all="ignore"):
@@ -139,9 +140,10 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
         if refusal is None:
             raise
         error, refusal = refusal, None
-        raise error from None
     finally:
         PyDataMem_SetHandler(before)
+    # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
+    raise error
 
 
 cdef BaseArray own_result(object array):
