@@ -24,6 +24,7 @@ cdef class BaseArray:
 # Keeps an export alive for what has a reference to it.
 cdef class Holder:
     cdef Export *export
+    cdef object owner                # of foreign memory; else None
 
 cdef int set_array_type(type array_type) except -1
 cdef bint is_array(object x) noexcept

@@ -106,8 +106,10 @@ cdef void set_owner(BaseArray x, object owner) noexcept:
     PyObject_GC_Track(<PyObject *>x)
 
 
+# Not tracked by the collector: the NumPy arrays that hold it are not, either.
+@cython.no_gc
 cdef class Holder:
-    """Keeps an export alive."""
+    """Keeps an export, and the owner of foreign memory, alive."""
 
     def __dealloc__(self):
         if self.export != NULL:
@@ -177,6 +179,7 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
         x.strides[order[i]] = step
         if shape[order[i]] > 1:
             step *= shape[order[i]]
+    count_elements(ndim, shape, itemsize_of[dtype])
     set_layout(x)
     nbytes = x.size * itemsize_of[dtype]
     x.block = allocate_detached(nbytes) if detached else allocate_block(nbytes, False)
@@ -288,6 +291,8 @@ cdef Holder hold(BaseArray x):
     """Return an object that keeps the bytes under `x` in place while it lives."""
     cdef Holder holder = Holder.__new__(Holder)
     holder.export = export_array(x)
+    if <PyObject *>x.owner != NULL:
+        holder.owner = x.owner
     return holder
 
 

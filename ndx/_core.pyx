@@ -32,8 +32,6 @@ from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
-    as_operand, binary, copy, copy_into, inplace, unary,
-)
 
 from ndx._device import CPU, as_device
 
@@ -280,7 +278,8 @@ cdef class NDArray(BaseArray):
 
     def __sizeof__(self):
         cdef Py_ssize_t nbytes = sizeof(BaseArray)
-        if self.block.owner == NULL and self.block.backend != NULL:
+        if self.block.owner == NULL and (
+                self.block.backend != NULL or self.block.keeper != NULL):
             nbytes += self.block.nbytes
         return nbytes
 

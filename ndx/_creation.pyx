@@ -431,24 +431,34 @@ cdef BaseArray converted(object obj, int code, object copy):
         x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
         fill_checked(x, obj)
         return x
+    source = unwrapped(obj)
     try:
-        found = np.asarray(unwrapped(obj))
+        found = np.asarray(source)
     except ValueError as error:
         raise ValueError(f"{type(obj).__name__} can't be made an array: {error}"
                          ) from None
     if found.size == 0 and isinstance(obj, (list, tuple)):
         # No element says a dtype: the default one.
         found = found.astype(np.float64)
+    if found.dtype.kind not in "biufc":
+        raise_not_numeric(obj, found)
     if code < 0:
         code = dtype_code(found.dtype.newbyteorder("="))
-    elif found.dtype.kind not in "biufc":
-        raise_not_numeric(obj, found)
+    elif found.dtype.kind == "c" and kind_of[code] < KIND_COMPLEX and code != BOOL:
+        raise TypeError(
+            f"complex values can't be cast to {dtype_object(code)}: the imaginary "
+            "parts would be lost")
+    elif isinstance(obj, (list, tuple)):
+        # From the Python numbers themselves: those that don't fit raise.
+        found = source
     return own_result(call_numpy(
         np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
 
 
 cdef int raise_not_numeric(object obj, object found) except -1:
-    if found.dtype.kind == "O" and any([isinstance(item, int) for item in found.flat]):
+    if found.dtype.kind == "O" and any([
+            isinstance(item, int) and not -2**63 <= item < 2**64
+            for item in found.flat]):
         raise OverflowError(
             "a Python integer does not fit int64 or uint64 (-2**63 to 2**64 - 1)")
     raise TypeError(

@@ -14,6 +14,7 @@ from cpython.buffer cimport (
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
 )
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -115,6 +116,7 @@ cdef struct Exported:
     DLManagedTensorVersioned versioned
     DLManagedTensor unversioned
     Export *export
+    PyObject *owner              # of foreign memory, strong; else NULL
     int64_t dims[2 * MAXDIMS]
 
 
@@ -131,6 +133,12 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
         raise BufferError(
             "the array is read-only, which only a versioned DLPack capsule can say; "
             "ask with max_version=(1, 0) or copy=True")
+    for axis in range(x.ndim):
+        if x.shape[axis] > 1 and x.strides[axis] % itemsize_of[x.dtype]:
+            raise BufferError(
+                f"the array's strides {shape_tuple(x.ndim, x.strides)} are not whole "
+                "elements (it is one field of records), which DLPack can't say; ask "
+                "with copy=True")
     exported = <Exported *>malloc(sizeof(Exported))
     if exported == NULL:
         raise MemoryError("no memory for a DLPack capsule")
@@ -139,6 +147,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     except BaseException:
         free(exported)
         raise
+    exported.owner = <PyObject *>x.owner
+    Py_XINCREF(exported.owner)
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
     tensor.data = data_of(x)
@@ -190,8 +200,10 @@ cdef void delete_unversioned(DLManagedTensor *tensor) noexcept with gil:
 
 
 cdef void delete_exported(Exported *exported) noexcept:
+    cdef PyObject *owner = exported.owner
     export_free(exported.export)
     free(exported)
+    Py_XDECREF(owner)
 
 
 # A capsule that was consumed has another name; one that was not still owns.

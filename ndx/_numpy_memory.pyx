@@ -22,11 +22,12 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
+    set_owner,
 )
 from ndx._context cimport current_context
-from ndx._memory cimport block_incref
+from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
-from ndx.backends.base cimport ALIGNMENT, ALLOCATED, Backend, Memory
+from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
 cnp.import_array()
 
@@ -54,19 +55,21 @@ cdef struct Header:
     size_t nbytes            # of the data; NumPy's own figure is only a hint
 
 
+# Why NumPy was last given NULL; `call_numpy` raises it in place of NumPy's error.
+cdef object refusal = None
+
+
 cdef void *handler_take(size_t nbytes, bint zero) noexcept:
+    global refusal
     cdef Backend backend = current_context().backend
     cdef Memory memory
     cdef Header *header
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
         return NULL
     try:
-        if backend.allocate(nbytes + ALIGNMENT, zero, &memory) != ALLOCATED:
-            if not backend.trim_idle() or backend.allocate(
-                    nbytes + ALIGNMENT, zero, &memory) != ALLOCATED:
-                return NULL
-    except BaseException:
-        # NumPy raises its MemoryError for the NULL.
+        obtain(backend, nbytes + ALIGNMENT, zero, &memory)
+    except BaseException as error:
+        refusal = error.with_traceback(None)
         return NULL
     header = <Header *>memory.ptr
     header.memory = memory
@@ -127,12 +130,20 @@ cdef object errstate = np.errstate
 
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
+    global refusal
+    error = None
     before = PyDataMem_SetHandler(handler_capsule)
     try:
         with errstate(all="ignore"):
             return function(*args, **kwargs)
+    except MemoryError:
+        if refusal is None:
+            raise
+        error, refusal = refusal, None
     finally:
         PyDataMem_SetHandler(before)
+    # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
+    raise error
 
 
 cdef BaseArray own_result(object array):
@@ -178,6 +189,8 @@ cdef BaseArray view_of_block(object array, Holder holder):
     block_incref(holder.export.block)
     result.block = holder.export.block
     set_layout(result)
+    if holder.owner is not None:
+        set_owner(result, holder.owner)
     check(result)
     return result
 

@@ -16,8 +16,9 @@ from ndx._array cimport (
     strided, transient_view, unpin,
 )
 from ndx._dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
-    itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
+    BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code,
+    dtype_object, itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar,
+    typenum_of,
 )
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
@@ -119,7 +120,10 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
             if out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
                     and out.size == x.size and nbytes < LARGE:
                 memmove(data_of(out), data_of(x), nbytes)
-            elif kind_of[x.dtype] >= KIND_FLOAT and kind_of[out.dtype] < KIND_FLOAT:
+            elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
+                    kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
+                    or out.dtype == COMPLEX64):
+                # NumPy would warn of what overflows, or is no number.
                 with errstate(all="ignore"):
                     PyArray_CopyInto(<cnp.ndarray>transient_view(out),
                                      <cnp.ndarray>transient_view(x))
@@ -223,18 +227,34 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
         other = b
     result = loop_of(ufunc, dtype).out_dtype
     if result != x.dtype:
-        if not can_store(result, x.dtype):
+        if not can_store(result, x.dtype) or (
+                kind_of[result] == KIND_INT and kind_of[x.dtype] == KIND_UINT):
             raise TypeError(
                 f"{ufunc.name} of {dtype_object(x.dtype)} and "
                 f"{dtype_object(b.dtype) if b is not None else type(other).__name__} "
                 f"is {dtype_object(result)}, which can't be stored in place in "
                 f"{dtype_object(x.dtype)}; use x = x op y, or ndx.astype")
-        if b is not None and dtype != x.dtype:
-            # The array's dtype holds: the standard's rule for in-place operations.
-            other = cast(b, x.dtype)
+        # Computed as if not in place, for an operand that does not fit the array's
+        # dtype; then stored in that.
+        return store_inplace(ufunc, x, binary(ufunc, x, other, None))
     if binary(ufunc, x, other, x) is NotImplemented:
         return NotImplemented
     return x
+
+
+cdef object store_inplace(Ufunc ufunc, BaseArray x, object result):
+    if result is NotImplemented:
+        return result
+    if not same_shape(x, <BaseArray>result):
+        raise output_shape_error(ufunc, x, (<object>result).shape)
+    copy_into(x, <BaseArray>result)
+    return x
+
+
+cdef object output_shape_error(Ufunc ufunc, BaseArray out, tuple shape):
+    return ValueError(
+        f"{ufunc.name}: the output has shape {shape_tuple(out.ndim, out.shape)}, but "
+        f"the operands broadcast to {shape}")
 
 
 cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dtype,
@@ -361,9 +381,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         memory_order(walk.ndim, nops, ops, order)
         out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False)
     elif not has_shape(out, walk.ndim, walk.shape):
-        raise ValueError(
-            f"{ufunc.name}: the output has shape {shape_tuple(out.ndim, out.shape)}, "
-            f"but the operands broadcast to {shape_tuple(walk.ndim, walk.shape)}")
+        raise output_shape_error(ufunc, out, shape_tuple(walk.ndim, walk.shape))
     pin(out)
     try:
         if out.size == 0:

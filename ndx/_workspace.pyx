@@ -33,8 +33,9 @@ cdef class Workspace:
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 
-    def __init__(self):
-        raise TypeError("make a workspace by ndx.workspace(name, ...)")
+    def __cinit__(self, token=None):
+        if token is not anonymous:
+            raise TypeError("make a workspace by ndx.workspace(name, ...)")
 
     def __enter__(self):
         if self.depth:
@@ -251,7 +252,7 @@ cdef int check_same(Workspace found, dict config, object backend) except -1:
 
 
 cdef Workspace make_workspace(str name, object backend, object config):
-    cdef Workspace made = Workspace.__new__(Workspace)
+    cdef Workspace made = Workspace.__new__(Workspace, anonymous)
     source = current_context().backend if backend is None else get_backend(backend)
     made.name = name
     made.config = config

@@ -137,9 +137,16 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
 
 cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
     """Return a held buffer of at least `nbytes` bytes."""
-    cdef Acquired *acquired
     source = self.acquire(nbytes)
-    acquired = <Acquired *>malloc(sizeof(Acquired))
+    try:
+        return hold_buffer(self.name, source, nbytes)
+    except BaseException:
+        self.discard(source)
+        raise
+
+
+cdef Acquired *hold_buffer(str name, object source, size_t nbytes) except NULL:
+    cdef Acquired *acquired = <Acquired *>malloc(sizeof(Acquired))
     if acquired == NULL:
         raise MemoryError()
     try:
@@ -152,7 +159,7 @@ cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except N
         PyBuffer_Release(&acquired.view)
         free(acquired)
         raise ValueError(
-            f"backend {self.name!r}: acquire({nbytes}) returned a buffer of {found} "
+            f"backend {name!r}: acquire({nbytes}) returned a buffer of {found} "
             "bytes; it must have at least as many as were asked for")
     Py_INCREF(source)
     acquired.source = <PyObject *>source
