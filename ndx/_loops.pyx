@@ -17,6 +17,7 @@ from ndx._dtypes cimport (
     KIND_UINT, NDTYPES, dtype_object, kind_of,
 )
 from ndx._layout cimport MAXDIMS, MAXOPS, Strided, Walk
+from ndx._special_cases cimport own_loop
 
 cdef extern from "numpy/arrayobject.h":
     pass
@@ -150,6 +151,8 @@ cdef class Ufunc:
                 break
         if loop.out_dtype < 0:
             loop.in_dtype = -1
+        elif own_loop(self.name, loop.in_dtype) != NULL:
+            loop.function = <LoopFunction>own_loop(self.name, loop.in_dtype)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:
