@@ -14,6 +14,7 @@ import numpy as np
 
 from ndx._dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._layout cimport MAXDIMS, MAXOPS, Walk
+from ndx._special_cases cimport own_loop
 
 cdef extern from "numpy/arrayobject.h":
     pass
@@ -147,6 +148,8 @@ cdef class Ufunc:
                 break
         if loop.out_dtype < 0:
             loop.in_dtype = -1
+        elif own_loop(self.name, loop.in_dtype) != NULL:
+            loop.function = <LoopFunction>own_loop(self.name, loop.in_dtype)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:

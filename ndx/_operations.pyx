@@ -245,7 +245,7 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
 cdef object store_inplace(Ufunc ufunc, BaseArray x, object result):
     if result is NotImplemented:
         return result
-    if not same_shape(x, <BaseArray>result):
+    if not has_shape(x, (<BaseArray>result).ndim, (<BaseArray>result).shape):
         raise output_shape_error(ufunc, x, (<object>result).shape)
     copy_into(x, <BaseArray>result)
     return x

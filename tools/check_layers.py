@@ -15,7 +15,7 @@ from pathlib import Path
 # Lowest first. A module may import from lower layers and, without a cycle, its own.
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
-    {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_device",
+    {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_device",
      "_workspace_config", "_version"},
     {"_memory", "backends.base"},
     {"backends", "backends.host", "backends.python"},

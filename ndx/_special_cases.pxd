@@ -1,0 +1,1 @@
+cdef void *own_loop(str name, int dtype) noexcept
