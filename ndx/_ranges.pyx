@@ -1,11 +1,19 @@
 """Creation functions of the standard that make sequences of numbers, and `eye`."""
 
+import math
+
+from libc.stdint cimport uint64_t
+
 import numpy as np
 
-from ndx._array cimport BaseArray, numpy_view
-from ndx._dtypes cimport dtype_code, dtype_object
+from ndx._array cimport BaseArray, data_of, new_empty, numpy_view
+from ndx._dtypes cimport (
+    FLOAT64, INT64, KIND_FLOAT, KIND_UINT, UINT64, dtype_code, dtype_object, kind_of,
+    store_scalar,
+)
+from ndx._layout cimport parse_shape
 from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport is_scalar
+from ndx._operations cimport cast, is_scalar
 
 from ndx._creation import zeros
 from ndx._device import as_device
@@ -53,11 +61,62 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
                 f"arange takes ints and floats, not {type(value).__name__}")
     if step == 0:
         raise ValueError("step must not be 0")
+    floating = any([isinstance(value, float) for value in (start, stop, step)])
     if dtype is None:
-        floating = any([isinstance(value, float) for value in (start, stop, step)])
-        dtype = np.float64 if floating else np.int64
-    wanted = dtype_object(dtype_code(dtype))
-    return own_result(call_numpy(np.arange, (start, stop, step), {"dtype": wanted}))
+        code = FLOAT64 if floating else INT64
+    else:
+        code = dtype_code(dtype)
+    if floating and kind_of[code] < KIND_FLOAT:
+        # NumPy's rule: the first two numbers are rounded, and say the distance.
+        return own_result(call_numpy(
+            np.arange, (start, stop, step), {"dtype": dtype_object(code)}))
+    return steps_array(start, stop, step, code)
+
+
+cdef BaseArray steps_array(object start, object stop, object step, int code):
+    """Return ``start, start + step, ...`` up to `stop`, computed in 64 bits."""
+    cdef int wide = FLOAT64
+    cdef Py_ssize_t length[1]
+    cdef BaseArray result
+    if isinstance(start, float) or isinstance(stop, float) or isinstance(step, float):
+        count = math.ceil((stop - start) / step)
+    else:
+        count = -((start - stop) // step)
+    if kind_of[code] < KIND_FLOAT:
+        wide = UINT64 if kind_of[code] == KIND_UINT else INT64
+    parse_shape(max(count, 0), length)
+    if count > 0:
+        # The two ends must fit the dtype, and then all do.
+        check_fits(start, code)
+        check_fits(start + (count - 1) * step, code)
+    result = new_empty(wide, 1, length)
+    if length[0] and wide == FLOAT64:
+        fill_floats(<double *>data_of(result), length[0], start, step)
+    elif length[0]:
+        fill_integers(<uint64_t *>data_of(result), length[0], start % 2**64,
+                      step % 2**64)
+    return result if code == wide else cast(result, code)
+
+
+cdef int check_fits(object value, int code) except -1:
+    cdef char[16] room
+    store_scalar(value, code, room)
+    return 0
+
+
+cdef void fill_floats(double *out, Py_ssize_t count, double start,
+                      double step) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        out[i] = start + i * step
+
+
+cdef void fill_integers(uint64_t *out, Py_ssize_t count, uint64_t start,
+                        uint64_t step) noexcept nogil:
+    # Modulo 2**64, which is right for negative numbers too.
+    cdef Py_ssize_t i
+    for i in range(count):
+        out[i] = start + <uint64_t>i * step
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):

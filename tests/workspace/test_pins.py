@@ -129,7 +129,7 @@ def test_100_cycles_each_keeping_a_small_view(keep, sliced, learned):
     assert after["reserved_bytes"] - before["reserved_bytes"] <= 100 * 64 * KIB
     stats = workspace.stats()
     assert stats["retained_count"] == 100
-    assert stats["retained_bytes"] <= 100 * KIB
+    assert stats["retained_bytes"] <= 100 * 8 * KIB  # two pages each, if they spilled
     if keep in ("numpy", "buffer"):
         for number in range(1, 101):
             assert (np.asarray(kept[number - 1]) == number).all()
