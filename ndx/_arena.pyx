@@ -316,7 +316,7 @@ cdef class Arena(BlockOwner):
         cdef Export *export
         while block != &self.retained:
             if block.pins > 0 or block.backend != NULL or block.keeper != NULL:
-                total += rounded(block.nbytes)
+                total += rounded(block.nbytes) - block.memory.purged
             else:
                 export = block.exports
                 while export != NULL:
