@@ -284,7 +284,7 @@ cdef class Arena(BlockOwner):
             wanted = rounded(<size_t>(self.cycle_bytes * (1 + self.overallocation)))
             try:
                 self.resize(wanted)
-            except OutOfMemoryError:
+            except MemoryError:
                 # The scope has ended all the same; the next cycle spills, and asks
                 # again at its end.
                 pass

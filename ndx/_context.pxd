@@ -14,6 +14,7 @@ cdef class Context:
 
 cdef Context current_context()
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
+cdef Backend spill_backend()
 cdef Block *allocate_detached(size_t nbytes) except NULL
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
 cdef bint context_is_inherited(Context context) noexcept

@@ -67,6 +67,14 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
     return block_new(context.backend, nbytes, zero)
 
 
+cdef Backend spill_backend():
+    """Return the backend of what is made here but can't lie in an arena."""
+    cdef Context context = current_context()
+    if context.arena is not None and not context_is_inherited(context):
+        return context.arena.backend
+    return context.backend
+
+
 cdef Block *allocate_detached(size_t nbytes) except NULL:
     """Return a block that no workspace reclaims, from the current backend."""
     return block_new(current_context().backend, nbytes, False)
@@ -205,7 +213,7 @@ def set_default(backend, /, **options):
 
 
 def current_backend():
-    """Return the backend that serves new arrays here and now.
+    """Return the backend that serves new arrays here and now; a workspace's in it.
 
     Examples
     --------
@@ -213,7 +221,7 @@ def current_backend():
     >>> ndx.current_backend().name
     'host'
     """
-    return current_context().backend
+    return spill_backend()
 
 
 def defaults_from_environment(environment):

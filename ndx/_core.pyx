@@ -175,8 +175,9 @@ cdef class NDArray(BaseArray):
         Returns
         -------
         NDArray
-            A copy, owned by Python's reference counting, in memory of the current
-            backend; the array itself if it is in no workspace.
+            A copy, owned by Python's reference counting, in memory of the backend
+            that is current outside of the scope; the array itself if it is in no
+            workspace.
 
         Raises
         ------

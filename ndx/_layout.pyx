@@ -196,16 +196,15 @@ cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept n
     jumps (NumPy's order 'K'). Ties keep the C order; an axis of stride 0 gives
     no opinion.
     """
-    cdef int i, j, k, axis, other, op
+    cdef int i, j, k, axis, other, op, place
     cdef Py_ssize_t a, b
-    cdef bint before, decided
-    for i in range(ndim):
-        axis = i
-        j = i
-        while j > 0:
-            other = order[j - 1]
-            before = False
-            decided = False
+    cdef int verdict
+    for axis in range(ndim):
+        place = axis
+        for i in range(axis - 1, -1, -1):
+            other = order[i]
+            # 1: `axis` belongs before `other`; -1: after it; 0: nobody says.
+            verdict = 0
             for op in range(nops):
                 k = ndim - ops[op].ndim
                 if axis < k or other < k:
@@ -217,17 +216,16 @@ cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept n
                 if a == 0 or b == 0 or a == b:
                     continue
                 if a < b:
-                    before = False
-                    decided = True
+                    verdict = -1
                     break
-                if not decided:
-                    before = True
-                    decided = True
-            if not (decided and before):
+                verdict = 1
+            if verdict == 1:
+                place = i
+            elif verdict == -1:
                 break
-            order[j] = other
-            j -= 1
-        order[j] = axis
+        for j in range(axis, place, -1):
+            order[j] = order[j - 1]
+        order[place] = axis
 
 
 cdef void walk_order(Walk *walk) noexcept nogil:
@@ -235,31 +233,37 @@ cdef void walk_order(Walk *walk) noexcept nogil:
 
     The last operand (the result) decides first, then the others in turn.
     """
-    cdef int i, j, op, best
+    cdef int i, j, op, place, verdict
     cdef Py_ssize_t a, b, length
     cdef Py_ssize_t kept[MAXOPS]
     for i in range(1, walk.ndim):
+        place = i
+        for j in range(i - 1, -1, -1):
+            # 1: axis i belongs outside of axis j; -1: inside; 0: nobody says.
+            verdict = 0
+            if walk.shape[i] != 1 and walk.shape[j] != 1:
+                for op in range(walk.nops - 1, -1, -1):
+                    a = magnitude(walk.strides[op][j])
+                    b = magnitude(walk.strides[op][i])
+                    if a != b and a != 0 and b != 0:
+                        verdict = 1 if a < b else -1
+                        break
+            if verdict == 1:
+                place = j
+            elif verdict == -1:
+                break
+        if place == i:
+            continue
         length = walk.shape[i]
         for op in range(walk.nops):
             kept[op] = walk.strides[op][i]
-        j = i
-        while j > 0:
-            best = 0
-            for op in range(walk.nops - 1, -1, -1):
-                a = magnitude(walk.strides[op][j - 1])
-                b = magnitude(kept[op])
-                if a != b and a != 0 and b != 0:
-                    best = 1 if a < b else -1
-                    break
-            if best != 1:
-                break
+        for j in range(i, place, -1):
             walk.shape[j] = walk.shape[j - 1]
             for op in range(walk.nops):
                 walk.strides[op][j] = walk.strides[op][j - 1]
-            j -= 1
-        walk.shape[j] = length
+        walk.shape[place] = length
         for op in range(walk.nops):
-            walk.strides[op][j] = kept[op]
+            walk.strides[op][place] = kept[op]
 
 
 cdef void walk_merge(Walk *walk) noexcept nogil:

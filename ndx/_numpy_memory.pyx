@@ -24,7 +24,7 @@ from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
     set_owner,
 )
-from ndx._context cimport current_context
+from ndx._context cimport spill_backend
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
@@ -61,7 +61,7 @@ cdef object refusal = None
 
 cdef void *handler_take(size_t nbytes, bint zero) noexcept:
     global refusal
-    cdef Backend backend = current_context().backend
+    cdef Backend backend = spill_backend()
     cdef Memory memory
     cdef Header *header
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:

@@ -6,6 +6,8 @@ import threading
 import weakref
 
 
+from cpython.exc cimport PyErr_WriteUnraisable
+
 from ndx._arena cimport Arena
 from ndx._context cimport (
     Context, context_is_inherited, current_context, pop_context, push_context,
@@ -51,7 +53,7 @@ cdef class Workspace:
                     "of every name: ask ndx.workspace(name) there")
             self.arena.begin()
         try:
-            push_context(Context(self.arena.backend, self.arena, self))
+            push_context(Context(current_context().backend, self.arena, self))
         except BaseException:
             if not self.depth:
                 self.arena.end()
@@ -59,11 +61,17 @@ cdef class Workspace:
         self.depth += 1
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, error, traceback):
         pop_context(self)
         self.depth -= 1
         if not self.depth:
-            self.arena.end()
+            try:
+                self.arena.end()
+            except Exception:
+                # A backend that is broken may not hide what went wrong in the scope.
+                if kind is None:
+                    raise
+                PyErr_WriteUnraisable(self)
 
     cdef bint is_task_here(self):
         task = None if self.task is None else self.task()

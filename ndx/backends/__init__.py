@@ -127,6 +127,9 @@ def _create(name, options):
             "not an ndx.backends.Backend"
         )
         raise TypeError(msg)
+    if not instance.host_accessible:
+        msg = f"backend {name!r} is not accessible to the CPU, which computes"
+        raise ValueError(msg)
     if isinstance(instance, PythonBackend) and instance.name == "backend":
         instance.name = name
     return instance

@@ -92,7 +92,7 @@ def test_a_workspace_in_it(counting):
     backend = counting()
     scope = ndx.workspace(backend=backend, size="64KiB")
     for _ in range(10):
-        with scope:
+        with ndx.use(backend), scope:
             x = ndx.ones(100)
             kept = (x + 1).detach()
             assert x.backend is backend

@@ -1,5 +1,6 @@
 """Each allocation fails once: counters, context and arrays stay as they were."""
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -54,8 +55,9 @@ def test_each_allocation_fails_once(operation, layout, inside):
     operands = [ndx.asarray(source.copy(order="K")) for _ in range(2)]
     for fail_at in range(20):
         backend = FailingBackend()
-        scope = ndx.workspace(backend=backend) if inside else ndx.use(backend)
-        with scope:
+        scope = ndx.workspace(backend=backend) if inside else contextlib.nullcontext()
+        # What is detached comes from the current backend, not from the workspace's.
+        with ndx.use(backend), scope:
             backend.fail_at = fail_at
             before = backend.stats()
             current = ndx.current_backend()
