@@ -72,8 +72,11 @@ class Shared:
         self.array = array
         for _ in range(self.readers):
             assert self.started.acquire(timeout=30)
-        # A bit later, each time another one: at any point of an operation.
-        for _ in range(int(self.random.integers(200))):
+        self.dawdle()
+
+    def dawdle(self):
+        """Take some time, each time another: threads meet at any point of a work."""
+        for _ in range(int(self.random.integers(3000))):
             pass
 
     def reader(self, operation):
@@ -88,6 +91,7 @@ class Shared:
                 # What no recycling can change: the shape says the value.
                 expected = float(len(array) - SIZE)
                 self.started.release()
+                self.dawdle()
                 try:
                     found = operation(array[:SIZE])
                 except (ndx.StaleArrayError, BufferError):
@@ -165,6 +169,7 @@ def test_a_late_write_reaches_nothing_live():
                 continue
             seen = x
             shared.started.release()
+            shared.dawdle()
             try:
                 x += bad
                 x[...] = bad
