@@ -7,13 +7,14 @@ from hypothesis import HealthCheck, settings
 
 import ndx
 
-settings.register_profile(
-    "ndx",
+# `--hypothesis-profile=thorough` looks longer.
+COMMON = settings(
     deadline=None,
-    max_examples=60,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+settings.register_profile("ndx", COMMON, max_examples=60)
+settings.register_profile("thorough", COMMON, max_examples=3000)
 settings.load_profile("ndx")
 
 PASSED = pytest.StashKey[bool]()
