@@ -147,7 +147,6 @@ def test_100_cycles_each_keeping_a_small_view(keep, sliced, learned):
     assert backend.stats()["allocated_bytes"] == size
 
 
-@pytest.mark.xfail(reason="a spilled block is kept whole for a slice of it")
 @pytest.mark.parametrize("size", [1024 * KIB, 0], ids=["too small", "learned"])
 def test_100_slices_from_the_middle_of_big_arrays(size):
     """They leave no room for the next big array in the arena, so that it spills."""
