@@ -196,14 +196,15 @@ cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept n
     jumps (NumPy's order 'K'). Ties keep the C order; an axis of stride 0 gives
     no opinion.
     """
-    cdef int i, j, k, axis, other, op
+    cdef int i, j, k, axis, other, op, place
     cdef Py_ssize_t a, b
     cdef bint before, decided
     for i in range(ndim):
         axis = i
-        j = i
-        while j > 0:
-            other = order[j - 1]
+        place = i
+        # Looks past the axes that give no opinion, as NumPy does.
+        for j in range(i - 1, -1, -1):
+            other = order[j]
             before = False
             decided = False
             for op in range(nops):
@@ -223,11 +224,13 @@ cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept n
                 if not decided:
                     before = True
                     decided = True
-            if not (decided and before):
+            if decided and not before:
                 break
-            order[j] = other
-            j -= 1
-        order[j] = axis
+            if decided:
+                place = j
+        for j in range(i, place, -1):
+            order[j] = order[j - 1]
+        order[place] = axis
 
 
 cdef void walk_order(Walk *walk) noexcept nogil:
@@ -235,31 +238,35 @@ cdef void walk_order(Walk *walk) noexcept nogil:
 
     The last operand (the result) decides first, then the others in turn.
     """
-    cdef int i, j, op, best
+    cdef int i, j, op, place, best
     cdef Py_ssize_t a, b, length
     cdef Py_ssize_t kept[MAXOPS]
     for i in range(1, walk.ndim):
         length = walk.shape[i]
+        if length == 1:
+            continue
         for op in range(walk.nops):
             kept[op] = walk.strides[op][i]
-        j = i
-        while j > 0:
+        place = i
+        for j in range(i - 1, -1, -1):
             best = 0
             for op in range(walk.nops - 1, -1, -1):
-                a = magnitude(walk.strides[op][j - 1])
+                a = magnitude(walk.strides[op][j])
                 b = magnitude(kept[op])
-                if a != b and a != 0 and b != 0:
+                if walk.shape[j] != 1 and a != b and a != 0 and b != 0:
                     best = 1 if a < b else -1
                     break
-            if best != 1:
+            if best == -1:
                 break
+            if best == 1:
+                place = j
+        for j in range(i, place, -1):
             walk.shape[j] = walk.shape[j - 1]
             for op in range(walk.nops):
                 walk.strides[op][j] = walk.strides[op][j - 1]
-            j -= 1
-        walk.shape[j] = length
+        walk.shape[place] = length
         for op in range(walk.nops):
-            walk.strides[op][j] = kept[op]
+            walk.strides[op][place] = kept[op]
 
 
 cdef void walk_merge(Walk *walk) noexcept nogil:

@@ -68,6 +68,8 @@ def check_binary(name, a, b, x, y):
         with pytest.raises(TypeError, match="does not take"):
             f(x, y)
     elif negative_power(name, b) and promoted.kind in "iu":
+        if not a.size * b.size:
+            return
         with pytest.raises(ValueError, match="negative integer powers"):
             f(x, y)
     else:
