@@ -177,8 +177,10 @@ cdef object numpy_key(BaseArray x, object key):
         if is_array(item):
             item = numpy_view(<BaseArray>item)
         elif isinstance(item, (bool, list, tuple, np.generic)):
-            empty = isinstance(item, (list, tuple)) and not len(item)
-            item = np.asarray(item, dtype=np.int64 if empty else None)
+            listed = isinstance(item, (list, tuple))
+            item = np.asarray(item)
+            if listed and not item.size:
+                item = item.astype(np.int64)
         if not isinstance(item, cnp.ndarray) or item.dtype.kind not in "biu":
             found = item.dtype if isinstance(item, cnp.ndarray) \
                 else type(item).__name__

@@ -112,13 +112,18 @@ cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
 cdef int copy_into(BaseArray out, BaseArray x) except -1:
     """Copy `x`, broadcast and cast, into `out`; they may overlap."""
     cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
+    cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
+        and out.size == x.size and nbytes < LARGE
     require_writeable(out)
+    if not plain and overlaps(out, x):
+        # NumPy looks for this too, but not where both have one axis: its
+        # a[::2] = a[:5] copies what it has overwritten.
+        x = copy(x)
     pin(x)
     try:
         pin(out)
         try:
-            if out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
-                    and out.size == x.size and nbytes < LARGE:
+            if plain:
                 memmove(data_of(out), data_of(x), nbytes)
             elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
                     kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32

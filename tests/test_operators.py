@@ -28,6 +28,9 @@ UNARY = {
     "neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert,
 }  # fmt: skip
 
+# For infinities: the standard's special cases, or the C library's, depending on steps.
+UNLIKE_NUMPY = ("floordiv", "pow")
+
 
 def defined(name, dtype):
     """Return whether the operator has a meaning for a (promoted) dtype."""
@@ -68,6 +71,8 @@ def check_binary(name, a, b, x, y):
         with pytest.raises(TypeError, match="does not take"):
             f(x, y)
     elif negative_power(name, b) and promoted.kind in "iu":
+        if not a.size * b.size:
+            return
         with pytest.raises(ValueError, match="negative integer powers"):
             f(x, y)
     else:
@@ -82,7 +87,7 @@ def test_two_arrays(data, name):
     first = data.draw(dtype)
     second = first if same else data.draw(dtype)
     shapes = data.draw(patterns.broadcastable())
-    special = name not in ("pow",) and "complex" not in first + second
+    special = name not in UNLIKE_NUMPY and "complex" not in first + second
     a = data.draw(patterns.arrays(first, shapes[0], special=special))
     b = data.draw(patterns.arrays(second, shapes[1], special=special))
     check_binary(name, a, b, ndx.asarray(a), ndx.asarray(b))
@@ -111,7 +116,7 @@ SCALARS = st.one_of(
 @given(st.data(), st.sampled_from(sorted(BINARY)), SCALARS, st.booleans())
 def test_an_array_and_a_scalar(data, name, scalar, reflected):
     dtype = np.dtype(data.draw(st.sampled_from(dtypes.ALL)))
-    special = name != "pow" and dtype.kind != "c" and not isinstance(scalar, complex)
+    special = name not in UNLIKE_NUMPY and dtype.kind != "c" and not isinstance(scalar, complex)
     a = data.draw(
         patterns.arrays(dtype, data.draw(patterns.shapes()), special=special)
     )
@@ -188,7 +193,7 @@ def test_in_place(data, name):
     shape, other = data.draw(patterns.broadcastable())
     if np.broadcast_shapes(shape, other) != shape:
         shape, other = np.broadcast_shapes(shape, other), shape
-    special = name != "pow" and "complex" not in first + second
+    special = name not in UNLIKE_NUMPY and "complex" not in first + second
     draw = patterns.arrays(first, shape, special=special, broadcast=False)
     a = data.draw(draw)
     b = data.draw(patterns.arrays(second, other, special=special))
