@@ -1,28 +1,14 @@
 """Arrays that are stale, and how each function of the namespace takes one."""
 
 import contextlib
-import inspect
 
 import numpy as np
+from helpers.calls import CALLS, resolve
 
 import ndx
 
 # How an array became stale. "open": its workspace is in a later cycle now.
 KINDS = ("arena", "spilled", "adopted", "view", "open")
-
-# Functions that take no array.
-NO_ARRAYS = frozenset(
-    "arange current_backend empty eye linspace ones set_default workspace zeros".split()
-)
-# Positional parameters that are arrays, and what the others are given.
-ARRAYS = frozenset({"x", "x1", "x2", "obj"})
-GIVEN = {"shape": (3,), "fill_value": 1.0, "axis": 0}
-FUNCTIONS = {
-    name: getattr(ndx, name)
-    for name in dir(ndx)
-    if not name.startswith("_") and inspect.isroutine(getattr(ndx, name))
-}
-
 
 @contextlib.contextmanager
 def stale_array(make, kind):
@@ -42,35 +28,22 @@ def stale_array(make, kind):
 def function_paths():
     """Return {name: (what makes the array, what uses it)}, for each argument."""
     paths = {}
-    for name, function in FUNCTIONS.items():
-        if name in NO_ARRAYS:
-            continue
-        parameters = [
-            parameter
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.default is parameter.empty
-        ]
-        for chosen in parameters:
-            if chosen.name in ARRAYS:
-                path = f"ndx.{name}({chosen.name})"
-                paths[path] = make_operand(name), call(function, parameters, chosen)
+    for name, (operands, call) in CALLS.items():
+        function = resolve(ndx, name)
+        for chosen, operand in enumerate(operands):
+            path = f"ndx.{name}({chosen})"
+            paths[path] = _maker(operand), _use(function, call, operands, chosen)
     return paths
 
 
-def make_operand(name):
-    dtype = "int64" if name.startswith("bitwise") else "float64"
-    return lambda: ndx.ones((3, 3), dtype=dtype)
+def _maker(operand):
+    return lambda: ndx.asarray(operand, copy=True)
 
 
-def call(function, parameters, chosen):
+def _use(function, call, operands, chosen):
     def use(stale, live):
-        args = [
-            stale if parameter is chosen
-            else live if parameter.name in ARRAYS
-            else GIVEN[parameter.name]
-            for parameter in parameters
-            if parameter.kind is not parameter.KEYWORD_ONLY
-        ]  # fmt: skip
-        return function(*args)
+        args = [ndx.asarray(operand) for operand in operands]
+        args[chosen] = stale
+        return call(function, *args)
 
     return use
