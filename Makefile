@@ -7,12 +7,15 @@ PYTHON ?= python3
 ARGS ?=
 JOBS ?= auto
 SANITIZERS ?= address,undefined
+WORKSPACE ?= 0
+EXAMPLES ?= 100
+ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format sanitize bench build annotate clean distclean FORCE
+.PHONY: help demo test conformance lint format sanitize bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -24,13 +27,26 @@ TREE := build/sanitize/$(TAG)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>'
+	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
+	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
 demo: $(VENV)/built  ## run the example (ARGS="--help")
 	$(PY) examples/train_digits.py $(ARGS)
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# The suite at one commit; a checkout of one's own is taken as it is.
+SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b
+conformance: $(VENV)/built $(VENV)/group-conformance  ## run the standard's own tests (WORKSPACE=1 EXAMPLES=1000)
+	@if [ ! -e $(ARRAY_API_TESTS_DIR)/array_api_tests ]; then \
+	    git clone --quiet https://github.com/data-apis/array-api-tests $(ARRAY_API_TESTS_DIR) && \
+	    git -C $(ARRAY_API_TESTS_DIR) checkout --quiet $(SUITE) && \
+	    git -C $(ARRAY_API_TESTS_DIR) submodule --quiet update --init; fi
+	cd $(ARRAY_API_TESTS_DIR) && PYTHONPATH=$(CURDIR)/tools NDX_WORKSPACE=$(WORKSPACE) \
+	    ARRAY_API_TESTS_MODULE=ndx ARRAY_API_TESTS_VERSION=2025.12 \
+	    $(CURDIR)/$(PY) -m pytest array_api_tests -p conformance -p no:cacheprovider \
+	    -p no:randomly -n $(JOBS) --disable-deadline --max-examples=$(EXAMPLES) $(ARGS)
 
 lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 	$(PY) -m ruff check

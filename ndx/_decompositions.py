@@ -33,7 +33,7 @@ def cholesky(x, /, *, upper=False):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If a matrix is not positive-definite, or not square.
 
     Notes
@@ -66,7 +66,7 @@ def eig(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square, or the computation does not converge.
 
     Notes
@@ -98,7 +98,7 @@ def eigh(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square, or the computation does not converge.
 
     Notes
@@ -129,7 +129,7 @@ def eigvals(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square, or the computation does not converge.
 
     Notes
@@ -160,7 +160,7 @@ def eigvalsh(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square, or the computation does not converge.
 
     Notes
@@ -193,7 +193,7 @@ def matrix_rank(x, /, *, rtol=None):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If `x` has fewer than two axes, or the computation does not converge.
 
     Notes
@@ -226,7 +226,7 @@ def pinv(x, /, *, rtol=None):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the computation does not converge.
 
     Notes
@@ -298,7 +298,7 @@ def svd(x, /, *, full_matrices=True):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the computation does not converge.
 
     Notes
@@ -329,7 +329,7 @@ def svdvals(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the computation does not converge.
 
     Notes

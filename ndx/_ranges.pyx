@@ -1,24 +1,26 @@
 """Creation functions of the standard that make sequences of numbers, and `eye`."""
 
-import math
+from libc.stdint cimport int64_t
 
-from libc.stdint cimport uint64_t
+from math import ceil, inf
 
 import numpy as np
 
 from ndx._array cimport BaseArray, data_of, new_empty, numpy_view
-from ndx._dtypes cimport (
-    FLOAT64, INT64, KIND_FLOAT, KIND_UINT, UINT64, dtype_code, dtype_object, kind_of,
-    store_scalar,
-)
-from ndx._layout cimport parse_shape
-from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport cast, is_scalar
+from ndx._dtypes cimport COMPLEX128, FLOAT64, INT64, UINT64, dtype_code
+from ndx._loops cimport Ufunc, find_ufunc
+from ndx._operations cimport binary, cast, is_scalar
 
 from ndx._creation import zeros
 from ndx._device import as_device
 
 __all__ = ["arange", "eye", "linspace"]
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef Ufunc ADD = find_ufunc("add")
+cdef object INT64_LIMIT = 2**63
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
@@ -52,71 +54,59 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     >>> ndx.arange(1, 7, 2)
     NDArray([1, 3, 5])
     """
+    cdef BaseArray result
+    cdef int code
     as_device(device)
     if stop is None:
         start, stop = 0, start
-    for value in (start, stop, step):
-        if isinstance(value, complex) or not is_scalar(value):
-            raise TypeError(
-                f"arange takes ints and floats, not {type(value).__name__}")
+    start, stop, step = [number(value) for value in (start, stop, step)]
     if step == 0:
         raise ValueError("step must not be 0")
-    floating = any([isinstance(value, float) for value in (start, stop, step)])
-    if dtype is None:
-        code = FLOAT64 if floating else INT64
+    whole = all([isinstance(value, int) for value in (start, stop, step)])
+    code = dtype_code(dtype) if dtype is not None else INT64 if whole else FLOAT64
+    length = -((start - stop) // step) if whole else (stop - start) / step
+    if not -inf < length < PY_SSIZE_T_MAX:
+        raise ValueError(
+            f"arange({start}, {stop}, {step}) has {length} elements, which is beyond "
+            "the address space")
+    length = max(0, ceil(length))
+    if not whole:
+        result = float_steps(start, length, step)
+    elif max(start, stop) <= INT64_LIMIT:
+        result = integer_steps(start, length, step)
     else:
-        code = dtype_code(dtype)
-    if floating and kind_of[code] < KIND_FLOAT:
-        # NumPy's rule: the first two numbers are rounded, and say the distance.
-        return own_result(call_numpy(
-            np.arange, (start, stop, step), {"dtype": dtype_object(code)}))
-    return steps_array(start, stop, step, code)
+        # From the upper half of uint64.
+        result = binary(ADD, cast(integer_steps(0, length, step), UINT64), start, None)
+    return result if result.dtype == code else cast(result, code)
 
 
-cdef BaseArray steps_array(object start, object stop, object step, int code):
-    """Return ``start, start + step, ...`` up to `stop`, computed in 64 bits."""
-    cdef int wide = FLOAT64
-    cdef Py_ssize_t length[1]
-    cdef BaseArray result
-    if isinstance(start, float) or isinstance(stop, float) or isinstance(step, float):
-        count = math.ceil((stop - start) / step)
-    else:
-        count = -((start - stop) // step)
-    if kind_of[code] < KIND_FLOAT:
-        wide = UINT64 if kind_of[code] == KIND_UINT else INT64
-    parse_shape(max(count, 0), length)
-    if count > 0:
-        # The two ends must fit the dtype, and then all do.
-        check_fits(start, code)
-        check_fits(start + (count - 1) * step, code)
-    result = new_empty(wide, 1, length)
-    if length[0] and wide == FLOAT64:
-        fill_floats(<double *>data_of(result), length[0], start, step)
-    elif length[0]:
-        fill_integers(<uint64_t *>data_of(result), length[0], start % 2**64,
-                      step % 2**64)
-    return result if code == wide else cast(result, code)
+cdef object number(object value):
+    """Return a Python int or float."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex) or not is_scalar(value):
+        raise TypeError(f"arange takes ints and floats, not {type(value).__name__}")
+    return value
 
 
-cdef int check_fits(object value, int code) except -1:
-    cdef char[16] room
-    store_scalar(value, code, room)
-    return 0
-
-
-cdef void fill_floats(double *out, Py_ssize_t count, double start,
-                      double step) noexcept nogil:
+cdef BaseArray integer_steps(int64_t start, Py_ssize_t count, object step):
+    """Return ``start + i * step`` for i below `count`, which all fit int64."""
+    cdef BaseArray x = new_empty(INT64, 1, &count)
+    cdef int64_t *data = <int64_t *>data_of(x)
+    cdef int64_t distance = step if count > 1 else 0
     cdef Py_ssize_t i
     for i in range(count):
-        out[i] = start + i * step
+        data[i] = start + i * distance
+    return x
 
 
-cdef void fill_integers(uint64_t *out, Py_ssize_t count, uint64_t start,
-                        uint64_t step) noexcept nogil:
-    # Modulo 2**64, which is right for negative numbers too.
+cdef BaseArray float_steps(double start, Py_ssize_t count, double step):
+    cdef BaseArray x = new_empty(FLOAT64, 1, &count)
+    cdef double *data = <double *>data_of(x)
     cdef Py_ssize_t i
     for i in range(count):
-        out[i] = start + <uint64_t>i * step
+        data[i] = start + <double>i * step
+    return x
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
@@ -149,12 +139,28 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     >>> ndx.linspace(0.0, 1.0, 3)
     NDArray([0. , 0.5, 1. ])
     """
+    cdef BaseArray x
+    cdef int code
     as_device(device)
     if num < 0:
         raise ValueError(f"num={num} is negative; it is 0 or more")
-    wanted = None if dtype is None else dtype_object(dtype_code(dtype))
-    return own_result(call_numpy(
-        np.linspace, (start, stop, num), {"dtype": wanted, "endpoint": endpoint}))
+    complex_ends = isinstance(start, complex) or isinstance(stop, complex)
+    parts = max(num - 1 if endpoint else num, 1)
+    x = float_steps(0, num, 1)
+    if complex_ends:
+        x = cast(x, COMPLEX128)
+    # The step may be 0 by underflow, where the distance isn't.
+    step = (stop - start) / parts
+    if step:
+        x *= step
+    else:
+        x *= stop - start
+        x /= parts
+    x += start
+    if endpoint and num > 1:
+        x[num - 1] = stop
+    code = x.dtype if dtype is None else dtype_code(dtype)
+    return x if code == x.dtype else cast(x, code)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):

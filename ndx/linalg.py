@@ -4,8 +4,6 @@ Matrices are the last two axes; leading axes make stacks of them. What has no di
 loop is computed by NumPy, with its results in memory of the current backend.
 """
 
-from numpy.linalg import LinAlgError
-
 from ndx._decompositions import (
     cholesky,
     eig,
@@ -26,7 +24,6 @@ from ndx._statistical import sum as _sum
 from ndx._views import expand_dims
 
 __all__ = [
-    "LinAlgError",
     "cholesky",
     "cross",
     "det",
@@ -103,7 +100,7 @@ def det(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square.
 
     Notes
@@ -133,7 +130,7 @@ def inv(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If a matrix is singular or not square.
 
     Notes
@@ -202,7 +199,7 @@ def matrix_power(x, n, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square, or `n` is negative and one is singular.
 
     Notes
@@ -272,7 +269,7 @@ def slogdet(x, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If the matrices are not square.
 
     Notes
@@ -305,7 +302,7 @@ def solve(x1, x2, /):
 
     Raises
     ------
-    LinAlgError
+    numpy.linalg.LinAlgError
         If a matrix is singular or not square.
 
     Notes
