@@ -1,7 +1,6 @@
 """`NDArray`: the array that users hold, with its operators and protocols."""
 
 cimport cython
-cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
@@ -265,7 +264,8 @@ cdef class NDArray(BaseArray):
         check(self)
         if self.size != 1:
             raise ValueError(
-                f"item() is for arrays of one element; the shape is {shape_tuple(self.ndim, self.shape)}")
+                "item() is for arrays of one element; the shape is "
+                f"{shape_tuple(self.ndim, self.shape)}")
         return read_scalar(self)
 
     def tolist(self):

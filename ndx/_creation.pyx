@@ -5,15 +5,18 @@ from cpython.buffer cimport PyObject_CheckBuffer
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view, same_view,
+    BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
+    same_view,
 )
-from ndx._dtypes cimport FLOAT64, INT64, dtype_code, dtype_object, kind_of
-from ndx._dtypes cimport KIND_COMPLEX, KIND_UINT, BOOL, COMPLEX128
+from ndx._dtypes cimport (
+    BOOL, COMPLEX128, FLOAT64, INT64, KIND_COMPLEX, KIND_UINT, dtype_code, dtype_object,
+    kind_of,
+)
 from ndx._engine cimport argument
 from ndx._interchange cimport from_dlpack_capsule
 from ndx._layout cimport MAXDIMS, parse_shape
 from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport as_operand, cast, copy, fill, is_scalar
+from ndx._operations cimport as_operand, cast, copy as copy_of, fill, is_scalar
 
 from ndx._device import as_device
 
@@ -390,10 +393,6 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             return copy_of(x)
         return x
     return converted(obj, code, copy)
-
-
-cdef BaseArray copy_of(BaseArray x):
-    return copy(x)
 
 
 cdef object copy_error(str reason):

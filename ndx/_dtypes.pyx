@@ -4,7 +4,6 @@ A dtype is an ``np.dtype`` instance to users and a code (0 to 12) inside. All
 rules here are data: tables that are filled once, from NumPy's own answers.
 """
 
-cimport cython
 cimport numpy as cnp
 from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
 from libc.stdint cimport (

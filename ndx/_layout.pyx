@@ -61,7 +61,8 @@ cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
 
 
 cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
-                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil:
+                          const Py_ssize_t *strides,
+                          Py_ssize_t itemsize) noexcept nogil:
     cdef Py_ssize_t step = itemsize
     cdef int axis
     cdef bint contiguous = True
@@ -76,7 +77,8 @@ cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
 
 
 cdef bint is_f_contiguous(int ndim, const Py_ssize_t *shape,
-                          const Py_ssize_t *strides, Py_ssize_t itemsize) noexcept nogil:
+                          const Py_ssize_t *strides,
+                          Py_ssize_t itemsize) noexcept nogil:
     cdef Py_ssize_t step = itemsize
     cdef int axis
     cdef bint contiguous = True

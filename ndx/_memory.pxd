@@ -43,7 +43,8 @@ cdef class BlockOwner:
     cdef void block_idle(self, Block *block) noexcept
 
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
-cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly, object keeper) except NULL
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
+                       object keeper) except NULL
 cdef Block *block_blank() except NULL
 cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
 cdef void block_release_memory(Block *block) noexcept

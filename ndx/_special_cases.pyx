@@ -25,11 +25,13 @@ cdef void *own_loop(str name, int dtype) noexcept:
     if dtype != COMPLEX64 and dtype != COMPLEX128:
         return NULL
     if name == "expm1":
-        return <void *>expm1_complex128 if dtype == COMPLEX128 else <void *>expm1_complex64
+        return (<void *>expm1_complex128 if dtype == COMPLEX128
+                else <void *>expm1_complex64)
     if name == "tan":
         return <void *>tan_complex128 if dtype == COMPLEX128 else <void *>tan_complex64
     if name == "tanh":
-        return <void *>tanh_complex128 if dtype == COMPLEX128 else <void *>tanh_complex64
+        return (<void *>tanh_complex128 if dtype == COMPLEX128
+                else <void *>tanh_complex64)
     return NULL
 
 

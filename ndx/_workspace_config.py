@@ -43,7 +43,9 @@ class WorkspaceConfig:
             value = getattr(self, name)
             if value not in choices:
                 valid = ", ".join(map(repr, choices))
-                msg = f"{name}={value!r} is not valid for a workspace; valid are {valid}"
+                msg = (
+                    f"{name}={value!r} is not valid for a workspace; valid are {valid}"
+                )
                 raise ValueError(msg)
         try:
             overallocation = float(self.overallocation)

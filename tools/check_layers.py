@@ -24,7 +24,7 @@ LAYERS = [
     {"_workspace", "_array"},
     {"_operations", "_interchange"},
     {"_numpy_memory"},
-    {"_indexing"},
+    {"_indexing", "_matmul"},
     {"_core"},
     {"_engine"},
     {"_creation", "_elementwise", "_manipulation", "_searching", "_sorting", "_sets",

@@ -5,6 +5,7 @@ needs. It runs under pytest.
 """
 
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -109,7 +110,7 @@ class BackendContract:
         starts = [address(x) for x in arrays]
         assert all(start % 64 == 0 for start in starts)
         ranges = sorted((s, s + x.nbytes) for s, x in zip(starts, arrays, strict=True))
-        for (_, end), (start, _) in zip(ranges, ranges[1:], strict=False):
+        for (_, end), (start, _) in itertools.pairwise(ranges):
             assert end <= start
 
     def test_ranges_keep_their_values(self):
