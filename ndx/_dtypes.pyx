@@ -10,6 +10,8 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
+import sys
+
 import numpy as np
 
 cnp.import_array()
@@ -22,6 +24,8 @@ cdef tuple NAMES = (
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
 cdef object Dtype = np.dtype
 cdef signed char code_of_typenum[64]
+# The other mark, '<' or '>', is native as '=' is; buffers of ctypes have it.
+cdef char SWAPPED = c'>' if sys.byteorder == "little" else c'<'
 
 
 cdef void fill_tables():
@@ -53,8 +57,7 @@ cdef object dtype_object(int code):
 cdef int code_or_none(object dtype) noexcept:
     """Return the code of an ``np.dtype`` instance, or -1: native byte order only."""
     cdef int num = (<cnp.dtype>dtype).num
-    if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == c'>' \
-            or (<cnp.dtype>dtype).byteorder == c'<':
+    if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == SWAPPED:
         return -1
     return code_of_typenum[num]
 

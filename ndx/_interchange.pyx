@@ -97,10 +97,12 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
     buffer.itemsize = itemsize_of[x.dtype]
     buffer.len = x.size * buffer.itemsize
     buffer.readonly = x.readonly
-    buffer.ndim = x.ndim
+    # Without a shape it is a row of bytes.
+    buffer.ndim = x.ndim if flags & PyBUF_ND else 1
     buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
-    buffer.shape = x.shape if flags & PyBUF_ND else NULL
-    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES else NULL
+    buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL
+    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
+        else NULL
     buffer.suboffsets = NULL
     buffer.obj = exporter
     return 0
