@@ -8,29 +8,29 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from ndx import _elementwise, backends, fft, linalg, memory, random
-from ndx._broadcasting import *  # noqa: F403
+from ndx._broadcasting import *
 from ndx._capi import get_include
 from ndx._context import current_backend, set_default, use
 from ndx._core import NDArray
 from ndx._core import register_ufuncs as _register_ufuncs
 from ndx._core import set_namespace as _set_namespace
-from ndx._creation import *  # noqa: F403
-from ndx._data_types import *  # noqa: F403
+from ndx._creation import *
+from ndx._data_types import *
 from ndx._device import Device
-from ndx._elementwise import *  # noqa: F403
+from ndx._elementwise import *
 from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
-from ndx._indexing_functions import *  # noqa: F403
+from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__
-from ndx._linear_algebra import *  # noqa: F403
-from ndx._manipulation import *  # noqa: F403
-from ndx._parts import *  # noqa: F403
-from ndx._ranges import *  # noqa: F403
-from ndx._searching import *  # noqa: F403
-from ndx._sets import *  # noqa: F403
-from ndx._sorting import *  # noqa: F403
-from ndx._statistical import *  # noqa: F403
-from ndx._utility import *  # noqa: F403
-from ndx._views import *  # noqa: F403
+from ndx._linear_algebra import *
+from ndx._manipulation import *
+from ndx._parts import *
+from ndx._ranges import *
+from ndx._searching import *
+from ndx._sets import *
+from ndx._sorting import *
+from ndx._statistical import *
+from ndx._utility import *
+from ndx._views import *
 from ndx._workspace import Workspace, workspace
 from ndx._workspace_config import WorkspaceConfig
 

@@ -21,8 +21,8 @@ cdef int broadcast_all(list shapes, Py_ssize_t *out) except -1:
         ndim = broadcast_into(ndim, out, other_ndim, other)
         if ndim < 0:
             raise ValueError(
-                f"shapes {', '.join([str(item) for item in shapes])} can't be broadcast "
-                "together; counted from the last, axes must be equal or 1")
+                f"shapes {', '.join([str(item) for item in shapes])} can't be "
+                "broadcast together; counted from the last, axes must be equal or 1")
     return ndim
 
 

@@ -153,7 +153,9 @@ conj = _unary(
     "NDArray([1.-2.j])",
 )
 cos = _unary("cos", "the cosine", "ndx.cos(ndx.zeros(1))", "NDArray([1.])")
-cosh = _unary("cosh", "the hyperbolic cosine", "ndx.cosh(ndx.zeros(1))", "NDArray([1.])")
+cosh = _unary(
+    "cosh", "the hyperbolic cosine", "ndx.cosh(ndx.zeros(1))", "NDArray([1.])"
+)
 exp = _unary("exp", "e to the power", "ndx.exp(ndx.zeros(2))", "NDArray([1., 1.])")
 expm1 = _unary(
     "expm1", "``exp(x) - 1``, exact near 0", "ndx.expm1(ndx.zeros(1))", "NDArray([0.])"
@@ -386,7 +388,10 @@ minimum = _binary(
     "NDArray([1, 2])",
 )
 multiply = _binary(
-    "multiply", "the product", "ndx.multiply(ndx.asarray([2, 3]), 4)", "NDArray([ 8, 12])"
+    "multiply",
+    "the product",
+    "ndx.multiply(ndx.asarray([2, 3]), 4)",
+    "NDArray([ 8, 12])",
 )
 nextafter = _binary(
     "nextafter",

@@ -210,7 +210,8 @@ cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype], row, first, stop, columns
     cdef BaseArray result
     if x.ndim < 2:
-        raise ValueError(f"{name} is for arrays of 2 axes or more, this one has {x.ndim}")
+        raise ValueError(
+            f"{name} is for arrays of 2 axes or more, this one has {x.ndim}")
     result = new_empty(x.dtype, x.ndim, x.shape)
     copy_into(result, x)
     if result.size == 0:

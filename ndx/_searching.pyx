@@ -347,7 +347,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     cdef BaseArray result
     cdef int op, nops = 0
     walk.ndim = 0
-    for op, operand in enumerate((chosen, a, b)):
+    for operand in (chosen, a, b):
         if operand is None:
             continue
         walk.ndim = broadcast_into(walk.ndim, walk.shape, (<BaseArray>operand).ndim,

@@ -103,4 +103,3 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     order = call("ndarray.argsort", flip(x, axis=axis), axis=axis, kind=_kind(stable))
     into(order, "subtract", x.shape[axis] - 1, order)
     return flip(order, axis=axis)
-

@@ -1,7 +1,5 @@
 """Reductions of the standard."""
 
-import numpy as np
-
 from ndx._array cimport BaseArray
 from ndx._dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,

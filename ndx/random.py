@@ -268,7 +268,9 @@ class Generator:
         """
         if isinstance(a, int):
             return call(self._numpy.choice, a, _shape(size), replace=replace, p=p)
-        chosen = self.choice(argument(a, "choice").shape[axis], size, replace=replace, p=p)
+        chosen = self.choice(
+            argument(a, "choice").shape[axis], size, replace=replace, p=p
+        )
         result = take(a, reshape(chosen, -1), axis=axis)
         axis = axis_index(axis, a.ndim)
         shape = (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :])
