@@ -6,17 +6,14 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
-    same_view,
 )
-from ndx._dtypes cimport (
-    BOOL, COMPLEX128, FLOAT64, INT64, KIND_COMPLEX, KIND_UINT, dtype_code, dtype_object,
-    kind_of,
-)
+from ndx._dtypes cimport FLOAT64, INT64, dtype_code, dtype_object, kind_of
+from ndx._dtypes cimport KIND_COMPLEX, KIND_UINT, BOOL, COMPLEX128
 from ndx._engine cimport argument
 from ndx._interchange cimport from_dlpack_capsule
 from ndx._layout cimport MAXDIMS, parse_shape
 from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport as_operand, cast, copy as copy_of, fill, is_scalar
+from ndx._operations cimport as_operand, cast, copy as copied, fill, is_scalar
 
 from ndx._device import as_device
 
@@ -390,7 +387,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
                     f"its dtype is {dtype_object(x.dtype)}, not {dtype_object(code)}")
             return cast(x, code)
         if copy:
-            return copy_of(x)
+            return copied(x)
         return x
     return converted(obj, code, copy)
 
@@ -521,10 +518,10 @@ def from_dlpack(x, /, *, device=None, copy=None):
     """
     as_device(device)
     if is_array(x):
-        return copy_of(x) if copy else same_view(x)
+        return copied(x) if copy else same_view(x)
     kind, _ = x.__dlpack_device__()
     if kind != 1:
         raise BufferError(
             f"the array is on DLPack device type {kind}; only the CPU (1) can be taken")
     result = imported(x, None)
-    return copy_of(result) if copy else result
+    return copied(result) if copy else result

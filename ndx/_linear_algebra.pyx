@@ -99,6 +99,8 @@ def tensordot(x1, x2, /, *, axes=2):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     a_axes = [axis_index(axis, a.ndim) for axis in axes[0]]
     b_axes = [axis_index(axis, b.ndim) for axis in axes[1]]
+    if len(set(a_axes)) < len(a_axes) or len(set(b_axes)) < len(b_axes):
+        raise ValueError(f"tensordot: axes {axes} name an axis twice")
     lengths = [a.shape[axis] for axis in a_axes]
     if lengths != [b.shape[axis] for axis in b_axes]:
         raise ValueError(

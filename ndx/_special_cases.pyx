@@ -18,20 +18,20 @@ ctypedef fused Real:
 
 cdef void *own_loop(str name, int dtype) noexcept:
     """Return the loop of an operation for a dtype; NULL where NumPy's is right."""
+    cdef bint wide
     if dtype == FLOAT64:
         return <void *>floor_divide_float64 if name == "floor_divide" else NULL
     if dtype == FLOAT32:
         return <void *>floor_divide_float32 if name == "floor_divide" else NULL
     if dtype != COMPLEX64 and dtype != COMPLEX128:
         return NULL
+    wide = dtype == COMPLEX128
     if name == "expm1":
-        return (<void *>expm1_complex128 if dtype == COMPLEX128
-                else <void *>expm1_complex64)
+        return <void *>expm1_complex128 if wide else <void *>expm1_complex64
     if name == "tan":
-        return <void *>tan_complex128 if dtype == COMPLEX128 else <void *>tan_complex64
+        return <void *>tan_complex128 if wide else <void *>tan_complex64
     if name == "tanh":
-        return (<void *>tanh_complex128 if dtype == COMPLEX128
-                else <void *>tanh_complex64)
+        return <void *>tanh_complex128 if wide else <void *>tanh_complex64
     return NULL
 
 
@@ -99,7 +99,7 @@ cdef inline void complex_expm1(double a, double b, double *real,
         # "If a is -infinity and b is a finite number, ... +0 * cis(b) - 1.0"; of
         # others "-1 + 0j (sign of imaginary component is unspecified)".
         real[0] = -1
-        imag[0] = 0 * sin(b) if isfinite(b) else 0
+        imag[0] = copysign(0, sin(b) if isfinite(b) else b)
     else:
         # "If a is +infinity and b is +0, ... +infinity + 0j"; of other finite b
         # "+infinity * cis(b) - 1.0"; of the rest "infinity + NaN j".

@@ -16,12 +16,13 @@ from ndx._decompositions import (
     svd,
     svdvals,
 )
-from ndx._elementwise import multiply
+from ndx._elementwise import multiply, subtract
 from ndx._engine import argument, call
 from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from ndx._manipulation import stack
 from ndx._parts import diagonal
 from ndx._statistical import sum as _sum
-from ndx._views import expand_dims
+from ndx._views import expand_dims, unstack
 
 __all__ = [
     "cholesky",
@@ -83,7 +84,15 @@ def cross(x1, x2, /, *, axis=-1):
     NDArray([0, 0, 1])
     """
     x1, x2 = argument(x1, "cross"), argument(x2, "cross")
-    return call("linalg.cross", x1, x2, axis=axis)
+    a, b = unstack(x1, axis=axis), unstack(x2, axis=axis)
+    if len(a) != 3 or len(b) != 3:
+        msg = f"cross: axis {axis} has lengths {len(a)} and {len(b)}; both must be 3"
+        raise ValueError(msg)
+    parts = [
+        subtract(multiply(a[i], b[j]), multiply(a[j], b[i]))
+        for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    return stack(parts, axis=axis)
 
 
 def det(x, /):

@@ -58,7 +58,9 @@ def test_no_layout_matters(name, layout):
     operands, call = CALLS[name]
     function = resolve(ndx, name)
     expected = results(call(function, *[ndx.asarray(operand) for operand in operands]))
-    found = results(call(function, *[laid_out(operand, layout) for operand in operands]))
+    found = results(
+        call(function, *[laid_out(operand, layout) for operand in operands])
+    )
     if name in UNDEFINED:
         return
     for result, other in zip(found, expected, strict=True):
@@ -73,7 +75,9 @@ def test_as_array_api_strict(name):
     operands, call = CALLS[name]
     if name == "astype":
         call = lambda f, x: f(x, x.__array_namespace__().float32)  # noqa: E731
-    expected = results(call(resolve(strict, name), *[strict.asarray(x) for x in operands]))
+    expected = results(
+        call(resolve(strict, name), *[strict.asarray(x) for x in operands])
+    )
     found = results(call(resolve(ndx, name), *[ndx.asarray(x) for x in operands]))
     for result, other in zip(found, expected, strict=True):
         assert str(result.dtype) == str(other.dtype).rpartition(".")[2]
@@ -90,7 +94,9 @@ def test_no_warning_gets_out(name, value):
     arrays = []
     for operand in operands:
         floating = operand.dtype.kind in "fc"
-        arrays.append(ndx.asarray(np.full_like(operand, value) if floating else operand))
+        arrays.append(
+            ndx.asarray(np.full_like(operand, value) if floating else operand)
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

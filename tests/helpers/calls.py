@@ -29,9 +29,13 @@ def _given(*args, **kwargs):
     return lambda function, x: function(x, *args, **kwargs)
 
 
-_ROWS = {
-    name: ((F,), plain)
-    for name in """abs all any argmax argmin argsort asarray atan asinh ceil
+def _rows(operands, names):
+    return dict.fromkeys(names.split(), (operands, plain))
+
+
+_ROWS = _rows(
+    (F,),
+    """abs all any argmax argmin argsort asarray atan asinh ceil
     conj cos cosh count_nonzero diff empty_like exp expm1 flip floor isfinite isinf
     isnan max mean min negative nonzero ones_like positive real reciprocal
     round sign signbit sin sinh sort square std sum prod tan tanh tril triu trunc
@@ -39,30 +43,30 @@ _ROWS = {
     matrix_transpose unstack linalg.diagonal linalg.matrix_norm
     linalg.matrix_rank linalg.matrix_transpose linalg.pinv linalg.qr linalg.svd
     linalg.svdvals linalg.trace linalg.vector_norm fft.fftshift fft.ifftshift
-    fft.rfft fft.rfftn fft.ihfft""".split()
-}
-_ROWS |= {
-    name: ((POSITIVE,), plain)
-    for name in """log log10 log1p log2 sqrt linalg.cholesky linalg.det linalg.eig
-    linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.slogdet""".split()
-}
-_ROWS |= {
-    name: ((C,), plain)
-    for name in """imag fft.fft fft.ifft fft.fftn fft.ifftn fft.irfft fft.irfftn
-    fft.hfft""".split()
-}
-_ROWS |= {
-    name: ((F, POSITIVE), plain)
-    for name in """add atan2 broadcast_arrays copysign divide equal floor_divide
+    fft.rfft fft.rfftn fft.ihfft""",
+)
+_ROWS |= _rows(
+    (POSITIVE,),
+    """log log10 log1p log2 sqrt linalg.cholesky linalg.det linalg.eig
+    linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.slogdet""",
+)
+_ROWS |= _rows(
+    (C,),
+    """imag fft.fft fft.ifft fft.fftn fft.ifftn fft.irfft fft.irfftn
+    fft.hfft""",
+)
+_ROWS |= _rows(
+    (F, POSITIVE),
+    """add atan2 broadcast_arrays copysign divide equal floor_divide
     greater greater_equal hypot less less_equal logaddexp matmul maximum minimum
     multiply nextafter not_equal remainder subtract tensordot vecdot linalg.cross
-    linalg.matmul linalg.solve linalg.tensordot linalg.vecdot""".split()
-}
-_ROWS |= {
-    name: ((I, SMALL), plain)
-    for name in """bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift
-    bitwise_xor isin""".split()
-}
+    linalg.matmul linalg.solve linalg.tensordot linalg.vecdot""",
+)
+_ROWS |= _rows(
+    (I, SMALL),
+    """bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift
+    bitwise_xor isin""",
+)
 _ROWS |= {
     "acos": ((UNIT,), plain),
     "acosh": ((POSITIVE + 1,), plain),
@@ -103,8 +107,20 @@ CALLS = dict(sorted(_ROWS.items()))
 
 # Functions that take no arrays; dtypes, names and numbers only.
 NO_ARRAYS = {
-    *"arange broadcast_shapes current_backend empty eye full get_include".split(),
-    *"linspace ones set_default workspace zeros fft.fftfreq fft.rfftfreq".split(),
+    "arange",
+    "broadcast_shapes",
+    "current_backend",
+    "empty",
+    "eye",
+    "full",
+    "get_include",
+    "linspace",
+    "ones",
+    "set_default",
+    "workspace",
+    "zeros",
+    "fft.fftfreq",
+    "fft.rfftfreq",
 }
 # Of arrays they take the dtype only, which a stale one has too.
 DTYPES_ONLY = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}

@@ -3,12 +3,13 @@
 import contextlib
 
 import numpy as np
-from helpers.calls import CALLS, resolve
 
 import ndx
+from helpers.calls import CALLS, resolve
 
 # How an array became stale. "open": its workspace is in a later cycle now.
 KINDS = ("arena", "spilled", "adopted", "view", "open")
+
 
 @contextlib.contextmanager
 def stale_array(make, kind):

@@ -156,7 +156,10 @@ PATHS |= {
     # ---- NumPy's functions
     "np.exp": (ones(3), lambda s, x: np.exp(s)),
     "np.add(x, s)": (ones(3), lambda s, x: np.add(x, s)),
-    "np.add where": (ones(3), lambda s, x: np.add(x, s, where=[True, True, False], out=x)),
+    "np.add where": (
+        ones(3),
+        lambda s, x: np.add(x, s, where=[True, True, False], out=x),
+    ),
     "np.add where=s": (
         lambda: ndx.ones(3, dtype="bool"),
         lambda s, x: np.add(ndx.ones(3), 1.0, where=s, out=ndx.ones(3)),

@@ -1,0 +1,103 @@
+"""Random numbers: NumPy's streams, in memory of ours."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ndx
+
+FILLED = {
+    "random": lambda rng: rng.random((2, 3)),
+    "uniform": lambda rng: rng.uniform(-1.0, 2.0, (2, 3)),
+    "normal": lambda rng: rng.normal(1.0, 2.0, (2, 3)),
+    "standard_normal": lambda rng: rng.standard_normal((2, 3)),
+    "exponential": lambda rng: rng.exponential(2.0, (2, 3)),
+    "integers": lambda rng: rng.integers(-5, 5, (2, 3)),
+    "permutation": lambda rng: rng.permutation(6),
+    "choice": lambda rng: rng.choice(6, (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_the_same_numbers_as_numpys(name):
+    found = FILLED[name](ndx.random.default_rng(3))
+    expected = FILLED[name](np.random.default_rng(3))
+    assert type(found) is ndx.NDArray
+    assert found.backend is ndx.current_backend()
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_in_a_workspace(name):
+    with ndx.workspace(size="64KiB") as workspace:
+        assert FILLED[name](ndx.random.default_rng(3)).workspace == workspace.name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["random", "uniform", "normal", "standard_normal", "exponential"]
+)
+def test_sizes_and_dtypes(name, dtype):
+    method = getattr(ndx.random.default_rng(3), name)
+    assert method(dtype=dtype).shape == ()
+    assert method(size=4, dtype=dtype).shape == (4,)
+    assert method(size=(2, 0), dtype=dtype).shape == (2, 0)
+    assert method(size=4, dtype=dtype).dtype == dtype
+    with pytest.raises(TypeError, match="not real floating-point"):
+        method(size=4, dtype="int64")
+
+
+def test_integers():
+    rng = ndx.random.default_rng(3)
+    found = rng.integers(3, size=1000, dtype="uint8", endpoint=True)
+    assert found.dtype == "uint8"
+    assert ndx.unique_values(found).tolist() == [0, 1, 2, 3]
+    assert rng.integers(1).shape == ()
+    with pytest.raises(ValueError, match="low >= high"):
+        rng.integers(3, 3)
+
+
+def test_permutation_and_shuffle():
+    rng = ndx.random.default_rng(3)
+    x = ndx.reshape(ndx.arange(12), (4, 3))
+    found = rng.permutation(x, axis=1)
+    assert ndx.sort(found, axis=1).tolist() == x.tolist()
+    y = ndx.asarray(x, copy=True)
+    rng.shuffle(y)
+    assert ndx.sort(y, axis=0).tolist() == x.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        rng.shuffle(ndx.broadcast_to(x[0], (4, 3)))
+    with pytest.raises(ValueError, match="out of range"):
+        rng.shuffle(x, axis=2)
+
+
+def test_choice():
+    rng = ndx.random.default_rng(3)
+    x = ndx.reshape(ndx.arange(12), (4, 3))
+    assert rng.choice(x, (2, 5), axis=1).shape == (4, 2, 5)
+    assert rng.choice(x, axis=-1).shape == (4,)
+    p = ndx.asarray([0.0, 0.0, 1.0])
+    assert rng.choice(x, 2, p=p, axis=1).tolist() == [[2, 2], [5, 5], [8, 8], [11, 11]]
+    found = rng.choice(x, 4, replace=False)
+    assert ndx.sort(found, axis=0).tolist() == x.tolist()
+    with pytest.raises(ValueError, match="larger sample"):
+        rng.choice(x, 5, replace=False)
+
+
+def test_parameters_are_checked():
+    rng = ndx.random.default_rng(3)
+    with pytest.raises(ValueError, match="scale=-1"):
+        rng.normal(scale=-1.0)
+    with pytest.raises(ValueError, match="scale=-1"):
+        rng.exponential(-1.0)
+
+
+def test_generators():
+    rng = ndx.random.default_rng(3)
+    assert repr(rng) == "Generator(PCG64)"
+    assert ndx.random.default_rng(rng) is rng
+    copy = pickle.loads(pickle.dumps(rng))
+    assert copy.random(5).tolist() == rng.random(5).tolist()
+    first, second = rng.spawn(2)
+    assert first.random(5).tolist() != second.random(5).tolist()

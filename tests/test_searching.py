@@ -1,0 +1,222 @@
+"""Searching, sorting, sets, taking and running totals: as NumPy's."""
+
+import numpy as np
+import pytest
+from helpers import arrays, dtypes
+from helpers.compare import assert_same
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import ndx
+
+
+@given(hnp.mutually_broadcastable_shapes(num_shapes=3, max_side=3), st.data())
+def test_where(shapes, data):
+    drawn = []
+    for shape, names in zip(
+        shapes.input_shapes, (dtypes.ALL, dtypes.ALL, dtypes.ALL), strict=True
+    ):
+        dtype = data.draw(st.sampled_from(names))
+        array = data.draw(hnp.arrays(dtype, shape))
+        drawn.append((array, data.draw(arrays.in_some_layout(array))))
+    (c, condition), (a, x), (b, y) = drawn
+    assert_same(ndx.where(condition, x, y), np.where(c, a, b))
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_where_with_scalars(dtype):
+    condition = ndx.asarray([True, False])
+    x = ndx.ones(2, dtype=dtype)
+    assert ndx.where(condition, x, True).dtype == dtype
+    assert ndx.where(condition, 1, x).dtype == ndx.result_type(x, 1)
+    assert ndx.where(condition, x, 2.5).dtype == ndx.result_type(x, 2.5)
+    assert ndx.where(condition, x, 1j).dtype == ndx.result_type(x, 1j)
+    assert ndx.where(condition, 1, 2.5).tolist() == [1.0, 2.5]
+    assert ndx.where(condition, True, 0).dtype == "int64"
+
+
+def test_where_of_large_arrays():
+    x = ndx.arange(100_000.0)
+    expected = np.where(np.arange(100_000) % 3 > 0, np.arange(100_000.0), 0.0)
+    assert_same(ndx.where(x % 3 > 0, x, 0.0), expected)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@given(pair=arrays.pairs(dtypes.BOOL + dtypes.REALS, min_side=1), data=st.data())
+def test_extremes(name, pair, data):
+    a, x = pair
+    axis = data.draw(
+        st.none() | st.integers(-a.ndim, a.ndim - 1) if a.ndim else st.none()
+    )
+    for keepdims in (False, True):
+        found = getattr(ndx, name)(x, axis=axis, keepdims=keepdims)
+        assert_same(found, getattr(np, name)(a, axis=axis, keepdims=keepdims))
+
+
+@given(arrays.pairs(), st.data())
+def test_count_nonzero(pair, data):
+    a, x = pair
+    axis = data.draw(arrays.axes(a.ndim))
+    for keepdims in (False, True):
+        expected = (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
+        assert_same(ndx.count_nonzero(x, axis=axis, keepdims=keepdims), expected)
+
+
+@given(arrays.pairs(min_dims=1))
+def test_nonzero(pair):
+    a, x = pair
+    found = ndx.nonzero(x)
+    assert type(found) is tuple
+    for result, expected in zip(found, np.nonzero(a), strict=True):
+        assert_same(result, expected)
+
+
+@given(
+    arrays.pairs(dtypes.REALS, max_dims=1, min_dims=1),
+    st.sampled_from(["left", "right"]),
+)
+def test_searchsorted(pair, side):
+    a, x = pair
+    order = ndx.argsort(x)
+    expected = np.searchsorted(np.sort(a), a, side=side)
+    assert_same(ndx.searchsorted(ndx.sort(x), x, side=side), expected)
+    assert_same(ndx.searchsorted(x, x, side=side, sorter=order), expected)
+    assert_same(
+        ndx.searchsorted(ndx.sort(x), 1, side=side),
+        np.searchsorted(np.sort(a), 1, side),
+    )
+
+
+@given(arrays.pairs(dtypes.BOOL + dtypes.REALS, min_dims=1), st.booleans(), st.data())
+def test_sorting(pair, stable, data):
+    a, x = pair
+    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+    expected = np.sort(a, axis=axis, stable=True)
+    assert_same(ndx.sort(x, axis=axis), expected)
+    found = ndx.sort(x, axis=axis, descending=True, stable=stable)
+    np.testing.assert_array_equal(np.asarray(found), np.flip(expected, axis))
+    assert_same(ndx.argsort(x, axis=axis), np.argsort(a, axis=axis, stable=True))
+    order = np.asarray(ndx.argsort(x, axis=axis, descending=True, stable=stable))
+    np.testing.assert_array_equal(np.take_along_axis(a, order, axis), np.asarray(found))
+
+
+def test_descending_sorts_are_stable():
+    x = ndx.asarray([1, 0, 1, 0, 1])
+    assert ndx.argsort(x, descending=True).tolist() == [0, 2, 4, 1, 3]
+    zeros = ndx.asarray([0.0, -0.0, 0.0])
+    found = ndx.sort(zeros, descending=True)
+    assert ndx.signbit(found).tolist() == [False, True, False]
+
+
+@given(arrays.pairs(max_dims=2, finite=True))
+def test_sets(pair):
+    a, x = pair
+    values, counts = np.unique(a, return_counts=True)
+    found = ndx.unique_all(x)
+    assert_same(found.values, values)
+    assert_same(found.counts, counts)
+    flat = a.reshape(-1)
+    np.testing.assert_array_equal(flat[np.asarray(found.indices)], values)
+    np.testing.assert_array_equal(values[np.asarray(found.inverse_indices)], a)
+    assert_same(ndx.unique_counts(x).counts, counts)
+    inverse = ndx.unique_inverse(x)
+    assert_same(inverse.inverse_indices, np.asarray(found.inverse_indices))
+    assert_same(ndx.unique_values(x), values)
+
+
+@given(
+    arrays.pairs(dtypes.INTEGERS, finite=True),
+    arrays.pairs(dtypes.INTEGERS, finite=True),
+)
+def test_isin(pair, other):
+    a, x = pair
+    b, y = other
+    assert_same(ndx.isin(x, y), np.isin(a, b))
+    assert_same(ndx.isin(x, y, invert=True), np.isin(a, b, invert=True))
+    assert_same(ndx.isin(x, 3), np.isin(a, 3))
+    assert_same(ndx.isin(3, y), np.isin(3, b))
+
+
+@given(
+    arrays.pairs(min_dims=1, min_side=1), st.sampled_from(dtypes.INTEGERS), st.data()
+)
+def test_taking(pair, dtype, data):
+    a, x = pair
+    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+    length = a.shape[axis]
+    low = 0 if dtype in dtypes.UNSIGNED else -length
+    indices = data.draw(
+        hnp.arrays(dtype, st.integers(0, 5), elements=st.integers(low, length - 1))
+    )
+    found = ndx.take(x, ndx.asarray(indices), axis=axis)
+    assert_same(found, np.take(a, indices.astype(int), axis))
+    order = np.argsort(a, axis=axis)
+    found = ndx.take_along_axis(x, ndx.asarray(order), axis=axis)
+    assert_same(found, np.take_along_axis(a, order, axis))
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+@given(pair=arrays.pairs(dtypes.NUMERIC, min_dims=1, finite=True), data=st.data())
+def test_running_totals(name, pair, data):
+    a, x = pair
+    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+    initial = data.draw(st.booleans())
+    dtype = data.draw(st.none() | st.just("complex128"))
+    found = getattr(ndx, name)(x, axis=axis, include_initial=initial, dtype=dtype)
+    expected = getattr(np, name)(a, axis=axis, include_initial=initial, dtype=dtype)
+    assert_same(found, expected, rtol=1e-6)
+
+
+X = ndx.ones((2, 3))
+I = ndx.asarray([0, 1])  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda: ndx.argmax(X, axis=2), ValueError, "out of range"),
+        (lambda: ndx.argmax(ndx.ones((0, 2)), axis=0), ValueError, "empty"),
+        (lambda: ndx.where(X, X, ndx.ones(2)), ValueError, "can't be broadcast"),
+        (lambda: ndx.where(X, "x", X), TypeError, "takes an array"),
+        (lambda: ndx.where(True, X, X), TypeError, "takes an array"),
+        (lambda: ndx.where(X, ndx.ones(3, dtype="int8"), 300), OverflowError, "int8"),
+        (lambda: ndx.nonzero(ndx.ones(())), ValueError, "zero-dimensional"),
+        (lambda: ndx.searchsorted(X, X), ValueError, "one axis"),
+        (
+            lambda: ndx.searchsorted(I, I, side="middle"),
+            ValueError,
+            "'left' and 'right'",
+        ),
+        (lambda: ndx.sort(X, axis=2), ValueError, "out of range"),
+        (lambda: ndx.sort(ndx.ones(())), ValueError, "no axes"),
+        (lambda: ndx.argsort(X, axis=-3), ValueError, "out of range"),
+        (lambda: ndx.take(X, I), ValueError, "needs an axis"),
+        (lambda: ndx.take(X, X, axis=0), TypeError, "integer indices"),
+        (
+            lambda: ndx.take(X, ndx.asarray([2]), axis=0),
+            IndexError,
+            "index 2 is out of",
+        ),
+        (
+            lambda: ndx.take(X, ndx.asarray([-3]), axis=0),
+            IndexError,
+            "index -3 is out of",
+        ),
+        (lambda: ndx.take(X[:0], I, axis=0), IndexError, "length 0"),
+        (lambda: ndx.take(X, ndx.asarray([[0]]), axis=0), ValueError, "one axis"),
+        (
+            lambda: ndx.take(I, ndx.asarray([2**64 - 1])),
+            IndexError,
+            "index 18446744073709551615",
+        ),
+        (lambda: ndx.take_along_axis(X, I[None] + 1, axis=0), IndexError, "index 2"),
+        (lambda: ndx.take_along_axis(X, X), TypeError, "integer indices"),
+        (lambda: ndx.cumulative_sum(X), ValueError, "needs an axis"),
+        (lambda: ndx.cumulative_sum(X, axis=2), ValueError, "out of range"),
+        (lambda: ndx.isin("x", "y"), TypeError, "takes an array"),
+    ],
+)
+def test_errors(use, error, message):
+    with pytest.raises(error, match=message):
+        use()
