@@ -1,0 +1,144 @@
+"""Pickles and copies: values, dtypes and layouts come back, in our own memory."""
+
+import copy
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import cloudpickle
+import numpy as np
+import pytest
+from helpers import dtypes, patterns
+from helpers.compare import assert_same
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+COPIES = {
+    **{
+        f"pickle {protocol}": lambda x, p=protocol: pickle.loads(pickle.dumps(x, p))
+        for protocol in PROTOCOLS
+    },
+    "cloudpickle": lambda x: cloudpickle.loads(cloudpickle.dumps(x)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "asarray": lambda x: ndx.asarray(x, copy=True),
+    "out-of-band": lambda x: out_of_band(x)[0],
+}
+
+
+def out_of_band(x):
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=buffers), data, buffers
+
+
+@given(st.data(), st.sampled_from(dtypes.ALL), st.sampled_from(sorted(COPIES)))
+def test_copies_are_equal_and_apart(data, dtype, how):
+    a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes())))
+    x = ndx.asarray(a)
+    y = COPIES[how](x)
+    assert_same(y, a)
+    assert not np.shares_memory(np.asarray(y), a)
+    assert y.backend is ndx.current_backend()
+    # Whatever the original was, a copy can be written to.
+    y[...] = np.zeros((), dtype)
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_the_order_in_memory_is_kept(how):
+    for a in (np.ones((3, 4)), np.ones((3, 4), order="F"), np.ones((4, 3)).T):
+        assert COPIES[how](ndx.asarray(a)).strides == a.strides
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_unpickling_makes_nothing_in_a_workspace(how):
+    data = pickle.dumps(ndx.arange(100))
+    backend = ndx.backends.get("host", limit="1MiB")
+    with ndx.workspace(backend=backend, size="4KiB"):
+        x = pickle.loads(data)
+        y = copy.deepcopy(x)
+    assert x.backend is backend
+    assert x.tolist() == list(range(100))
+    assert not x.attached
+    # A copy is a new array like others.
+    assert not y.in_scope
+
+
+def test_out_of_band_buffers_are_not_copied():
+    x = ndx.arange(100_000)
+    y, data, buffers = out_of_band(x)
+    assert len(data) < 1000
+    (buffer,) = buffers
+    assert np.shares_memory(np.frombuffer(buffer, np.int64), np.asarray(x))
+    assert_same(y, np.arange(100_000))
+
+
+@pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
+def test_buffers_may_come_as_anything(wrap):
+    buffers = []
+    data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
+    received = [wrap(buffer.raw()) for buffer in buffers]
+    assert pickle.loads(data, buffers=received).tolist() == list(range(6))
+
+
+def test_buffers_need_no_alignment():
+    buffers = []
+    data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
+    shifted = bytearray(1) + bytes(buffers[0].raw())
+    received = [memoryview(shifted)[1:]]
+    assert pickle.loads(data, buffers=received).tolist() == list(range(6))
+
+
+def test_buffers_that_are_too_short():
+    buffers = []
+    data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
+    with pytest.raises(ValueError, match="."):
+        pickle.loads(data, buffers=[bytes(buffers[0].raw())[:-8]])
+
+
+def test_a_pickle_pins_no_longer_than_its_buffer():
+    x = ndx.arange(6)
+    buffers = []
+    pickle.dumps(x, 5, buffer_callback=buffers.append)
+    with pytest.raises(BufferError):
+        x.close()
+    buffers.clear()
+    x.close()
+
+
+def test_shared_arrays_within_one_pickle():
+    x = ndx.arange(3)
+    first, second = pickle.loads(pickle.dumps([x, x]))
+    assert first is second
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_other_public_things(protocol):
+    for thing in (
+        ndx.float32, ndx.Device("cpu"), ndx.add, ndx.sum, ndx.zeros, ndx.NDArray,
+        ndx.StaleArrayError, ndx.WorkspaceConfig(size=64), ndx.linalg.svd,
+    ):  # fmt: skip
+        found = pickle.loads(pickle.dumps(thing, protocol))
+        assert found == thing
+        assert type(found) is type(thing)
+
+
+def test_every_public_function_pickles_by_name():
+    for chapter in (ndx, ndx.linalg, ndx.fft):
+        for name in dir(chapter):
+            function = getattr(chapter, name)
+            if name.startswith("_") or not callable(function):
+                continue
+            assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+def test_process_pools():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert_same(pool.submit(ndx.sum, ndx.arange(5)).result(), np.array(10))
+        found = list(pool.map(ndx.add, [ndx.ones(2)] * 2, [ndx.ones(2)] * 2))
+    assert [x.tolist() for x in found] == [[2.0, 2.0]] * 2
