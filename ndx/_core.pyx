@@ -563,7 +563,9 @@ cdef class NDArray(BaseArray):
         order = "C" if (<BaseArray>contiguous).c_contiguous else "F"
         check(contiguous)
         if protocol >= 5:
-            data = pickle.PickleBuffer(contiguous)
+            # Whoever gets the buffer wants it in C order.
+            data = pickle.PickleBuffer(
+                contiguous if order == "C" else numpy_view(contiguous).T)
         else:
             data = numpy_view(contiguous).tobytes(order="A")
         shape = shape_tuple(self.ndim, self.shape)
