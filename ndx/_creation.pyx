@@ -518,8 +518,6 @@ def from_dlpack(x, /, *, device=None, copy=None):
     NDArray([0, 1, 2])
     """
     as_device(device)
-    if is_array(x):
-        return copied(x) if copy else same_view(x)
     kind, _ = x.__dlpack_device__()
     if kind != 1:
         raise BufferError(

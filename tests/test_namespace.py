@@ -10,6 +10,8 @@ from helpers.calls import CALLS, UNDEFINED, resolve, results
 import ndx
 
 strict.set_array_api_strict_flags(api_version="2025.12")
+# Of an array of ours too, it gives a consumer's view, which pins.
+OURS = sorted(set(CALLS) - {"from_dlpack"})
 LAYOUTS = ("as it is", "transposed", "every other", "read-only")
 
 
@@ -31,7 +33,7 @@ def laid_out(operand, layout):
     return ndx.asarray(operand, copy=True)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", OURS)
 def test_results_are_in_our_memory(name):
     operands, call = CALLS[name]
     arrays = [laid_out(operand, "as it is") for operand in operands]
@@ -40,7 +42,7 @@ def test_results_are_in_our_memory(name):
         assert result.backend is ndx.current_backend()
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", OURS)
 def test_results_belong_to_the_workspace(name):
     operands, call = CALLS[name]
     with ndx.workspace(size="64KiB") as workspace:
