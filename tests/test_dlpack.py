@@ -64,7 +64,7 @@ def test_versioned_capsules(max_version):
 
 def test_read_only_arrays_need_a_versioned_capsule():
     x = ndx.asarray(np.frombuffer(bytes(8)))
-    with pytest.raises(BufferError, match="read-only.*max_version"):
+    with pytest.raises(BufferError, match=r"read-only.*max_version"):
         x.__dlpack__()
     assert managed_of(x.__dlpack__(max_version=(1, 0))).flags == capsules.READ_ONLY
     assert name_of(x.__dlpack__(copy=True)) == b"dltensor"

@@ -9,7 +9,9 @@ import pytest
 import ndx
 
 ROOT = Path(__file__).parents[1]
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+FLAGS = (
+    doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+)
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))]
 
 
@@ -38,7 +40,9 @@ def run(text, name):
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     report = []
     # In a thread of its own, and so with workspaces of its own.
-    thread = threading.Thread(target=runner.run, args=(test,), kwargs={"out": report.append})
+    thread = threading.Thread(
+        target=runner.run, args=(test,), kwargs={"out": report.append}
+    )
     thread.start()
     thread.join()
     assert not runner.failures, "".join(report)

@@ -371,7 +371,7 @@ def test_iteration():
     assert [float(v) for v in ndx.arange(3)] == [0.0, 1.0, 2.0]
     assert list(ndx.zeros((0, 3))) == []
     assert len(x) == 3
-    a, b, c = x
+    _, b, _ = x
     assert b.tolist() == [2, 3]
     assert 5 in x
     assert 7 not in x

@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from helpers import dtypes, patterns
-from helpers.buffers import FULL, INDIRECT, FLAGS, get_buffer
+from helpers.buffers import FLAGS, FULL, INDIRECT, get_buffer
 from helpers.compare import assert_same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +53,13 @@ def test_memoryview(data, dtype):
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_formats(dtype):
-    formats = dict(zip(dtypes.ALL, "? b h i q B H I Q f d Zf Zd".split(), strict=True))
+    formats = dict(
+        zip(
+            dtypes.ALL,
+            ["?", "b", "h", "i", "q", "B", "H", "I", "Q", "f", "d", "Zf", "Zd"],
+            strict=True,
+        )
+    )
     view = memoryview(ndx.ones(3, dtype=dtype))
     assert view.format == formats[dtype]
     assert np.asarray(view).dtype == dtype

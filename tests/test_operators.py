@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import dtypes, patterns
 from helpers.compare import assert_same
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import ndx
@@ -116,10 +116,10 @@ SCALARS = st.one_of(
 @given(st.data(), st.sampled_from(sorted(BINARY)), SCALARS, st.booleans())
 def test_an_array_and_a_scalar(data, name, scalar, reflected):
     dtype = np.dtype(data.draw(st.sampled_from(dtypes.ALL)))
-    special = name not in UNLIKE_NUMPY and dtype.kind != "c" and not isinstance(scalar, complex)
-    a = data.draw(
-        patterns.arrays(dtype, data.draw(patterns.shapes()), special=special)
-    )
+    real = dtype.kind != "c" and not isinstance(scalar, complex)
+    special = real and name not in UNLIKE_NUMPY
+    assume(name not in UNLIKE_NUMPY or np.isfinite(scalar))
+    a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes()), special=special))
     x = ndx.asarray(a)
     operands = (scalar, x) if reflected else (x, scalar)
     f = getattr(operator, name)
@@ -162,9 +162,7 @@ def test_an_array_and_a_scalar(data, name, scalar, reflected):
 @given(st.data(), st.sampled_from(sorted(UNARY)), st.sampled_from(dtypes.ALL))
 def test_one_array(data, name, dtype):
     special = "complex" not in dtype
-    a = data.draw(
-        patterns.arrays(dtype, data.draw(patterns.shapes()), special=special)
-    )
+    a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes()), special=special))
     x = ndx.asarray(a)
     f = getattr(operator, name)
     if not defined(name, dtype):
@@ -391,7 +389,7 @@ def test_shapes_that_clash():
     with pytest.raises(ValueError, match=r"add: shapes \(2, 3\) and \(2,\)"):
         ndx.ones((2, 3)) + ndx.ones(2)
     with pytest.raises(ValueError, match="can't be broadcast"):
-        ndx.ones((0,)) < ndx.ones((3,))
+        operator.lt(ndx.ones((0,)), ndx.ones((3,)))
 
 
 def test_power():

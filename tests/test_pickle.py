@@ -95,7 +95,7 @@ def test_buffers_need_no_alignment():
 def test_buffers_that_are_too_short():
     buffers = []
     data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         pickle.loads(data, buffers=[bytes(buffers[0].raw())[:-8]])
 
 

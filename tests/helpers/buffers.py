@@ -24,8 +24,8 @@ FLAGS = {
 }
 
 
-class Py_buffer(ctypes.Structure):  # noqa: N801
-    _fields_ = [  # noqa: RUF012
+class Py_buffer(ctypes.Structure):
+    _fields_ = [
         ("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t),
         ("itemsize", ctypes.c_ssize_t), ("readonly", ctypes.c_int),
         ("ndim", ctypes.c_int), ("format", ctypes.c_char_p),

@@ -9,7 +9,7 @@ READ_ONLY, COPIED = 1, 2
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
         ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
@@ -19,13 +19,13 @@ class Tensor(ctypes.Structure):
 
 
 class Managed(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
     ]  # fmt: skip
 
 
 class ManagedVersioned(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
         ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64), ("tensor", Tensor),
@@ -84,7 +84,9 @@ class Exporter:
         tensor.bits = 8 * array.itemsize
         tensor.lanes = 1
         self.shape = (ctypes.c_int64 * 8)(*array.shape)
-        self.strides = (ctypes.c_int64 * 8)(*(s // array.itemsize for s in array.strides))
+        self.strides = (ctypes.c_int64 * 8)(
+            *(s // array.itemsize for s in array.strides)
+        )
         tensor.shape, tensor.strides = self.shape, self.strides
         if versioned:
             self.managed.major = 1

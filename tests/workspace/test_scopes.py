@@ -283,7 +283,7 @@ def test_a_generator_that_leaves_out_of_order():
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
 def test_an_exception_in_a_scope_ends_it(error):
     workspace = ndx.workspace(size="1KiB")
-    with pytest.raises(error), workspace, workspace:
+    with pytest.raises(error), workspace, workspace:  # noqa: PT012
         x = ndx.ones(3)
         raise error
     assert not workspace.is_open

@@ -74,8 +74,8 @@ for name in ("iand", "ior", "ixor", "ilshift", "irshift"):
     f = getattr(operator, name)
     PATHS[f"s {name} x"] = ints(3), lambda s, x, f=f: f(s, x)
     PATHS[f"x {name} s"] = ints(3), lambda s, x, f=f: f(x, s)
-for name in ("neg", "pos", "abs"):
-    PATHS[name] = ones(3), lambda s, x, f=getattr(operator, name): f(s)
+for f in (operator.neg, operator.pos, operator.abs):
+    PATHS[f.__name__] = ones(3), lambda s, x, f=f: f(s)
 PATHS["invert"] = ints(3), lambda s, x: ~s
 
 PATHS |= {

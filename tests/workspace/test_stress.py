@@ -24,8 +24,10 @@ OPERATIONS = {
     "exp": lambda x: round(float(np.log(ndx.max(ndx.exp(x)).item()))),
     "sum": lambda x: float(ndx.sum(x)) / SIZE,
     "std": lambda x: float(ndx.mean(x)) + float(ndx.std(x)),
-    "matmul": lambda x: float(ndx.max((m := ndx.reshape(x[: SIDE**2], (SIDE, SIDE))) @ m))
-    ** 0.5 / SIDE**0.5,
+    "matmul": lambda x: (
+        float(ndx.max((m := ndx.reshape(x[: SIDE**2], (SIDE, SIDE))) @ m)) ** 0.5
+        / SIDE**0.5
+    ),
     "copy": lambda x: float(ndx.max(ndx.asarray(x, copy=True))),
     "astype": lambda x: float(ndx.max(ndx.asarray(x, dtype="int64"))),
     "detach": lambda x: float(ndx.max(x.detach())),
