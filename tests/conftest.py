@@ -18,7 +18,6 @@ settings.register_profile("thorough", COMMON, max_examples=3000)
 settings.load_profile("ndx")
 
 
-
 def pytest_collection_finish():
     """Take all that is there out of the collector's sight: tests run it often."""
     gc.collect()
