@@ -135,6 +135,9 @@ cdef int set_layout(BaseArray x) except -1:
     """Compute what follows from shape and strides."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     x.size = count_elements(x.ndim, x.shape, 1)
+    if x.size == 0:
+        # No stride is used; others look at them before they look at the size.
+        fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
     x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
     x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
     return 0

@@ -53,11 +53,10 @@ def test_the_order_in_memory_is_kept(how):
         assert COPIES[how](ndx.asarray(a)).strides == a.strides
 
 
-@pytest.mark.parametrize("how", COPIES)
-def test_unpickling_makes_nothing_in_a_workspace(how):
-    data = pickle.dumps(ndx.arange(100))
-    backend = ndx.backends.get("host", limit="1MiB")
-    with ndx.workspace(backend=backend, size="4KiB"):
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_unpickling_makes_nothing_in_a_workspace(protocol):
+    data = pickle.dumps(ndx.arange(100), protocol)
+    with ndx.use("host", limit="1MiB") as backend, ndx.workspace(size="4KiB"):
         x = pickle.loads(data)
         y = copy.deepcopy(x)
     assert x.backend is backend
