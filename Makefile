@@ -22,6 +22,7 @@ TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([s
 VENV := .venv/$(TAG)
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
+STUBS = $$(find ndx -name '*.pyi')
 COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.h'
 TREE := build/sanitize/$(TAG)
 
@@ -55,8 +56,8 @@ lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 	$(PY) tools/check_layers.py
 	$(PY) tools/check_sizes.py
 	$(PY) -m codespell_lib
-	@stubs=$$(find ndx -name '*.pyi'); if [ -n "$$stubs" ]; then set -x; \
-	    $(PY) -m mypy --follow-imports=silent $$stubs; fi
+	$(PY) -m mypy $(STUBS) tests/typing/sample.py
+	$(PY) -m pyright --pythonpath $(PY) $(STUBS) tests/typing/sample.py
 
 format: $(VENV)/group-lint  ## apply what `make lint` can repair
 	$(PY) -m ruff check --fix

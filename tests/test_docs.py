@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ndx
+import ndx.testing
 
 ROOT = Path(__file__).parents[1]
 FLAGS = (
@@ -18,9 +19,7 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/
 def documented():
     """Yield the public objects that have a docstring of their own, by name."""
     modules = [ndx, ndx.backends, ndx.memory]
-    for name in ("linalg", "fft", "random", "testing"):
-        if hasattr(ndx, name):
-            modules.append(getattr(ndx, name))
+    modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
     for module in modules:
         for name, value in vars(module).items():
             if name.startswith("_") or not callable(value):

@@ -1,1 +1,8 @@
-"""Help for testing code that uses ndx, and backends of one's own."""
+"""Help for testing code that uses ndx, and backends of one's own.
+
+The contract that backends fulfil is in `ndx.testing.backends`, which needs pytest.
+"""
+
+from ndx.testing._assertions import assert_allclose, assert_equal
+
+__all__ = ["assert_allclose", "assert_equal"]

@@ -1,0 +1,24 @@
+"""Which backend serves new arrays, for this thread or task, now."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ndx.backends import Backend
+
+__all__ = ["current_backend", "set_default", "use"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+class use:
+    backend: Backend
+    def __init__(self, backend: str | Backend, /, **options: Any) -> None: ...
+    def __enter__(self) -> Backend: ...
+    def __exit__(
+        self,
+        *exception: type[BaseException] | BaseException | TracebackType | None,
+    ) -> None: ...
+    def __call__(self, function: _Function) -> _Function: ...
+
+def set_default(backend: str | Backend, /, **options: Any) -> Backend: ...
+def current_backend() -> Backend: ...

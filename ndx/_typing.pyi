@@ -1,0 +1,64 @@
+"""Types that the other stubs use; for type checkers only, there is no such module."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ndx._core import NDArray
+from ndx._device import Device
+
+Scalar: TypeAlias = bool | int | float | complex
+Array: TypeAlias = NDArray | npt.NDArray[Any] | np.generic
+Operand: TypeAlias = Array | Scalar
+DType: TypeAlias = np.dtype[Any]
+DTypeLike: TypeAlias = DType | type[Any] | str
+DeviceLike: TypeAlias = Device | str | None
+Shape: TypeAlias = int | Sequence[int]
+Axes: TypeAlias = int | Sequence[int]
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
+Kind: TypeAlias = Literal[
+    "bool",
+    "signed integer",
+    "unsigned integer",
+    "integral",
+    "real floating",
+    "complex floating",
+    "numeric",
+]
+
+class UniqueAllResult(NamedTuple):
+    values: NDArray
+    indices: NDArray
+    inverse_indices: NDArray
+    counts: NDArray
+
+class UniqueCountsResult(NamedTuple):
+    values: NDArray
+    counts: NDArray
+
+class UniqueInverseResult(NamedTuple):
+    values: NDArray
+    inverse_indices: NDArray
+
+class EigResult(NamedTuple):
+    eigenvalues: NDArray
+    eigenvectors: NDArray
+
+class EighResult(NamedTuple):
+    eigenvalues: NDArray
+    eigenvectors: NDArray
+
+class QRResult(NamedTuple):
+    Q: NDArray
+    R: NDArray
+
+class SVDResult(NamedTuple):
+    U: NDArray
+    S: NDArray
+    Vh: NDArray
+
+class SlogdetResult(NamedTuple):
+    sign: NDArray
+    logabsdet: NDArray

@@ -1,0 +1,26 @@
+"""The manipulation functions that return views: another layout over one block."""
+
+from collections.abc import Sequence
+
+from ndx._core import NDArray
+from ndx._typing import Array, Axes, Shape
+
+__all__ = [
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "reshape",
+    "squeeze",
+    "unstack",
+]
+
+def expand_dims(x: Array, /, axis: Axes) -> NDArray: ...
+def flip(x: Array, /, *, axis: Axes | None = None) -> NDArray: ...
+def matrix_transpose(x: Array, /) -> NDArray: ...
+def moveaxis(x: Array, source: Axes, destination: Axes, /) -> NDArray: ...
+def permute_dims(x: Array, /, axes: Sequence[int]) -> NDArray: ...
+def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> NDArray: ...
+def squeeze(x: Array, /, axis: Axes) -> NDArray: ...
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[NDArray, ...]: ...

@@ -1,0 +1,16 @@
+"""Backends written in Python."""
+
+from typing import Any
+
+from ndx.backends.base import Backend
+
+__all__ = ["PythonBackend"]
+
+class PythonBackend(Backend):
+    def __init__(self, *, limit: int | str | None = None) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @name.setter
+    def name(self, value: str) -> None: ...
+    def acquire(self, nbytes: int) -> Any: ...
+    def discard(self, buffer: Any) -> None: ...

@@ -1,0 +1,66 @@
+"""Typed code that uses ndx as users do; mypy --strict and pyright read it."""
+
+from typing import assert_type
+
+import numpy as np
+
+import ndx
+from ndx.testing import assert_allclose
+
+
+def normalized(x: ndx.NDArray) -> ndx.NDArray:
+    return (x - ndx.mean(x, axis=0, keepdims=True)) / ndx.std(x, axis=0)
+
+
+@ndx.use("host", limit="1GiB")
+def answer(n: int) -> int:
+    return n + 42
+
+
+x = ndx.asarray([[1.0, 2.0], [3.0, 4.0]])
+assert_type(x, ndx.NDArray)
+assert_type(x + 1, ndx.NDArray)
+assert_type(2.0**-x, ndx.NDArray)
+assert_type(x @ x.T, ndx.NDArray)
+assert_type(x == x, ndx.NDArray)
+assert_type(x[0, ..., None], ndx.NDArray)
+assert_type(x[x > 1], ndx.NDArray)
+assert_type(x.shape, tuple[int, ...])
+assert_type(float(x[0, 0]), float)
+x += 1
+x[:, 0] = 0.0
+assert_type(x, ndx.NDArray)
+
+assert_type(ndx.exp(x, out=x), ndx.NDArray)
+assert_type(ndx.add(x, 1.0), ndx.NDArray)
+assert_type(ndx.add(x, np.ones(2)), ndx.NDArray)
+assert_type(ndx.clip(x, 0, max=1), ndx.NDArray)
+assert_type(ndx.sum(x, axis=(0, 1), dtype=ndx.float32), ndx.NDArray)
+assert_type(ndx.isdtype(x.dtype, "real floating"), bool)
+assert_type(ndx.finfo(ndx.float32).eps, float)
+assert_type(ndx.broadcast_shapes((2, 1), (3,)), tuple[int, ...])
+assert_type(ndx.unique_counts(x).counts, ndx.NDArray)
+assert_type(ndx.linalg.svd(x).S, ndx.NDArray)
+assert_type(ndx.fft.rfft(x, n=4, norm="ortho"), ndx.NDArray)
+assert_type(ndx.random.default_rng(7).normal(size=(2, 3)), ndx.NDArray)
+assert_type(normalized(x), ndx.NDArray)
+assert_type(answer(1), int)
+
+with ndx.use("host") as backend:
+    assert_type(backend, ndx.backends.Backend)
+with ndx.workspace("step", size="64MiB", learn="none") as ws:
+    assert_type(ws, ndx.Workspace)
+    kept = ndx.ones(3, dtype="float32").detach()
+assert_type(ws.stats()["size"], int)
+assert_type(ndx.memory.allocated("host"), int)
+assert_allclose(kept, [1, 1, 1], rtol=1e-6)
+try:
+    ndx.empty(2**50)
+except ndx.OutOfMemoryError as error:
+    assert_type(error.limit, int | None)
+
+# What is wrong is found: each of these ignores is needed, else mypy complains.
+ndx.sum(x, 0)  # type: ignore[call-arg]
+ndx.sum(x, keepdim=True)  # type: ignore[call-arg]
+ndx.zeros(3).no_such_attribute  # type: ignore[attr-defined]  # noqa: B018
+ndx.workspace("step", spill="never")  # type: ignore[arg-type]
