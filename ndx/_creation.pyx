@@ -6,7 +6,6 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
-    same_view,
 )
 from ndx._dtypes cimport FLOAT64, INT64, dtype_code, dtype_object, kind_of
 from ndx._dtypes cimport KIND_COMPLEX, KIND_UINT, BOOL, COMPLEX128
