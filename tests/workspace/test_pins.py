@@ -22,6 +22,7 @@ EXPORTS = {
     "__array__": lambda x: x.__array__(),
     "memoryview": memoryview,
     "np.from_dlpack": np.from_dlpack,
+    "ndx.from_dlpack": ndx.from_dlpack,
     "numpy slice": lambda x: np.asarray(x)[1:-1],
     "np.frombuffer": np.frombuffer,
     "asarray of a view": lambda x: ndx.asarray(np.asarray(x)),
