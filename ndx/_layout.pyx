@@ -41,13 +41,12 @@ cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
             nbytes = 1
         else:
             size *= shape[axis]
-    if empty:
-        return 0
+    # Also without elements: NumPy, which we hand views to, has no such arrays.
     if overflow:
         raise ValueError(
             f"an array of shape {shape_tuple(ndim, shape)} with {itemsize} bytes an "
             "element is beyond the address space (2**63 bytes)")
-    return size
+    return 0 if empty else size
 
 
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
