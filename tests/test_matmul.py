@@ -196,7 +196,8 @@ def test_bad_operands_and_outputs():
 
 def test_special_values():
     a = np.array([[np.inf, np.nan], [0.0, -0.0]])
-    assert_same(ndx.asarray(a) @ ndx.eye(2), a @ np.eye(2))
+    with np.errstate(invalid="ignore"):
+        assert_same(ndx.asarray(a) @ ndx.eye(2), a @ np.eye(2))
     big = np.full((2, 2), 1e200)
     with np.errstate(over="ignore"):
         assert_same(ndx.asarray(big) @ ndx.asarray(big), big @ big)
