@@ -668,8 +668,10 @@ cdef object repr_suffix(BaseArray x):
         suffix += f", dtype={dtype_object(x.dtype)}"
     if x.block.clock != NULL:
         suffix += f", workspace={(<Clock>x.block.clock).name!r}"
-    elif x.block.backend != NULL and (<object>x.block.backend).name != "host":
-        suffix += f", backend={(<object>x.block.backend).name!r}"
+    else:
+        backend = (<object>x).backend
+        if backend is not None and backend.name != "host":
+            suffix += f", backend={backend.name!r}"
     return suffix
 
 

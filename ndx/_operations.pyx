@@ -25,7 +25,7 @@ from ndx._layout cimport (
     memory_order, parse_axes, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport (
-    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_reduce,
+    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_reduce, run_sum,
 )
 
 cnp.import_array()
@@ -41,6 +41,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
 cdef object errstate = np.errstate
+cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 
 
@@ -440,6 +441,7 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
     cdef char *data[2]
+    cdef Py_ssize_t itemsize
     cdef int i, ndim = 0, kept = 0
     cdef bint empty = False
     parse_axes(axis, x.ndim, chosen)
@@ -475,16 +477,27 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
                 return result
             data[0] = data_of(result)
             data[1] = data_of(x)
+            itemsize = itemsize_of[x.dtype]
+            if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
+                itemsize = 0
             if x.size >= LARGE:
                 with nogil:
-                    run_reduce(loop, data[0], data[1], &walk)
+                    accumulate(loop, data[0], data[1], &walk, itemsize)
             else:
-                run_reduce(loop, data[0], data[1], &walk)
+                accumulate(loop, data[0], data[1], &walk, itemsize)
         finally:
             unpin(result)
     finally:
         unpin(x)
     return result
+
+
+cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,
+                            Py_ssize_t itemsize) noexcept nogil:
+    if itemsize:
+        run_sum(loop, out, x, walk, itemsize)
+    else:
+        run_reduce(loop, out, x, walk)
 
 
 cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,

@@ -1,0 +1,262 @@
+"""Sums and other reductions against NumPy's: values, accuracy, all layouts and axes."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from helpers import dtypes, patterns
+from helpers.compare import assert_same
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+
+RNG = np.random.default_rng(0)
+
+
+@st.composite
+def axes(draw, ndim):
+    """Draw an axis argument: None, an int, or a tuple in any order and sign."""
+    kind = draw(st.sampled_from(["none", "int", "tuple"]))
+    if kind == "none" or not ndim:
+        return draw(st.sampled_from([None, ()]))
+    if kind == "int":
+        return draw(st.integers(-ndim, ndim - 1))
+    chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True))
+    return tuple(axis - ndim * draw(st.booleans()) for axis in chosen)
+
+
+def expected_dtype(name, dtype):
+    kind = np.dtype(dtype).kind
+    if name in ("sum", "prod"):
+        return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind, dtype)
+    return dtype
+
+
+@given(st.data(), st.sampled_from(["sum", "prod", "max", "min", "all", "any"]),
+       st.sampled_from(dtypes.ALL))  # fmt: skip
+def test_against_numpy(data, name, dtype):
+    shape = data.draw(patterns.shapes(max_dims=4, min_side=0 if name[0] in "sp" else 1))
+    special = dtype in dtypes.FLOATS and name in ("max", "min", "all", "any")
+    a = data.draw(patterns.arrays(dtype, shape, special=special))
+    if dtype in dtypes.FLOATS + dtypes.COMPLEX and name in ("sum", "prod"):
+        # The order of additions is free: values for which it does not matter.
+        a = np.where(np.abs(a) > 8, 1, a).astype(dtype)
+    axis = data.draw(axes(a.ndim))
+    keepdims = data.draw(st.booleans())
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(a, axis=axis, keepdims=keepdims)
+    found = getattr(ndx, name)(ndx.asarray(a), axis=axis, keepdims=keepdims)
+    if name in ("all", "any"):
+        assert_same(found, np.asarray(expected, dtype=bool))
+        return
+    expected = np.asarray(expected, dtype=expected_dtype(name, dtype))
+    tolerance = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-12,
+                 "complex128": 1e-12}.get(dtype, 0)  # fmt: skip
+    tolerance = tolerance if name in ("sum", "prod") else 0
+    assert_same(found, expected, rtol=tolerance, atol=tolerance * 1e-3)
+
+
+@given(st.data(), st.sampled_from(["mean", "var", "std"]), st.sampled_from(dtypes.REALS),
+       st.integers(0, 2))  # fmt: skip
+def test_moments_against_numpy(data, name, dtype, correction):
+    shape = data.draw(patterns.shapes(max_dims=3, min_side=1))
+    a = data.draw(patterns.arrays(dtype, shape, special=False))
+    a = np.where(np.abs(a.astype(float)) > 100, 3, a).astype(dtype)
+    axis = data.draw(axes(a.ndim))
+    kwargs = {"axis": axis, "keepdims": data.draw(st.booleans())}
+    if name != "mean":
+        kwargs["correction"] = correction
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected = getattr(np, name)(a.astype(float), **kwargs)
+    found = getattr(ndx, name)(ndx.asarray(a), **kwargs)
+    assert found.dtype == (dtype if dtype in dtypes.FLOATS else "float64")
+    count = max(a.size // max(np.asarray(expected).size, 1), 1)
+    if name != "mean" and count - correction <= 0:
+        assert np.isnan(np.asarray(found)).all()
+        return
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+# ---- accuracy ----------------------------------------------------------------
+
+LARGE = {
+    "contiguous": np.s_[:, :],
+    "every other column": np.s_[:, ::2],
+    "every other row": np.s_[::2],
+    "reversed": np.s_[::-1, ::-1],
+    "a few columns": np.s_[:, 3:9],
+}
+BASE = RNG.random((1200, 900), dtype=np.float32) + 1
+
+
+@pytest.mark.parametrize("layout", LARGE)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), (1, 0)])
+def test_float32_sums_are_as_good_as_numpys(layout, transposed, axis):
+    a = BASE[LARGE[layout]]
+    a = a.T if transposed else a
+    exact = np.sum(a, axis=axis, dtype=np.float64)
+    found = np.asarray(ndx.sum(ndx.asarray(a), axis=axis), dtype=np.float64)
+    error = np.max(np.abs(found - exact) / exact)
+    of_numpy = np.max(np.abs(np.sum(a, axis=axis).astype(np.float64) - exact) / exact)
+    assert error <= max(2 * of_numpy, 4e-7), (error, of_numpy)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 1), (0, 2), (1, 2), (2, 0)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (1, 0, 2)])
+def test_float32_sums_of_cubes(axis, order):
+    a = (RNG.random((100, 90, 80), dtype=np.float32) + 1).transpose(order)
+    exact = np.sum(a, axis=axis, dtype=np.float64)
+    found = np.asarray(ndx.sum(ndx.asarray(a), axis=axis), dtype=np.float64)
+    of_numpy = np.max(np.abs(np.sum(a, axis=axis) - exact) / exact)
+    assert np.max(np.abs(found - exact) / exact) <= max(2 * of_numpy, 4e-7)
+
+
+def test_a_float32_sum_of_ones():
+    """It stops at 2**24 where each is added to the last sum."""
+    x = ndx.ones((2, 2**24), dtype="float32")
+    assert ndx.sum(x, axis=1).tolist() == [2.0**24] * 2
+    assert float(ndx.sum(x)) == 2.0**25
+    assert float(ndx.mean(x)) == 1.0
+
+
+def test_mean_and_var_of_float32():
+    a = BASE[:, ::2]
+    x = ndx.asarray(a)
+    assert math.isclose(float(ndx.mean(x)), a.mean(dtype=np.float64), rel_tol=1e-6)
+    assert math.isclose(float(ndx.var(x)), a.var(dtype=np.float64), rel_tol=1e-5)
+    # A large mean does not drown the deviations.
+    y = ndx.asarray(np.float32([1e4, 1e4 + 1, 1e4 + 2] * 100))
+    assert math.isclose(float(ndx.var(y)), 2 / 3, rel_tol=1e-4)
+
+
+# ---- large arrays, which are computed without the GIL ------------------------
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod", "any", "all"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_large(name, axis, transposed):
+    a = RNG.integers(-3, 4, (300, 250))
+    a = a.T if transposed else a
+    expected = np.asarray(getattr(np, name)(a, axis=axis))
+    assert_same(getattr(ndx, name)(ndx.asarray(a), axis=axis), expected)
+
+
+# ---- special values ----------------------------------------------------------
+
+
+def test_negative_zero():
+    for values in ([-0.0], [-0.0, -0.0], [[-0.0, -0.0], [-0.0, -0.0]], [-0.0, 0.0]):
+        a = np.array(values)
+        for axis in (None, 0):
+            # NumPy starts from 0.0, which takes the sign.
+            total = np.asarray(ndx.sum(ndx.asarray(a), axis=axis))
+            assert np.signbit(total).all() == np.signbit(a).all()
+            assert_same(ndx.max(ndx.asarray(a), axis=axis), np.max(a, axis=axis))
+    assert_same(ndx.sum(ndx.zeros(0)), np.array(0.0))
+    assert_same(ndx.sum(ndx.zeros((2, 0)), axis=1), np.zeros(2))
+    assert_same(ndx.prod(ndx.zeros(0)), np.array(1.0))
+
+
+def test_nan_wins():
+    for position in range(20):
+        a = RNG.random(20)
+        a[position] = np.nan
+        for dtype in dtypes.FLOATS:
+            x = ndx.asarray(a.astype(dtype))
+            for function in (ndx.max, ndx.min, ndx.sum, ndx.mean, ndx.std):
+                assert math.isnan(function(x).item())
+            assert bool(ndx.any(x))
+
+
+def test_infinities():
+    x = ndx.asarray([np.inf, 1.0])
+    assert float(ndx.sum(x)) == np.inf
+    assert math.isnan(float(ndx.sum(ndx.asarray([np.inf, -np.inf]))))
+    assert np.asarray(ndx.sum(ndx.asarray([complex(np.inf, 0), 1]))).real == np.inf
+
+
+def test_integers_wrap_in_64_bits():
+    assert ndx.sum(ndx.full(2, 2**62)).tolist() == -(2**63)
+    assert ndx.sum(ndx.full(300, 127, dtype="int8")).tolist() == 38100
+    assert ndx.sum(ndx.ones(300, dtype="bool")).tolist() == 300
+    assert ndx.prod(ndx.full(20, 200, dtype="uint8")).dtype == "uint64"
+    assert ndx.sum(ndx.ones(3, dtype="int8"), dtype="int8").dtype == "int8"
+    assert ndx.sum(ndx.ones(3), dtype="float32").dtype == "float32"
+    assert ndx.sum(ndx.asarray([1e300, -1e300]), dtype="float32").dtype == "float32"
+
+
+# ---- axes of no length, bad arguments ----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_no_largest_of_nothing(name):
+    function = getattr(ndx, name)
+    for x, axis in ((ndx.zeros(0), None), (ndx.zeros((2, 0)), 1), (ndx.zeros((0, 3)), 0)):
+        with pytest.raises(ValueError, match="no (maximum|minimum|max|min)"):
+            function(x, axis=axis)
+    assert function(ndx.zeros((0, 3)), axis=1).shape == (0,)
+    assert function(ndx.zeros((2, 0, 3)), axis=0).shape == (0, 3)
+
+
+def test_means_of_nothing():
+    assert math.isnan(float(ndx.mean(ndx.zeros(0))))
+    assert math.isnan(float(ndx.var(ndx.zeros(0))))
+    assert np.isnan(np.asarray(ndx.std(ndx.zeros((2, 0)), axis=1))).all()
+    assert ndx.mean(ndx.zeros((0, 3)), axis=1).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "any", "argmax"])
+def test_bad_axes(name):
+    function = getattr(ndx, name)
+    x = ndx.ones((2, 3))
+    for axis in (2, -3, 10**20):
+        with pytest.raises(ValueError, match="axis .* is out of range"):
+            function(x, axis=axis)
+    with pytest.raises(TypeError):
+        function(x, axis=1.5)
+    with pytest.raises(TypeError):
+        function(x, axis="0")
+    with pytest.raises(ValueError, match="axes"):
+        function(ndx.asarray(1.0), axis=0)
+    if name != "argmax":
+        with pytest.raises(ValueError, match="twice"):
+            function(x, axis=(0, 0))
+        with pytest.raises(ValueError, match="twice"):
+            function(x, axis=(0, -2))
+
+
+def test_axes_of_all_kinds():
+    x = ndx.ones((2, 3))
+    for axis in (1, -1, (1,), [1], np.int64(1), np.array(1), np.array([1]), ndx.asarray(1)):
+        assert ndx.sum(x, axis=axis).tolist() == [3.0, 3.0]
+    assert ndx.sum(x, axis=()).shape == (2, 3)
+
+
+def test_no_axes_at_all():
+    a = np.arange(6.0).reshape(2, 3)
+    x = ndx.asarray(a)
+    for name in ("sum", "max", "mean", "std"):
+        found = getattr(ndx, name)(x, axis=())
+        assert_same(found, getattr(np, name)(a, axis=()))
+        assert not np.shares_memory(np.asarray(found), a)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "all"])
+def test_what_is_no_array(name):
+    for bad in ([1, 2], None, 1.5, "a"):
+        with pytest.raises(TypeError, match="ndx.asarray"):
+            getattr(ndx, name)(bad)
+    assert_same(getattr(ndx, name)(np.ones(3)), getattr(np, name)(np.ones(3)))
+
+
+def test_complex_has_no_order():
+    x = ndx.ones(3, dtype="complex128")
+    for function in (ndx.var, ndx.std):
+        with pytest.raises(TypeError):
+            function(x)
