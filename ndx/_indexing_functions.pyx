@@ -35,7 +35,7 @@ cdef BaseArray compact(BaseArray x):
 
 
 cdef BaseArray positions(object x, str name):
-    """Return indices as a contiguous int64 array; those that don't fit, as 2**63 - 1."""
+    """Return indices as contiguous int64; those that don't fit it as 2**63 - 1."""
     cdef BaseArray indices = argument(x, name)
     if kind_of[indices.dtype] != KIND_INT and kind_of[indices.dtype] != KIND_UINT:
         raise TypeError(
@@ -157,8 +157,8 @@ def take(x, indices, /, *, axis=None):
                 unpin(result)
             if bad >= 0:
                 raise IndexError(
-                    f"take: index {indices[bad].item()} is out of bounds for an axis of "
-                    f"length {length}; valid are {-length} to {length - 1}")
+                    f"take: index {indices[bad].item()} is out of bounds for an axis "
+                    f"of length {length}; valid are {-length} to {length - 1}")
         finally:
             unpin(found)
     finally:

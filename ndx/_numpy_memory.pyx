@@ -18,8 +18,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, strncpy
 
-import numpy as np
-
 from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
     set_owner,

@@ -42,9 +42,11 @@ cdef enum:
 cdef object extreme(str name, object x, object axis, bint keepdims):
     """Return the indices of the largest ('argmax') or smallest elements."""
     cdef BaseArray array = argument(x, name), result, view
-    cdef int which = NPY_RAVEL_AXIS if axis is None else normalize_axis(axis, array.ndim)
+    cdef int which = NPY_RAVEL_AXIS
     cdef Py_ssize_t shape[MAXDIMS]
     cdef int i, ndim = 0
+    if axis is not None:
+        which = normalize_axis(axis, array.ndim)
     for i in range(array.ndim):
         if axis is not None and i != which:
             shape[ndim] = array.shape[i]

@@ -112,7 +112,7 @@ def unique_values(x, /):
     NDArray([3, 5])
     """
     # `np.unique` imports it on first use, with its constants in memory of ours.
-    import numpy.ma  # noqa: F401, PLC0415
+    import numpy.ma  # noqa: F401
 
     return call("unique", argument(x, "unique_values"), equal_nan=False)
 
