@@ -21,6 +21,7 @@ from ndx._elementwise import *
 from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
 from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__
+from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
 from ndx._parts import *

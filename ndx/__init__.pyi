@@ -25,6 +25,7 @@ from ndx._errors import StaleArrayError as StaleArrayError
 from ndx._errors import WorkspaceError as WorkspaceError
 from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__ as __array_namespace_info__
+from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
 from ndx._parts import *

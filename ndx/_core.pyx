@@ -13,8 +13,8 @@ import numpy as np
 
 from ndx._arena cimport Arena
 from ndx._array cimport (
-    BaseArray, check, data_of, export_array, is_array, new_like, new_ordered, new_view,
-    numpy_view, require_writeable, set_array_type, set_layout,
+    BaseArray, check, data_of, export_array, is_array, new_empty, new_like,
+    new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
@@ -559,9 +559,13 @@ cdef class NDArray(BaseArray):
         return copy_of(self)
 
     def __reduce_ex__(self, protocol):
-        contiguous = self if self.c_contiguous or self.f_contiguous else copy_of(self)
-        order = "C" if (<BaseArray>contiguous).c_contiguous else "F"
-        check(contiguous)
+        cdef BaseArray contiguous = self
+        check(self)
+        if not self.c_contiguous and not self.f_contiguous:
+            # Not a plain copy, which would keep the order of the axes in memory.
+            contiguous = new_empty(self.dtype, self.ndim, self.shape)
+            copy_into(contiguous, self)
+        order = "C" if contiguous.c_contiguous else "F"
         if protocol >= 5:
             # Whoever gets the buffer wants it in C order.
             data = pickle.PickleBuffer(

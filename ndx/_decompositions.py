@@ -1,5 +1,6 @@
 """Decompositions of matrices, for `ndx.linalg`."""
 
+from ndx._data_types import astype, result_type
 from ndx._engine import argument, call
 
 __all__ = [
@@ -79,7 +80,12 @@ def eig(x, /):
     >>> ndx.linalg.eig(2.0 * ndx.eye(2)).eigenvalues
     NDArray([2.+0.j, 2.+0.j])
     """
-    return call("linalg.eig", argument(x, "eig"))
+    x = argument(x, "eig")
+    values, vectors = found = call("linalg.eig", x)
+    dtype = result_type(x, 1j)
+    return type(found)(
+        astype(values, dtype, copy=False), astype(vectors, dtype, copy=False)
+    )
 
 
 def eigh(x, /):
@@ -142,7 +148,8 @@ def eigvals(x, /):
     >>> ndx.linalg.eigvals(2.0 * ndx.eye(2))
     NDArray([2.+0.j, 2.+0.j])
     """
-    return call("linalg.eigvals", argument(x, "eigvals"))
+    x = argument(x, "eigvals")
+    return astype(call("linalg.eigvals", x), result_type(x, 1j), copy=False)
 
 
 def eigvalsh(x, /):

@@ -1,22 +1,25 @@
 """The narrow door to NumPy, for what has no direct loop.
 
-Chapters name a function; it is found in `array_api_compat.numpy`, computes on NumPy
-views of our arrays, and its results become ours. No floating-point warning gets out.
+Chapters name a function of NumPy's; it computes on NumPy views of our arrays, and its
+results become ours. No floating-point warning gets out.
+
+From version 2 on, NumPy's own functions are those of the standard, but for what the
+chapters see to; so `array_api_compat.numpy`, which takes longer to import than all
+else, has nothing to add.
 """
 
 from operator import attrgetter
 
 import numpy as np
-from array_api_compat import numpy as library
 
 from ndx._array cimport BaseArray, check, is_array, numpy_view
 from ndx._layout cimport normalize_axis
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand
+from ndx._quiet cimport restore, silence
 
 __all__ = ["argument", "axis_index", "call", "into", "on_views"]
 
-cdef object errstate = np.errstate
 cdef dict functions = {}
 
 
@@ -47,7 +50,7 @@ cdef object find(object name):
     """Return the function that a name stands for, or that is given itself."""
     function = functions.get(name) if type(name) is str else name
     if function is None:
-        function = functions[name] = attrgetter(name)(library)
+        function = functions[name] = attrgetter(name)(np)
     return function
 
 
@@ -82,8 +85,8 @@ def call(function, /, *args, **kwargs):
     Parameters
     ----------
     function : str or callable
-        As in ``array_api_compat.numpy``, with dots: ``"linalg.inv"``; or a method of
-        an object of NumPy's.
+        A name in ``numpy``, with dots: ``"linalg.inv"``; or a method of an object of
+        NumPy's.
     *args, **kwargs
         Arrays, alone or in lists and tuples, are passed as NumPy views.
 
@@ -106,8 +109,11 @@ def into(out, function, /, *args, **kwargs):
     function, *args, **kwargs
         As for `call`.
     """
-    with errstate(all="ignore"):
+    token = silence()
+    try:
         find(function)(*unwrapped(args), out=unwrapped(out), **keywords(kwargs))
+    finally:
+        restore(token)
     return out
 
 

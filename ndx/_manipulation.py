@@ -1,115 +1,13 @@
-"""Manipulation functions of the standard that make new arrays."""
+"""Manipulation functions of the standard that repeat and move elements."""
 
 from itertools import product
 
 from ndx._broadcasting import broadcast_to
-from ndx._creation import empty, empty_like
-from ndx._data_types import result_type
-from ndx._engine import argument, axis_index, call, into
+from ndx._creation import empty_like
+from ndx._engine import argument, axis_index, call
 from ndx._views import expand_dims, reshape
 
-__all__ = ["concat", "repeat", "roll", "stack", "tile"]
-
-
-def _same_shapes(arrays, axis, name):
-    """Raise unless shapes agree, but for an axis."""
-    shapes = [[*x.shape[:axis], *x.shape[axis + 1 :]] for x in arrays]
-    if any(shape != shapes[0] for shape in shapes):
-        found = ", ".join(str(x.shape) for x in arrays)
-        msg = f"{name}: shapes {found} differ in more than axis {axis}"
-        raise ValueError(msg)
-
-
-def _arguments(arrays, name):
-    """Return the arrays of a sequence that is not empty."""
-    arrays = [argument(x, name) for x in arrays]
-    if not arrays:
-        msg = f"{name} needs one array or more"
-        raise ValueError(msg)
-    return arrays
-
-
-def concat(arrays, /, *, axis=0):
-    """Return arrays joined along an axis that they have.
-
-    Parameters
-    ----------
-    arrays : tuple or list of NDArray
-        Of one shape, but for `axis`.
-    axis : int, optional
-        In ``[-N, N)`` for arrays of N axes. None: the arrays are flattened first.
-
-    Returns
-    -------
-    NDArray
-        A new array of the promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there is no array, `axis` is out of range or the shapes don't match.
-
-    Notes
-    -----
-    Array API 2025.12, `concat`.
-
-    Examples
-    --------
-    >>> import ndx
-    >>> ndx.concat([ndx.asarray([1, 2]), ndx.asarray([3])])
-    NDArray([1, 2, 3])
-    """
-    arrays = _arguments(arrays, "concat")
-    if axis is None:
-        arrays = [reshape(x, -1) for x in arrays]
-        axis = 0
-    first = arrays[0]
-    axis = axis_index(axis, first.ndim)
-    _same_shapes(arrays, axis, "concat")
-    length = sum(x.shape[axis] for x in arrays)
-    shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
-    out = empty(shape, dtype=result_type(*arrays))
-    return into(out, "concat", arrays, axis=axis)
-
-
-def stack(arrays, /, *, axis=0):
-    """Return arrays joined along a new axis.
-
-    Parameters
-    ----------
-    arrays : tuple or list of NDArray
-        Of one shape, with N axes.
-    axis : int
-        Where the new axis stands in the result, in ``[-N - 1, N + 1)``.
-
-    Returns
-    -------
-    NDArray
-        A new array of the promoted dtype.
-
-    Raises
-    ------
-    ValueError
-        If there is no array, `axis` is out of range or the shapes differ.
-
-    Notes
-    -----
-    Array API 2025.12, `stack`.
-
-    Examples
-    --------
-    >>> import ndx
-    >>> ndx.stack([ndx.asarray([1, 2]), ndx.asarray([3, 4])], axis=1)
-    NDArray([[1, 3],
-             [2, 4]])
-    """
-    arrays = _arguments(arrays, "stack")
-    axis = axis_index(axis, arrays[0].ndim + 1)
-    if any(x.shape != arrays[0].shape for x in arrays):
-        found = ", ".join(str(x.shape) for x in arrays)
-        msg = f"stack: the shapes differ: {found}"
-        raise ValueError(msg)
-    return concat([expand_dims(x, axis) for x in arrays], axis=axis)
+__all__ = ["repeat", "roll", "tile"]
 
 
 def repeat(x, repeats, /, *, axis=None):

@@ -18,8 +18,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, strncpy
 
-import numpy as np
-
 from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
     set_owner,
@@ -27,6 +25,7 @@ from ndx._array cimport (
 from ndx._context cimport spill_backend
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
+from ndx._quiet cimport restore, silence
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
 cnp.import_array()
@@ -125,22 +124,21 @@ cdef object handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL)
 # Arrays may outlive this module at exit: the capsule is never freed.
 Py_INCREF(handler_capsule)
 
-cdef object errstate = np.errstate
-
 
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
     error = None
     before = PyDataMem_SetHandler(handler_capsule)
+    token = silence()
     try:
-        with errstate(all="ignore"):
-            return function(*args, **kwargs)
+        return function(*args, **kwargs)
     except MemoryError:
         if refusal is None:
             raise
         error, refusal = refusal, None
     finally:
+        restore(token)
         PyDataMem_SetHandler(before)
     # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
     raise error

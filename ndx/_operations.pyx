@@ -27,6 +27,7 @@ from ndx._layout cimport (
 from ndx._loops cimport (
     Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_reduce, run_sum,
 )
+from ndx._quiet cimport restore, silence
 
 cnp.import_array()
 
@@ -40,7 +41,6 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
-cdef object errstate = np.errstate
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 
@@ -130,9 +130,12 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
                     kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
                     or out.dtype == COMPLEX64):
                 # NumPy would warn of what overflows, or is no number.
-                with errstate(all="ignore"):
+                token = silence()
+                try:
                     PyArray_CopyInto(<cnp.ndarray>transient_view(out),
                                      <cnp.ndarray>transient_view(x))
+                finally:
+                    restore(token)
             else:
                 PyArray_CopyInto(<cnp.ndarray>transient_view(out),
                                  <cnp.ndarray>transient_view(x))
@@ -422,8 +425,11 @@ cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                 make_scalar_view(0, NULL, typenum_of[loop.in_dtype], scalar))
         else:
             operands.append(transient_view(operand))
-    with errstate(all="ignore"):
+    token = silence()
+    try:
         ufunc.public(*operands, out=transient_view(out))
+    finally:
+        restore(token)
     return 0
 
 
@@ -535,7 +541,10 @@ cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
 cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
                        bint keepdims) except -1:
     axes = tuple([i for i in range(x.ndim) if chosen[i]])
-    with errstate(all="ignore"):
+    token = silence()
+    try:
         ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
                             out=transient_view(result))
+    finally:
+        restore(token)
     return 0

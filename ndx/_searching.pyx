@@ -1,29 +1,38 @@
 """Searching functions of the standard."""
 
+cimport numpy as cnp
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._array cimport (
-    BaseArray, data_of, new_ordered, pin, strided, unpin,
+    BaseArray, data_of, new_empty, new_ordered, pin, strided, transient_view, unpin,
 )
 from ndx._dtypes cimport (
-    itemsize_of, promote_table, scalar_dtype, store_scalar,
+    INT64, itemsize_of, promote_table, scalar_dtype, store_scalar,
 )
 from ndx._engine cimport argument
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    walk_merge, walk_order,
+    normalize_axis, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, run_elementwise
 from ndx._operations cimport cast, is_scalar
 from ndx._statistical cimport truth
 
-from ndx._creation import asarray, empty
+from ndx._creation import asarray
 from ndx._data_types import astype, int64
-from ndx._engine import axis_index, call, into
+from ndx._engine import call
 from ndx._statistical import sum as total
+from ndx._views import reshape, squeeze
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int NPY_RAVEL_AXIS
+    object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
+    object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
 
 cdef enum:
     # Elements from which the GIL is released (as in `_operations`).
@@ -31,15 +40,40 @@ cdef enum:
 
 
 cdef object extreme(str name, object x, object axis, bint keepdims):
-    cdef object array = argument(x, name)
-    cdef list shape = list(array.shape)
-    if axis is None:
-        shape = [1] * array.ndim if keepdims else []
-    else:
-        axis = axis_index(axis, array.ndim)
-        shape[axis:axis + 1] = [1] if keepdims else []
-    return into(empty(tuple(shape), dtype=int64), name, array, axis=axis,
-                keepdims=keepdims)
+    """Return the indices of the largest ('argmax') or smallest elements."""
+    cdef BaseArray array = argument(x, name), result, view
+    cdef int which = NPY_RAVEL_AXIS
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef int i, ndim = 0
+    if axis is not None:
+        which = normalize_axis(axis, array.ndim)
+    for i in range(array.ndim):
+        if axis is not None and i != which:
+            shape[ndim] = array.shape[i]
+            ndim += 1
+        elif keepdims:
+            shape[ndim] = 1
+            ndim += 1
+    result = new_empty(INT64, ndim, shape)
+    view = result
+    if keepdims:
+        # NumPy has no keepdims here.
+        view = reshape(result, ()) if axis is None else squeeze(result, which)
+    pin(array)
+    try:
+        pin(view)
+        try:
+            if name == "argmax":
+                PyArray_ArgMax(<cnp.ndarray>transient_view(array), which,
+                               <cnp.ndarray>transient_view(view))
+            else:
+                PyArray_ArgMin(<cnp.ndarray>transient_view(array), which,
+                               <cnp.ndarray>transient_view(view))
+        finally:
+            unpin(view)
+    finally:
+        unpin(array)
+    return result
 
 
 def argmax(x, /, *, axis=None, keepdims=False):

@@ -111,7 +111,10 @@ def unique_values(x, /):
     >>> ndx.unique_values(ndx.asarray([5, 3, 5]))
     NDArray([3, 5])
     """
-    return call("unique_values", argument(x, "unique_values"))
+    # `np.unique` imports it on first use, with its constants in memory of ours.
+    import numpy.ma  # noqa: F401
+
+    return call("unique", argument(x, "unique_values"), equal_nan=False)
 
 
 def isin(x1, x2, /, *, invert=False):

@@ -2,7 +2,7 @@
 
 from ndx._elementwise import subtract
 from ndx._engine import argument, axis_index
-from ndx._manipulation import concat
+from ndx._joining import concat
 
 __all__ = ["diff"]
 

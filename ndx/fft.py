@@ -8,7 +8,8 @@ from ndx._creation import asarray
 from ndx._data_types import astype, float64
 from ndx._elementwise import divide
 from ndx._engine import argument, axis_index, call
-from ndx._manipulation import concat, roll
+from ndx._joining import concat
+from ndx._manipulation import roll
 from ndx._ranges import arange
 
 __all__ = [

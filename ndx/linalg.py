@@ -18,8 +18,8 @@ from ndx._decompositions import (
 )
 from ndx._elementwise import multiply, subtract
 from ndx._engine import argument, call
+from ndx._joining import stack
 from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from ndx._manipulation import stack
 from ndx._parts import diagonal
 from ndx._statistical import sum as _sum
 from ndx._views import expand_dims, unstack

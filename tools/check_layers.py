@@ -15,8 +15,8 @@ from pathlib import Path
 # Lowest first. A module may import from lower layers and, without a cycle, its own.
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
-    {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_device",
-     "_workspace_config", "_version"},
+    {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_quiet",
+     "_device", "_workspace_config", "_version"},
     {"_memory", "backends.base"},
     {"backends", "backends.host", "backends.python"},
     {"_arena"},
@@ -30,7 +30,8 @@ LAYERS = [
     {"_creation", "_elementwise", "_manipulation", "_searching", "_sorting", "_sets",
      "_statistical", "_utility", "_linear_algebra", "_data_types", "_info",
      "_broadcasting", "_views", "_parts", "_ranges", "_decompositions", "_functions",
-     "_indexing_functions", "linalg", "fft", "random", "memory", "memory.*", "_capi"},
+     "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
+     "_capi"},
     {"__init__"},
     {"testing", "testing.*"},
 ]  # fmt: skip

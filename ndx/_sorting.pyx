@@ -1,21 +1,24 @@
 """Sorting functions of the standard."""
 
-from ndx._creation import empty
-from ndx._engine import argument, axis_index, call, into, on_views
+cimport numpy as cnp
+
+from ndx._array cimport BaseArray, new_empty, pin, transient_view, unpin
+from ndx._engine cimport argument
+from ndx._layout cimport normalize_axis
+from ndx._operations cimport copy_into
+
+from ndx._engine import call, into
 from ndx._views import flip
 
 __all__ = ["argsort", "sort"]
 
+cnp.import_array()
 
-def _kind(stable):
-    return "stable" if stable else None
-
-
-def _sort_view(view, source, axis, kind, descending):
-    view[...] = source
-    if descending:
-        view = view[(slice(None),) * axis + (slice(None, None, -1),)]
-    view.sort(axis=axis, kind=kind)
+cdef extern from "numpy/arrayobject.h":
+    ctypedef enum NPY_SORTKIND:
+        NPY_QUICKSORT
+        NPY_STABLESORT
+    int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
@@ -54,12 +57,21 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     >>> ndx.sort(ndx.asarray([2, 3, 1]), descending=True)
     NDArray([3, 2, 1])
     """
-    x = argument(x, "sort")
-    axis = axis_index(axis, x.ndim)
-    out = empty(x.shape, dtype=x.dtype)
-    # Sorting the reversed view upwards sorts downwards, and keeps equal ones' order.
-    on_views(_sort_view, out, x, axis, _kind(stable), descending)
-    return out
+    cdef BaseArray array = argument(x, "sort")
+    cdef int which = normalize_axis(axis, array.ndim)
+    cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
+    cdef BaseArray view = result
+    copy_into(result, array)
+    if descending and result.size:
+        # Sorting a reversed view upwards keeps the order of equal elements, too.
+        view = flip(result, axis=which)
+    pin(view)
+    try:
+        PyArray_Sort(<cnp.ndarray>transient_view(view), which,
+                     NPY_STABLESORT if stable else NPY_QUICKSORT)
+    finally:
+        unpin(view)
+    return result
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
@@ -96,10 +108,11 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     >>> ndx.argsort(ndx.asarray([2, 3, 1]))
     NDArray([2, 0, 1])
     """
-    x = argument(x, "argsort")
-    axis = axis_index(axis, x.ndim)
+    cdef BaseArray array = argument(x, "argsort")
+    cdef int which = normalize_axis(axis, array.ndim)
+    kind = "stable" if stable else None
     if not descending:
-        return call("ndarray.argsort", x, axis=axis, kind=_kind(stable))
-    order = call("ndarray.argsort", flip(x, axis=axis), axis=axis, kind=_kind(stable))
-    into(order, "subtract", x.shape[axis] - 1, order)
-    return flip(order, axis=axis)
+        return call("ndarray.argsort", array, axis=which, kind=kind)
+    order = call("ndarray.argsort", flip(array, axis=which), axis=which, kind=kind)
+    into(order, "subtract", array.shape[which] - 1, order)
+    return flip(order, axis=which)

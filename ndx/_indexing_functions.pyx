@@ -1,0 +1,210 @@
+"""Indexing functions of the standard."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from ndx._array cimport BaseArray, data_of, new_empty, pin, unpin
+from ndx._dtypes cimport (
+    INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
+)
+from ndx._engine cimport argument
+from ndx._layout cimport MAXDIMS, normalize_axis
+from ndx._loops cimport Ufunc, find_ufunc
+from ndx._operations cimport binary, cast, copy_into
+
+from ndx._engine import call
+
+__all__ = ["take", "take_along_axis"]
+
+cdef Ufunc MINIMUM = find_ufunc("minimum")
+cdef object INT64_MAX = 2**63 - 1
+
+cdef enum:
+    # Bytes from which the GIL is released.
+    LARGE = 262144
+
+
+cdef BaseArray compact(BaseArray x):
+    """Return `x`, or a copy of it that is contiguous in C order."""
+    cdef BaseArray result
+    if x.c_contiguous:
+        return x
+    result = new_empty(x.dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    return result
+
+
+cdef BaseArray positions(object x, str name):
+    """Return indices as contiguous int64; those that don't fit it as 2**63 - 1."""
+    cdef BaseArray indices = argument(x, name)
+    if kind_of[indices.dtype] != KIND_INT and kind_of[indices.dtype] != KIND_UINT:
+        raise TypeError(
+            f"{name} takes integer indices, not {dtype_object(indices.dtype)}")
+    if indices.dtype == UINT64:
+        # In int64 they would be negative ones.
+        indices = binary(MINIMUM, indices, INT64_MAX, None)
+    return compact(indices if indices.dtype == INT64 else cast(indices, INT64))
+
+
+cdef Py_ssize_t copy_chunks(char *out, const char *x, const int64_t *indices,
+                            Py_ssize_t count, Py_ssize_t outer, Py_ssize_t length,
+                            Py_ssize_t chunk) noexcept nogil:
+    """Copy a run of bytes for each index, for each of the outer places.
+
+    Returns which index is out of bounds, or -1. Each is checked as it is read: another
+    thread may write to them.
+    """
+    cdef Py_ssize_t i
+    cdef int64_t index
+    for _ in range(outer):
+        for i in range(count):
+            index = indices[i]
+            if index < 0:
+                index += length
+            if index < 0 or index >= length:
+                return i
+            # With a constant size a copy is one instruction.
+            if chunk == 8:
+                memcpy(out, x + index * 8, 8)
+            elif chunk == 4:
+                memcpy(out, x + index * 4, 4)
+            else:
+                memcpy(out, x + index * chunk, chunk)
+            out += chunk
+        x += length * chunk
+    return -1
+
+
+def take(x, indices, /, *, axis=None):
+    """Return the elements at given positions along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+    indices : NDArray, shape (n,)
+        Integers in ``[-k, k)``, where k is the length of the axis.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape of `x` but for `axis`, which has length n.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds.
+    TypeError
+        If the indices are not integers.
+    ValueError
+        If `indices` has not just one axis, or `axis` is out of range, or missing.
+
+    Notes
+    -----
+    Array API 2025.12, `take`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.take(ndx.asarray([10, 20, 30]), ndx.asarray([2, 0]))
+    NDArray([30, 10])
+    """
+    cdef BaseArray array = argument(x, "take")
+    cdef BaseArray found, result
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t outer = 1, chunk = itemsize_of[array.dtype], count, length, bad
+    cdef char *source
+    cdef char *target
+    cdef int64_t *chosen
+    cdef int which, i
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"take needs an axis for an array of {array.ndim} axes")
+        axis = 0
+    which = normalize_axis(axis, array.ndim)
+    found = positions(indices, "take")
+    if found.ndim != 1:
+        raise ValueError(
+            f"take: indices have {found.ndim} axes; they must have one (for others: "
+            "x[indices])")
+    array = compact(array)
+    for i in range(array.ndim):
+        shape[i] = array.shape[i]
+        if i < which:
+            outer *= shape[i]
+        elif i > which:
+            chunk *= shape[i]
+    shape[which] = found.size
+    pin(array)
+    try:
+        pin(found)
+        try:
+            result = new_empty(array.dtype, array.ndim, shape)
+            source = data_of(array)
+            target = data_of(result)
+            chosen = <int64_t *>data_of(found)
+            count = found.size
+            length = array.shape[which]
+            if result.size * itemsize_of[array.dtype] < LARGE:
+                bad = copy_chunks(target, source, chosen, count, outer, length, chunk)
+            else:
+                pin(result)
+                with nogil:
+                    bad = copy_chunks(
+                        target, source, chosen, count, outer, length, chunk)
+                unpin(result)
+            if bad >= 0:
+                raise IndexError(
+                    f"take: index {indices[bad].item()} is out of bounds for an axis "
+                    f"of length {length}; valid are {-length} to {length - 1}")
+        finally:
+            unpin(found)
+    finally:
+        unpin(array)
+    return result
+
+
+def take_along_axis(x, indices, /, *, axis=-1):
+    """Return the elements at positions along an axis given for each place.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+    indices : NDArray
+        Integers in ``[-k, k)``, where k is the length of the axis; as many axes as
+        `x`, broadcast against it but for `axis`.
+    axis : int
+        In ``[-x.ndim, x.ndim)``.
+
+    Returns
+    -------
+    NDArray
+        A new array of the broadcast shape, with the length of `indices` along `axis`.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds.
+    TypeError
+        If the indices are not integers.
+    ValueError
+        If the numbers of axes differ, or `axis` is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `take_along_axis`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.asarray([[3, 1, 2]])
+    >>> ndx.take_along_axis(x, ndx.argsort(x))
+    NDArray([[1, 2, 3]])
+    """
+    cdef BaseArray array = argument(x, "take_along_axis")
+    cdef int which = normalize_axis(axis, array.ndim)
+    found = positions(indices, "take_along_axis")
+    return call("take_along_axis", array, found, axis=which)

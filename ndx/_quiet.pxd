@@ -1,0 +1,2 @@
+cdef object silence()
+cdef int restore(object token) except -1
