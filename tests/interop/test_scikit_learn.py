@@ -179,10 +179,14 @@ def test_calibration_of_three_classes():
 
 
 def test_the_attributes_of_an_estimator_are_ours():
-    fitted = RIDGE.fit(ndx.asarray(FEATURES), ndx.asarray(TARGETS))
+    fitted = sklearn.clone(RIDGE).fit(ndx.asarray(FEATURES), ndx.asarray(TARGETS))
     assert type(fitted.coef_) is ndx.NDArray
-    check(lambda xp, x, y: RIDGE.fit(x, y).coef_, FEATURES, TARGETS, rtol=1e-7)
-    sklearn.clone(fitted)
+    check(
+        lambda xp, x, y: sklearn.clone(RIDGE).fit(x, y).coef_,
+        FEATURES,
+        TARGETS,
+        rtol=1e-7,
+    )
 
 
 def test_mixture():
