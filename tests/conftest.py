@@ -1,11 +1,15 @@
 """What holds for every test: the context is as it was after it, nothing leaks."""
 
 import gc
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import ndx
+
+# SciPy reads it once, when it is imported first: tests/interop needs it.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 # `--hypothesis-profile=thorough` looks longer.
 COMMON = settings(
