@@ -154,7 +154,7 @@ def test_unhashable():
     with pytest.raises(TypeError, match="unhashable"):
         hash(ndx.ones(3))
     with pytest.raises(TypeError, match="unhashable"):
-        {ndx.ones(3)}  # noqa: B018
+        {ndx.ones(3)}
 
 
 def test_final():
@@ -354,4 +354,4 @@ def test_format():
     assert f"{ndx.asarray(3.5)}" == "3.5"
     assert f"{ndx.ones(2):>10}" == "   [1. 1.]"
     with pytest.raises(ValueError, match="format"):
-        f"{ndx.ones(2):.2f}"  # noqa: B018
+        f"{ndx.ones(2):.2f}"

@@ -59,7 +59,9 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (40, 50, 60)])
+@pytest.mark.parametrize(
+    "sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (40, 50, 60)]
+)
 def test_layouts_for_blas(sizes, dtype):
     m, n, p = sizes
     a, b = RNG.normal(size=(m, n)).astype(dtype), RNG.normal(size=(n, p)).astype(dtype)
@@ -94,7 +96,8 @@ def test_the_product_with_its_own_transpose():
 
 def test_axes_of_no_length():
     for shapes in (((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0,), (0,)),
-                   ((4, 0, 3), (3, 2)), ((0, 2, 3), (3, 2)), ((2, 0), (0,))):  # fmt: skip
+                   ((4, 0, 3), (3, 2)), ((0, 2, 3), (3, 2)),
+                   ((2, 0), (0,))):  # fmt: skip
         for dtype in dtypes.ALL:
             a, b = (np.ones(shape, dtype) for shape in shapes)
             assert_same(ndx.asarray(a) @ ndx.asarray(b), a @ b)

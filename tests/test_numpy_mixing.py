@@ -21,7 +21,8 @@ OPERATORS = [
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
 def test_the_same_in_either_order(name, dtype):
     a = np.arange(1, 10).reshape(3, 3).astype(dtype)
-    b = np.arange(9, 0, -1).reshape(3, 3).astype("float64" if dtype[0] == "f" else dtype)
+    other = "float64" if dtype[0] == "f" else dtype
+    b = np.arange(9, 0, -1).reshape(3, 3).astype(other)
     f = getattr(operator, name)
     with np.errstate(all="ignore"):
         expected = f(a, b), f(b, a)
@@ -45,7 +46,8 @@ def test_numpy_scalars_are_arrays_of_their_dtype(dtype, other):
         assert result.dtype == wanted
     assert_same(x + scalar, np.full(2, 3, wanted))
     assert_same(scalar - x, np.full(2, 1, wanted))
-    assert (x < scalar if "c" not in dtype + other else x != scalar).tolist() == [True] * 2
+    compared = x < scalar if "c" not in dtype + other else x != scalar
+    assert compared.tolist() == [True] * 2
 
 
 def test_np_float64_is_no_python_float():

@@ -58,8 +58,12 @@ def test_against_numpy(data, name, dtype):
     assert_same(found, expected, rtol=tolerance, atol=tolerance * 1e-3)
 
 
-@given(st.data(), st.sampled_from(["mean", "var", "std"]), st.sampled_from(dtypes.REALS),
-       st.integers(0, 2))  # fmt: skip
+@given(
+    st.data(),
+    st.sampled_from(["mean", "var", "std"]),
+    st.sampled_from(dtypes.REALS),
+    st.integers(0, 2),
+)
 def test_moments_against_numpy(data, name, dtype, correction):
     shape = data.draw(patterns.shapes(max_dims=3, min_side=1))
     a = data.draw(patterns.arrays(dtype, shape, special=False))
@@ -197,7 +201,11 @@ def test_integers_wrap_in_64_bits():
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_no_largest_of_nothing(name):
     function = getattr(ndx, name)
-    for x, axis in ((ndx.zeros(0), None), (ndx.zeros((2, 0)), 1), (ndx.zeros((0, 3)), 0)):
+    for x, axis in (
+        (ndx.zeros(0), None),
+        (ndx.zeros((2, 0)), 1),
+        (ndx.zeros((0, 3)), 0),
+    ):
         with pytest.raises(ValueError, match="no (maximum|minimum|max|min)"):
             function(x, axis=axis)
     assert function(ndx.zeros((0, 3)), axis=1).shape == (0,)
@@ -233,7 +241,16 @@ def test_bad_axes(name):
 
 def test_axes_of_all_kinds():
     x = ndx.ones((2, 3))
-    for axis in (1, -1, (1,), [1], np.int64(1), np.array(1), np.array([1]), ndx.asarray(1)):
+    for axis in (
+        1,
+        -1,
+        (1,),
+        [1],
+        np.int64(1),
+        np.array(1),
+        np.array([1]),
+        ndx.asarray(1),
+    ):
         assert ndx.sum(x, axis=axis).tolist() == [3.0, 3.0]
     assert ndx.sum(x, axis=()).shape == (2, 3)
 
