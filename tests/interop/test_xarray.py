@@ -85,7 +85,7 @@ def data_array(x):
 
 @pytest.fixture(scope="module", autouse=True)
 def _looked_for_libraries():
-    """Let xarray look for others once: it keeps the errors, and so the callers' frames."""
+    """Let xarray look for others once: it keeps errors, and so its callers' frames."""
     for call in CALLS.values():
         call(data_array(FEATURES))
 
