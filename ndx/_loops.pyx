@@ -268,7 +268,7 @@ cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
     cdef char *total
     cdef int axis, last = walk.ndim - 1
     if last < 1 or walk.strides[0][last] != 0 or walk.strides[0][last - 1] != 0 \
-            or walk.shape[last] * itemsize > GATHERED // 4:
+            or walk.shape[last] * itemsize > GATHERED // 16:
         run_reduce(loop, out, x, walk)
         return
     length = walk.shape[last]

@@ -53,6 +53,13 @@ def test_the_order_in_memory_is_kept(how):
         assert COPIES[how](ndx.asarray(a)).strides == a.strides
 
 
+@pytest.mark.parametrize("how", COPIES)
+def test_axes_in_any_order(how):
+    a = np.arange(24).reshape(2, 3, 4)
+    for order in ((1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1)):
+        assert_same(COPIES[how](ndx.asarray(a.transpose(order))), a.transpose(order))
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_unpickling_makes_nothing_in_a_workspace(protocol):
     data = pickle.dumps(ndx.arange(100), protocol)
