@@ -173,9 +173,7 @@ def test_a_shared_buffer_is_held():
     buffer.append(1)
 
 
-@pytest.mark.parametrize(
-    "buffer", [memoryview(b"ab").cast("c"), b"ab"]
-)
+@pytest.mark.parametrize("buffer", [memoryview(b"ab").cast("c"), b"ab"])
 def test_buffers_of_other_types(buffer):
     with pytest.raises(TypeError):
         ndx.asarray(buffer)
