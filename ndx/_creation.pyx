@@ -462,10 +462,13 @@ cdef int raise_not_numeric(object obj, object found) except -1:
         "dtype of the array API")
 
 
-cdef object unwrapped(object obj):
+cdef object unwrapped(object obj, int depth=0):
     """Return nested sequences with our arrays in them as NumPy's."""
     if isinstance(obj, (list, tuple)):
-        return [unwrapped(item) for item in obj]
+        # Also what ends a list that holds itself.
+        if depth > MAXDIMS:
+            raise ValueError(f"sequences are nested more than {MAXDIMS} deep")
+        return [unwrapped(item, depth + 1) for item in obj]
     return numpy_view(<BaseArray>obj) if is_array(obj) else obj
 
 

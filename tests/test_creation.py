@@ -365,3 +365,10 @@ def test_eye(k):
     for shape in ((3, 3), (3, 5), (5, 3), (0, 3)):
         assert_same(ndx.eye(*shape, k=k), np.eye(*shape, k=k))
     assert_same(ndx.eye(3, dtype="int8"), np.eye(3, dtype="int8"))
+
+
+def test_sequences_nested_without_end():
+    itself = []
+    itself.append(itself)
+    with pytest.raises(ValueError, match="nested more than 64 deep"):
+        ndx.asarray(itself)
