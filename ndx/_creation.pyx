@@ -231,7 +231,8 @@ def empty_like(x, /, *, dtype=None, device=None):
     """
     cdef BaseArray like = argument(x, "empty_like")
     as_device(device)
-    return new_like(like, like.dtype if dtype is None else dtype_code(dtype), False)
+    return new_like(like, like.dtype if dtype is None else dtype_code(dtype), False,
+                    None)
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):

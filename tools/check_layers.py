@@ -16,12 +16,14 @@ from pathlib import Path
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
     {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_quiet",
-     "_device", "_workspace_config", "_version"},
+     "_device", "_origin", "_collector", "_version", "_workspaces.config", "_arenas",
+     "_workspaces"},
     {"_memory", "backends.base"},
     {"backends", "backends.host", "backends.python"},
-    {"_arena"},
+    {"_arenas.*"},
     {"_context"},
-    {"_workspace", "_array"},
+    {"_array"},
+    {"_workspaces.*"},
     {"_operations", "_interchange"},
     {"_numpy_memory"},
     {"_indexing", "_matmul"},

@@ -4,10 +4,26 @@ Sizes are in bytes. Workspaces count with the backend that their arena is from;
 ``ndx.workspace(name).stats()`` says what is inside of one.
 """
 
+from ndx._collector import gc_window, periodic_gc
 from ndx._context import current_backend
+from ndx._workspaces.manager import destroy_all, workspace_summary, workspaces
+from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends import get
 
-__all__ = ["allocated", "reserved", "reset_peak", "stats", "trim"]
+__all__ = [
+    "allocated",
+    "debug_mode",
+    "default_workspace_config",
+    "destroy_all",
+    "gc_window",
+    "periodic_gc",
+    "reserved",
+    "reset_peak",
+    "stats",
+    "trim",
+    "workspace_summary",
+    "workspaces",
+]
 
 
 def _backend(backend):
