@@ -5,6 +5,7 @@ from operator import index
 
 from ndx._broadcasting import broadcast_to
 from ndx._creation import empty_like
+from ndx._data_types import astype, int64
 from ndx._engine import argument, axes_of, axis_index, call
 from ndx._views import expand_dims, reshape
 
@@ -53,7 +54,11 @@ def repeat(x, repeats, /, *, axis=None):
     try:
         repeats = index(repeats)
     except TypeError:
-        return call("repeat", x, argument(repeats, "repeat"), axis=axis)
+        counts = argument(repeats, "repeat")
+        if counts.dtype.kind == "u":
+            # NumPy takes none of 64 bits.
+            counts = astype(counts, int64)
+        return call("repeat", x, counts, axis=axis)
     if repeats < 0:
         msg = f"repeats={repeats} is negative; it is 0 or more"
         raise ValueError(msg)

@@ -171,7 +171,8 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
         x = _not_empty(x, (axis,))
         if name == "hfft":
             # NumPy's takes no notice of `out`.
-            x, norm = conj(x), _OPPOSITE[norm]
+            x = conj(x) if x.dtype.kind == "c" else x
+            norm = _OPPOSITE[norm]
             return into(out, "fft.irfft", x, n=n, axis=axis, norm=norm)
         return into(out, f"fft.{name}", x, n=n, axis=axis, norm=norm)
 

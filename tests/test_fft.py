@@ -38,6 +38,17 @@ def test_arrays_without_axes_are_not_shifted():
         assert_same(function(ndx.asarray(3.0)), np.array(3.0))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32"])
+def test_real_arrays_of_all_dtypes(dtype):
+    x = ndx.asarray([1, 0, 1], dtype=dtype)
+    precision = "complex64" if dtype == "float32" else "complex128"
+    real = "float32" if dtype == "float32" else "float64"
+    assert ndx.fft.fft(x).dtype == ndx.fft.rfft(x).dtype == precision
+    assert ndx.fft.hfft(x).dtype == ndx.fft.irfft(x).dtype == real
+    expected = np.fft.hfft(np.asarray(x, dtype=real))
+    assert_same(ndx.fft.hfft(x), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
 def test_results_lie_in_the_workspace(name, norm):

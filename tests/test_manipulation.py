@@ -44,6 +44,13 @@ def test_repeat(pair, count, data):
         assert_same(found, np.repeat(a, counts, axis))
 
 
+@pytest.mark.parametrize("dtype", dtypes.INTEGERS)
+def test_repeat_takes_counts_of_all_integers(dtype):
+    counts = np.array([2, 0, 1], dtype)
+    found = ndx.repeat(ndx.asarray(A), ndx.asarray(counts), axis=1)
+    assert_same(found, np.repeat(A, [2, 0, 1], axis=1))
+
+
 def test_repeat_and_tile_make_new_arrays():
     x = ndx.ones(1)
     for result in (ndx.repeat(x, 1), ndx.repeat(x, 3), ndx.tile(x, (1,))):
