@@ -114,10 +114,6 @@ def norms(draw):
     return (x,), kwargs | {"axis": draw(axes(x.ndim))}
 
 
-def sign_free(function):
-    return function
-
-
 def complex_always(name):
     """NumPy returns real eigenvalues where all are; the standard complex ones."""
     function = getattr(np.linalg, name)
