@@ -40,6 +40,10 @@ from ndx._errors import WorkspaceError
 
 __all__ = ["NDArray"]
 
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        const char *tp_name
+
 cdef Ufunc ABS = find_ufunc("abs")
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc AND = find_ufunc("bitwise_and")
@@ -622,20 +626,17 @@ cdef class NDArray(BaseArray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
-        cdef Ufunc known
-        if method != "__call__":
-            return NotImplemented
         out = kwargs.get("out")
+        if others_override(inputs) or (out is not None and others_override(out)):
+            return NotImplemented
+        if method != "__call__":
+            raise method_error(ufunc, method)
         name = NAMES.get(ufunc)
         if name is not None and not (kwargs.keys() - {"out"}) and (
                 out is None or is_array(out[0])):
-            known = find_ufunc(name)
-            target = None if out is None else out[0]
-            if name == "matmul":
-                return matmul(inputs[0], inputs[1], target)
-            if known.nin == 2:
-                return binary(known, inputs[0], inputs[1], target)
-            return unary(known, inputs[0], target)
+            result = known_ufunc(name, inputs, None if out is None else out[0])
+            if result is not NotImplemented:
+                return result
         return through_numpy(ufunc, inputs, kwargs)
 
     def __dlpack_device__(self):
@@ -717,6 +718,8 @@ cdef class NDArray(BaseArray):
 
 
 set_array_type(NDArray)
+# Where users find it: tracebacks, `help` and the like name that.
+(<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
 
 # NumPy's ufunc -> ndx's name of it.
 cdef dict NAMES = {}
@@ -825,6 +828,51 @@ cdef object repr_suffix(BaseArray x):
         if backend is not None and backend.name != "host":
             suffix += f", backend={backend.name!r}"
     return suffix
+
+
+# What computes as a method of a NumPy ufunc does.
+cdef dict METHODS = {
+    ("add", "reduce"): "sum", ("multiply", "reduce"): "prod",
+    ("maximum", "reduce"): "max", ("minimum", "reduce"): "min",
+    ("logical_and", "reduce"): "all", ("logical_or", "reduce"): "any",
+    ("add", "accumulate"): "cumulative_sum",
+    ("multiply", "accumulate"): "cumulative_prod",
+    ("multiply", "outer"): "linalg.outer",
+}
+
+
+cdef object method_error(object ufunc, str method):
+    """Return the error for a method of a ufunc, which names what to call instead."""
+    name = METHODS.get((ufunc.__name__, method))
+    advice = "" if name is None else f"call ndx.{name}(x), or "
+    if method == "at":
+        advice = "assign to x[indices], or "
+    return TypeError(
+        f"np.{ufunc.__name__}.{method} does not compute on NDArrays, whose "
+        f"__array_ufunc__ takes only calls of ufuncs: {advice}give np.asarray(x), a "
+        "view of the same memory, to NumPy")
+
+
+cdef bint others_override(tuple operands) except -1:
+    """Whether an operand is of another library that takes ufuncs over."""
+    for item in operands:
+        if not is_array(item) and not isinstance(item, np.ndarray) and \
+                hasattr(type(item), "__array_ufunc__") and \
+                not isinstance(item, np.generic):
+            return True
+    return False
+
+
+cdef object known_ufunc(str name, tuple inputs, BaseArray out):
+    """Compute one of our operations; NotImplemented for what is no operand of ours."""
+    cdef Ufunc known = find_ufunc(name)
+    cdef BaseArray operand
+    if name == "matmul":
+        return matmul(inputs[0], inputs[1], out)
+    if known.nin == 2:
+        return binary(known, inputs[0], inputs[1], out)
+    operand = as_operand(inputs[0])
+    return NotImplemented if operand is None else unary(known, operand, out)
 
 
 cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):

@@ -55,3 +55,8 @@ class OutOfMemoryError(MemoryError):
     def __reduce__(self):
         state = (self.requested, self.allocated, self.reserved, self.limit)
         return type(self), (self.args[0], *state, self.backend)
+
+
+# Where users find them is what tracebacks and pickles name.
+for _error in (StaleArrayError, WorkspaceError, OutOfMemoryError):
+    _error.__module__ = "ndx"
