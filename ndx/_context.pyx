@@ -207,6 +207,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
 cdef int left_with(Context context) except -1:
     """Tell a scope that it was left, and with it those that were left too early."""
     cdef Context below = context.previous
+    cdef Scope scope
     error = None
     try:
         context.scope.left()
@@ -214,9 +215,10 @@ cdef int left_with(Context context) except -1:
         error = raised
     while below is not None and below.left_early and is_here(below):
         PyContextVar_Set(variable, below.previous)
-        below.scope.settled += 1
+        scope = below.scope
+        scope.settled += 1
         try:
-            below.scope.left()
+            scope.left()
         except BaseException as raised:
             error = error or raised
         below = entered_context()

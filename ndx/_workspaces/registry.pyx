@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import weakref
 
 from ndx._context cimport current_context
 from ndx._arenas.base cimport set_spill_everything
@@ -71,7 +72,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
     0
     """
     cdef Workspace found
-    cdef dict named = None
+    cdef object named = None
     if name is not None:
         if type(name) is not str:
             raise TypeError(
@@ -89,7 +90,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
     found = make_workspace(name, source, wanted, mode == "bypass")
     if named is not None:
         named[name] = found
-        found.registry = named
+        found.registry = weakref.ref(named)
     return found
 
 

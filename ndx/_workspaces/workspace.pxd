@@ -6,12 +6,12 @@ cdef class Workspace(Scope):
     cdef readonly str name
     cdef readonly object config
     cdef readonly object backend     # that its memory comes from
-    cdef readonly str thread_name
-    cdef readonly unsigned long thread
     cdef readonly bint bypassed      # made in the debug mode "bypass": no arena
     cdef list arenas                 # one, or one for each slot of a ring
     cdef Arena arena                 # of the current or last cycle
-    cdef dict registry               # that has it by its name; or None
+    cdef unsigned long ident         # of the thread that it belongs to
+    cdef object owner                # weak reference to that
+    cdef object registry             # weak reference to what has it by its name
     cdef Sizing sizing
     cdef Py_ssize_t depth            # how often it is entered now
     cdef Py_ssize_t turn             # the slot of `arena`

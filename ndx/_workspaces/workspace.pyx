@@ -50,8 +50,8 @@ cdef class Workspace(Scope):
         self.bypassed = bypassed
         self.ring = config.reset == "ring"
         self.sizing = Sizing(config)
-        self.thread = PyThread_get_thread_ident()
-        self.thread_name = threading.current_thread().name
+        self.ident = PyThread_get_thread_ident()
+        self.owner = weakref.ref(threading.current_thread())
         self.task = None if task is None else weakref.ref(task)
         kind = PlannedArena if config.learn == "liveness" else BumpArena
         slots = config.slots if self.ring else 1
@@ -78,8 +78,9 @@ cdef class Workspace(Scope):
                 self.arena = arena
             if self.spare is None or self.spare.backend is not context.backend \
                     or self.spare.arena is not arena:
-                self.spare = Context(context.backend, arena, self)
+                self.spare = Context(context.backend, arena)
             context = self.spare
+            context.scope = self
         try:
             enter_scope(context, outer)
         except BaseException:
@@ -107,7 +108,11 @@ cdef class Workspace(Scope):
         context.lower = None
         self.depth -= 1
         if context.abandoned:
+            # Still in the chain of another task: it may not be entered again.
             self.spare = None
+        else:
+            # No cycle of references is left, so that the last one frees all.
+            context.scope = context.previous = None
         if self.depth or self.bypassed:
             return 0
         self.arena.finish()
@@ -142,7 +147,7 @@ cdef class Workspace(Scope):
     cdef int check_owner(self) except -1:
         # The usual case first: where it was entered the last time.
         if self.spare is not None and is_here(self.spare) \
-                and self.thread == <unsigned long>PyThread_get_thread_ident():
+                and self.ident == <unsigned long>PyThread_get_thread_ident():
             return 0
         if not self.is_owned_here():
             raise WorkspaceError(
@@ -151,7 +156,7 @@ cdef class Workspace(Scope):
         return 0
 
     cdef bint is_owned_here(self):
-        if self.thread != <unsigned long>PyThread_get_thread_ident():
+        if self.ident != <unsigned long>PyThread_get_thread_ident():
             return False
         task = current_task()
         return self.task is None if task is None else (
@@ -231,13 +236,15 @@ cdef class Workspace(Scope):
 
     cdef Workspace own(self):
         """Return this workspace or, elsewhere, the one of its name there."""
+        cdef Workspace found
         if self.is_owned_here():
             return self
         named = named_workspaces()
         found = named.get(self.name)
         if found is None:
-            found = named[self.name] = make_workspace(
-                self.name, self.backend, self.config, self.bypassed)
+            found = make_workspace(self.name, self.backend, self.config, self.bypassed)
+            named[self.name] = found
+            found.registry = weakref.ref(named)
         return found
 
     # --------------------------------------------------------------- management
@@ -275,8 +282,9 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena
         self.check_closed("destroyed")
-        if self.registry is not None and self.registry.get(self.name) is self:
-            del self.registry[self.name]
+        named = None if self.registry is None else self.registry()
+        if named is not None and named.get(self.name) is self:
+            del named[self.name]
         self.sizing.forget()
         for arena in self.arenas:
             if arena.used:
@@ -303,6 +311,11 @@ cdef class Workspace(Scope):
     def is_open(self):
         """Whether a scope of it is entered now."""
         return self.depth > 0
+
+    @property
+    def thread(self):
+        """The `threading.Thread` that it belongs to; None when that is gone."""
+        return self.owner()
 
     @property
     def parent(self):
