@@ -9,6 +9,7 @@ JOBS ?= auto
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
+EXAMPLE ?= train_digits heat_equation
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
@@ -31,8 +32,8 @@ help:  ## list the targets
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
-demo: $(VENV)/built  ## run the example (ARGS="--help")
-	$(PY) examples/train_digits.py $(ARGS)
+demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
+	@set -e; for name in $(EXAMPLE); do $(PY) examples/$$name.py $(ARGS); done
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
@@ -65,8 +66,8 @@ format: $(VENV)/group-lint  ## apply what `make lint` can repair
 
 # A copied tree shadows the package in place, so that its extensions stay as they are.
 sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSan (Linux, GCC)
-	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples docs
-	@for name in ndx tests tools examples docs setup.py pyproject.toml README.md LICENSE; do \
+	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
+	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
 	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
