@@ -6,6 +6,7 @@
 PYTHON ?= python3
 ARGS ?=
 JOBS ?= auto
+MINUTES ?= 3
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
@@ -16,7 +17,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test conformance lint format sanitize bench build annotate clean distclean FORCE
+.PHONY: help demo test conformance lint format sanitize soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -76,6 +77,9 @@ sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSa
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	    $(CURDIR)/$(PY) -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+soak: $(VENV)/built  ## run workspaces for minutes; fail if memory grows (MINUTES=3)
+	$(PY) tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 bench: $(VENV)/built $(VENV)/group-bench  ## run every benchmark once, quickly (ARGS="-b create")
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null

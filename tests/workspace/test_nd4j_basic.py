@@ -293,7 +293,8 @@ def test_values_of_arrays_in_an_arena():
     for make in made.values():
         with workspace:
             x = make()
-            assert offset(workspace) == lines(5)
+            # What NumPy made of a list is adopted, not copied: it counts as spilled.
+            assert workspace.stats()["cycle_bytes"] == lines(5)
             assert [float(v) for v in ndx.reshape(x, (5,))] == [2.0] * 5
             assert float(ndx.sum(x)) == 10.0
             x += 1
@@ -327,10 +328,9 @@ def test_a_full_arena_that_fails():
 @nd4j(30)
 @in_thread
 def test_an_array_of_a_closed_workspace():
-    x, view = (
-        cycle(ndx.workspace("internal", **B), 10)[0],
-        cycle(ndx.workspace("internal"), 10)[0][2:],
-    )
+    with ndx.workspace("internal", **B):
+        x = ndx.ones(10)
+        view = x[2:]
     for stale in (x, view):
         assert_stale(stale)
     with ndx.workspace("external", **B):
@@ -344,11 +344,12 @@ def test_an_array_of_an_earlier_generation():
     cycle(workspace)
     with workspace:
         x = ndx.ones(10)
+        view = x[1:]
         assert workspace.generation == 2
     with workspace:
         assert workspace.generation == 3
         assert_stale(x)
-        assert_stale(x[1:])
+        assert_stale(view)
 
 
 @nd4j(44)
