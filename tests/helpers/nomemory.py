@@ -98,7 +98,6 @@ def enter(workspace, other):
 
 def allocate(workspace, other):
     """Make an array: all counters are as before if it fails."""
-    # None dies meanwhile, so that none is recycled.
     kept = []
 
     def check(prepared, result, failed):
