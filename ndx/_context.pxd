@@ -7,8 +7,8 @@ from ndx.backends.base cimport Backend
 # Where new arrays go: a value of a ContextVar, and a link to the one before.
 cdef class Context:
     cdef readonly Backend backend    # outside of the arena
-    cdef readonly Arena arena        # None: straight from the backend
-    cdef readonly Scope scope        # what entered it
+    cdef Arena arena                 # None: straight from the backend
+    cdef Scope scope                 # what entered it
     cdef object home                 # the contextvars.Context that it was entered in
     cdef Context previous            # None: the process's default
     cdef Context lower               # of the scope's entry before this one
@@ -32,5 +32,6 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()
 cdef Block *allocate_detached(size_t nbytes) except NULL
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
+cdef void remove(Context context) noexcept
 cdef int enter_scope(Context context, Context outer) except -1
 cdef int leave_scope(Scope scope, object kind) except -1

@@ -160,7 +160,12 @@ cdef int enter_scope(Context context, Context outer) except -1:
     """Make a context the current one, inside of the one that was entered before."""
     context.previous = outer
     context.left_early = context.abandoned = False
-    PyContextVar_Set(variable, context)
+    try:
+        PyContextVar_Set(variable, context)
+    except MemoryError:
+        # CPython's failure may be that of the token, after the variable was set.
+        if entered_context() is not context:
+            raise
     # After the set: that is what creates a thread's first contextvars.Context.
     context.home = <object>PyThreadState_Get().context
     return 0
@@ -176,7 +181,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
     cdef Context context = entered_context()
     cdef Context found
     if context is not None and context.scope is scope and is_here(context):
-        PyContextVar_Set(variable, context.previous)
+        remove(context)
         # Last: it may raise.
         return left_with(context)
     if scope.settled:
@@ -204,6 +209,15 @@ cdef int leave_scope(Scope scope, object kind) except -1:
         "was changed. Leave scopes where they were entered, in the reverse order.")
 
 
+cdef void remove(Context context) noexcept:
+    """Make the context before one that is left current again."""
+    try:
+        PyContextVar_Set(variable, context.previous)
+    except MemoryError:
+        # Leaving does not fail: where the variable can't be set, it is passed over.
+        context.abandoned = True
+
+
 cdef int left_with(Context context) except -1:
     """Tell a scope that it was left, and with it those that were left too early."""
     cdef Context below = context.previous
@@ -214,7 +228,7 @@ cdef int left_with(Context context) except -1:
     except BaseException as raised:
         error = raised
     while below is not None and below.left_early and is_here(below):
-        PyContextVar_Set(variable, below.previous)
+        remove(below)
         scope = below.scope
         scope.settled += 1
         try:

@@ -89,8 +89,8 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
         name = f"anonymous-{next(anonymous)}"
     found = make_workspace(name, source, wanted, mode == "bypass")
     if named is not None:
-        named[name] = found
         found.registry = weakref.ref(named)
+        named[name] = found
     return found
 
 

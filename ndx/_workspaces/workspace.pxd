@@ -16,17 +16,19 @@ cdef class Workspace(Scope):
     cdef Py_ssize_t depth            # how often it is entered now
     cdef Py_ssize_t turn             # the slot of `arena`
     cdef bint ring
+    cdef bint busy                   # a cycle starts or ends
     cdef Context top                 # of the last entry that was not left
     cdef Context spare               # of the last entry, to be used again
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 
-    cdef Arena next_slot(self, Context context)
+    cdef int start(self, Context context) except -1
     cdef Workspace own(self)
     cdef int check_open_here(self) except -1
     cdef int check_owner(self) except -1
     cdef bint is_owned_here(self)
     cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
+    cdef int check_idle(self, str what) except -1
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed)

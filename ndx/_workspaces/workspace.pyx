@@ -6,7 +6,7 @@ import inspect
 import threading
 import weakref
 
-from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -15,7 +15,7 @@ from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
     Context, Scope, current_context, enter_scope, entered_context, is_here,
-    leave_scope, outer_context,
+    leave_scope, outer_context, remove,
 )
 from ndx._memory cimport Block, block_is_live
 from ndx._arenas.base cimport Arena
@@ -64,34 +64,51 @@ cdef class Workspace(Scope):
     def __enter__(self):
         cdef Context outer = entered_context()
         cdef Context context = outer_context(outer)
-        cdef Arena arena = self.arena
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
             self.check_open_here()
-            context = Context(context.backend, arena, self)
+            context = Context(context.backend, self.arena, self)
+            enter_scope(context, outer)
         else:
             self.check_owner()
-            if not self.bypassed:
-                if self.ring:
-                    arena = self.next_slot(context)
-                arena.begin()
-                self.arena = arena
-            if self.spare is None or self.spare.backend is not context.backend \
-                    or self.spare.arena is not arena:
-                self.spare = Context(context.backend, arena)
+            self.check_idle("entered")
+            if self.spare is None or self.spare.backend is not context.backend:
+                self.spare = Context(context.backend)
             context = self.spare
             context.scope = self
-        try:
+            # It serves nothing before it is ready: that may run Python.
+            context.arena = None
             enter_scope(context, outer)
-        except BaseException:
-            if not self.depth and not self.bypassed:
-                arena.finish()
-                arena.expire(context.backend)
-            raise
+            if not self.bypassed:
+                self.start(context)
         context.lower = self.top
         self.top = context
         self.depth += 1
         return self
+
+    cdef int start(self, Context context) except -1:
+        """Start a cycle, in the next slot of a ring; on failure leave the context."""
+        cdef Arena arena = self.arena
+        cdef Py_ssize_t turn = self.turn
+        self.busy = True
+        try:
+            if self.ring:
+                if arena.used:
+                    turn = turn + 1 if turn + 1 < len(self.arenas) else 0
+                    arena = self.arenas[turn]
+                if arena.used:
+                    arena.expire(context.backend)
+            arena.prepare()
+        except BaseException:
+            remove(context)
+            context.scope = context.previous = None
+            raise
+        finally:
+            self.busy = False
+        arena.begin()
+        self.arena = context.arena = arena
+        self.turn = turn
+        return 0
 
     def __exit__(self, kind, error, traceback):
         try:
@@ -100,6 +117,7 @@ cdef class Workspace(Scope):
             # What goes wrong at the end may not hide what went wrong in the scope.
             if error is None or isinstance(failure, WorkspaceError):
                 raise
+            PyErr_SetObject(type(failure), failure)
             PyErr_WriteUnraisable(self)
 
     cdef int left(self) except -1:
@@ -115,27 +133,19 @@ cdef class Workspace(Scope):
             context.scope = context.previous = None
         if self.depth or self.bypassed:
             return 0
-        self.arena.finish()
-        if not self.ring:
-            self.arena.expire(context.backend)
-            self.arena.fit()
+        self.busy = True
+        try:
+            self.arena.finish()
+            if not self.ring:
+                self.arena.expire(context.backend)
+                self.arena.fit()
+        finally:
+            self.busy = False
         scope_ended()
         return 0
 
     cdef Context innermost(self):
         return self.top
-
-    cdef Arena next_slot(self, Context context):
-        """Turn the ring: what was made in the next slot's last cycle goes stale."""
-        cdef Arena arena
-        if self.arena.used:
-            self.turn = (self.turn + 1) % len(self.arenas)
-        arena = self.arenas[self.turn]
-        if arena.busy:
-            arena.begin()        # raises
-        if arena.used:
-            arena.expire(context.backend)
-        return arena
 
     cdef int check_open_here(self) except -1:
         if not self.is_entered_here():
@@ -243,8 +253,8 @@ cdef class Workspace(Scope):
         found = named.get(self.name)
         if found is None:
             found = make_workspace(self.name, self.backend, self.config, self.bypassed)
-            named[self.name] = found
             found.registry = weakref.ref(named)
+            named[self.name] = found
         return found
 
     # --------------------------------------------------------------- management
@@ -264,10 +274,14 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena
         self.check_closed("sized")
-        self.sizing.settle()
-        for arena in self.arenas:
-            if not arena.used:
-                arena.fit()
+        self.busy = True
+        try:
+            self.sizing.settle()
+            for arena in self.arenas:
+                if not arena.used:
+                    arena.fit()
+        finally:
+            self.busy = False
 
     def destroy(self):
         """Give all of its memory back, and forget its name and what it learned.
@@ -285,16 +299,27 @@ cdef class Workspace(Scope):
         named = None if self.registry is None else self.registry()
         if named is not None and named.get(self.name) is self:
             del named[self.name]
-        self.sizing.forget()
-        for arena in self.arenas:
-            if arena.used:
-                arena.expire(current_context().backend)
-            arena.destroy()
+        self.busy = True
+        try:
+            self.sizing.forget()
+            for arena in self.arenas:
+                if arena.used:
+                    arena.expire(current_context().backend)
+                arena.destroy()
+        finally:
+            self.busy = False
 
     cdef int check_closed(self, str what) except -1:
         if self.depth:
             raise WorkspaceError(
                 f"{self} can't be {what} while a scope of it is open; leave it first")
+        return self.check_idle(what)
+
+    cdef int check_idle(self, str what) except -1:
+        if self.busy:
+            raise WorkspaceError(
+                f"{self} can't be {what} while a scope of it starts or ends (by a "
+                "finalizer, or a backend that runs Python)")
         return 0
 
     @property
@@ -367,7 +392,8 @@ cdef class Workspace(Scope):
             greatest = max(greatest, arena.max_cycle_bytes)
             peak = max(peak, arena.peak_live_bytes)
         if now is not None and self.depth and self.ring:
-            last = (<Arena>self.arenas[self.turn - 1]).last_cycle_bytes
+            slot = (self.turn or len(self.arenas)) - 1
+            last = (<Arena>self.arenas[slot]).last_cycle_bytes
         elif now is not None:
             last = now.last_cycle_bytes
         return {

@@ -53,8 +53,8 @@ def outcomes():
 def test_each_allocation_of_python_fails_once(outcomes, step, kind):
     failures, wrong = outcomes[f"{kind}: {step}"]
     assert wrong is None
-    # An allocation in an arena asks Python for nothing.
-    assert failures or step == "allocate"
+    # An allocation in an arena asks Python for nothing, and leaving does not fail.
+    assert failures or step in ("allocate", "leave", "leave, nested")
 
 
 # ---- backends ----------------------------------------------------------------
