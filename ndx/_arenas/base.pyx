@@ -7,7 +7,7 @@ business: `find_free`, `place`, `vacate`.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -499,7 +499,8 @@ cdef class Arena(BlockOwner):
             where = "?" if block.origin == NULL else <object>block.origin
             self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
                                f"at its end + {i}")
-        except BaseException:
+        except BaseException as error:
+            PyErr_SetObject(type(error), error)
             PyErr_WriteUnraisable(self)
 
     cdef int raise_damage(self) except -1:

@@ -1,4 +1,4 @@
-from ndx._context cimport Context, Scope
+from ndx._context cimport Context, Entry, Scope
 from ndx._arenas.base cimport Arena
 from ndx._arenas.sizing cimport Sizing
 
@@ -17,8 +17,9 @@ cdef class Workspace(Scope):
     cdef Py_ssize_t turn             # the slot of `arena`
     cdef bint ring
     cdef bint busy                   # a cycle starts or ends
-    cdef Context top                 # of the last entry that was not left
-    cdef Context spare               # of the last entry, to be used again
+    cdef Entry top                   # the last entry that was not left
+    cdef Entry spare                 # of the outermost scope, used again each time
+    cdef Context last                # in which it was entered last
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 

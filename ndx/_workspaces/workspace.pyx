@@ -14,14 +14,14 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
-    Context, Scope, current_context, enter_scope, entered_context, is_here,
-    leave_scope, outer_context, remove,
+    Context, Entry, Scope, is_here, leave_scope, outer_backend, own_context, push,
 )
 from ndx._memory cimport Block, block_is_live
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
+from ndx.backends.base cimport Backend
 
 from ndx._errors import WorkspaceError
 from ndx._sizes import format_size
@@ -48,6 +48,7 @@ cdef class Workspace(Scope):
         self.config = config
         self.backend = backend
         self.bypassed = bypassed
+        self.spare = Entry(None)
         self.ring = config.reset == "ring"
         self.sizing = Sizing(config)
         self.ident = PyThread_get_thread_ident()
@@ -62,32 +63,29 @@ cdef class Workspace(Scope):
     # ------------------------------------------------------------------ scopes
 
     def __enter__(self):
-        cdef Context outer = entered_context()
-        cdef Context context = outer_context(outer)
+        cdef Context context = own_context()
+        cdef Entry entry = self.spare
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
             self.check_open_here()
-            context = Context(context.backend, self.arena, self)
-            enter_scope(context, outer)
+            entry = Entry(self, self.arena)
         else:
-            self.check_owner()
+            if self.last is not context:
+                self.check_owner()
+                self.last = context
             self.check_idle("entered")
-            if self.spare is None or self.spare.backend is not context.backend:
-                self.spare = Context(context.backend)
-            context = self.spare
-            context.scope = self
-            # It serves nothing before it is ready: that may run Python.
-            context.arena = None
-            enter_scope(context, outer)
             if not self.bypassed:
                 self.start(context)
-        context.lower = self.top
-        self.top = context
+            entry.arena = self.arena
+            entry.scope = self
+        push(context, entry)
+        entry.before = self.top
+        self.top = entry
         self.depth += 1
         return self
 
     cdef int start(self, Context context) except -1:
-        """Start a cycle, in the next slot of a ring; on failure leave the context."""
+        """Start a cycle, in the next slot of a ring."""
         cdef Arena arena = self.arena
         cdef Py_ssize_t turn = self.turn
         self.busy = True
@@ -97,16 +95,12 @@ cdef class Workspace(Scope):
                     turn = turn + 1 if turn + 1 < len(self.arenas) else 0
                     arena = self.arenas[turn]
                 if arena.used:
-                    arena.expire(context.backend)
+                    arena.expire(outer_backend())
             arena.prepare()
-        except BaseException:
-            remove(context)
-            context.scope = context.previous = None
-            raise
         finally:
             self.busy = False
         arena.begin()
-        self.arena = context.arena = arena
+        self.arena = arena
         self.turn = turn
         return 0
 
@@ -120,31 +114,26 @@ cdef class Workspace(Scope):
             PyErr_SetObject(type(failure), failure)
             PyErr_WriteUnraisable(self)
 
-    cdef int left(self) except -1:
-        cdef Context context = self.top
-        self.top = context.lower
-        context.lower = None
+    cdef int left(self, Backend outside) except -1:
+        cdef Entry entry = self.top
+        self.top = entry.before
+        # No cycle of references is left, so that the last one frees all.
+        entry.before = entry.scope = None
         self.depth -= 1
-        if context.abandoned:
-            # Still in the chain of another task: it may not be entered again.
-            self.spare = None
-        else:
-            # No cycle of references is left, so that the last one frees all.
-            context.scope = context.previous = None
         if self.depth or self.bypassed:
             return 0
         self.busy = True
         try:
             self.arena.finish()
             if not self.ring:
-                self.arena.expire(context.backend)
+                self.arena.expire(outside)
                 self.arena.fit()
         finally:
             self.busy = False
         scope_ended()
         return 0
 
-    cdef Context innermost(self):
+    cdef Entry last_entry(self):
         return self.top
 
     cdef int check_open_here(self) except -1:
@@ -155,10 +144,6 @@ cdef class Workspace(Scope):
         return 0
 
     cdef int check_owner(self) except -1:
-        # The usual case first: where it was entered the last time.
-        if self.spare is not None and is_here(self.spare) \
-                and self.ident == <unsigned long>PyThread_get_thread_ident():
-            return 0
         if not self.is_owned_here():
             raise WorkspaceError(
                 f"{self} belongs to another thread or task; each has its own of every "
@@ -173,7 +158,7 @@ cdef class Workspace(Scope):
             self.task is not None and self.task() is task)
 
     cdef bint is_entered_here(self):
-        return self.top is not None and is_here(self.top)
+        return self.top is not None and is_here(self.top.context)
 
     def borrow(self):
         """Make the workspace current again, inside of a scope of it; no new cycle.
@@ -304,7 +289,7 @@ cdef class Workspace(Scope):
             self.sizing.forget()
             for arena in self.arenas:
                 if arena.used:
-                    arena.expire(current_context().backend)
+                    arena.expire(outer_backend())
                 arena.destroy()
         finally:
             self.busy = False
@@ -345,15 +330,16 @@ cdef class Workspace(Scope):
     @property
     def parent(self):
         """The workspace that was current where this one was entered; None: none."""
-        cdef Context context = self.top
-        if context is None:
+        cdef Entry entry = self.top
+        if entry is None:
             return None
-        while context.lower is not None:
-            context = context.lower
-        context = context.previous
-        if context is None or context.arena is None or not is_here(context):
+        while entry.before is not None:
+            entry = entry.before
+        entry = entry.lower
+        if entry is None or (entry.arena is None and not isinstance(
+                entry.scope, (Workspace, Borrowed))):
             return None
-        scope = context.scope
+        scope = entry.scope
         return (<Borrowed>scope).workspace if isinstance(scope, Borrowed) else scope
 
     def stats(self):
@@ -433,8 +419,7 @@ cdef class Borrowed(Scope):
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
-        enter_scope(Context(current_context().backend, self.workspace.arena, self),
-                    entered_context())
+        push(own_context(), Entry(self, self.workspace.arena))
         return self.workspace
 
     def __exit__(self, kind, error, traceback):
@@ -468,7 +453,7 @@ cdef object rescue(Workspace scope, object result):
         for x in found.values():
             blocks[count] = x.block
             count += 1
-        scope.arena.move_out(blocks, count, scope.top.backend)
+        scope.arena.move_out(blocks, count, outer_backend())
     finally:
         PyMem_RawFree(blocks)
     return result
