@@ -10,7 +10,7 @@ cdef class Context:
     cdef object home                 # the contextvars.Context with `entries`; or None
     cdef Entry top                   # the innermost entry
     cdef bint left_early             # `scope`, out of order
-    cdef bint abandoned              # `scope` was left, but the variable could not be set
+    cdef bint abandoned              # `scope` was left; the variable could not be set
 
 # A scope that only its own thread or task can see: a workspace, or none.
 cdef class Entry:
@@ -28,6 +28,7 @@ cdef class Scope:
     cdef Entry last_entry(self)
 
 cdef Backend outer_backend()
+cdef void *current_home() noexcept
 cdef bint is_here(Context context) noexcept
 cdef Arena current_arena()
 cdef Arena enclosing_arena()

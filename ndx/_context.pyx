@@ -86,6 +86,11 @@ cdef inline Backend backend_of(Context context):
     return context.backend
 
 
+cdef void *current_home() noexcept:
+    """Return which contextvars.Context is the current one; only to compare."""
+    return <void *>PyThreadState_Get().context
+
+
 cdef bint is_here(Context context) noexcept:
     """Whether the entries of a context are those of this thread or task.
 

@@ -19,7 +19,7 @@ cdef class Workspace(Scope):
     cdef bint busy                   # a cycle starts or ends
     cdef Entry top                   # the last entry that was not left
     cdef Entry spare                 # of the outermost scope, used again each time
-    cdef Context last                # in which it was entered last
+    cdef void *last_task             # the contextvars.Context of the last entry
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 

@@ -14,7 +14,8 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
-    Context, Entry, Scope, is_here, leave_scope, outer_backend, own_context, push,
+    Context, Entry, Scope, current_home, is_here, leave_scope, outer_backend,
+    own_context, push,
 )
 from ndx._memory cimport Block, block_is_live
 from ndx._arenas.base cimport Arena
@@ -70,9 +71,12 @@ cdef class Workspace(Scope):
             self.check_open_here()
             entry = Entry(self, self.arena)
         else:
-            if self.last is not context:
+            # Usually where it was entered the last time. (The address may be that of
+            # another task's by now; then only this check is less strict.)
+            if self.last_task != current_home() or \
+                    self.ident != <unsigned long>PyThread_get_thread_ident():
                 self.check_owner()
-                self.last = context
+                self.last_task = current_home()
             self.check_idle("entered")
             if not self.bypassed:
                 self.start(context)
