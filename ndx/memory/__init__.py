@@ -4,10 +4,20 @@ Sizes are in bytes. Workspaces count with the backend that their arena is from;
 ``ndx.workspace(name).stats()`` says what is inside of one.
 """
 
+from ndx._budget import process_limit as limit
+from ndx._budget import set_process_limit as set_limit
 from ndx._context import current_backend
 from ndx.backends import get
 
-__all__ = ["allocated", "reserved", "reset_peak", "stats", "trim"]
+__all__ = [
+    "allocated",
+    "limit",
+    "reserved",
+    "reset_peak",
+    "set_limit",
+    "stats",
+    "trim",
+]
 
 
 def _backend(backend):
