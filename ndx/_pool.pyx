@@ -21,12 +21,13 @@ from libc.stdlib cimport calloc, free, malloc
 
 from ndx._budget cimport budget_lock, budget_unlock
 from ndx._pool_index cimport (
-    BUSY, QUICK, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
+    BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
     ndx_highest_bit,
 )
 from ndx._pool_store cimport (
-    ARENA, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
-    PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release,
+    ARENA, NAIVE, NO_STREAM, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
+    PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison,
+    ndx_unpoison, quick_give, quick_take,
 )
 from ndx._source cimport RESERVED, Source
 from ndx.backends.base cimport ALLOCATED, NO_MEMORY
@@ -35,10 +36,6 @@ __all__ = ["Pool"]
 
 cdef extern from "ndx/lock.h" nogil:
     int ndx_at_fork(void (*before)() noexcept nogil, void (*after)() noexcept nogil)
-
-cdef extern from "ndx/poison.h" nogil:
-    void ndx_poison(void *ptr, size_t nbytes)
-    void ndx_unpoison(void *ptr, size_t nbytes)
 
 cdef extern from "ndx/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -86,6 +83,7 @@ cdef void after_fork() noexcept nogil:
     while pool != NULL:
         if child and not (<Pool>pool).source.fork_safe:
             (<Pool>pool).lost = True
+            (<Pool>pool).quick_max = 0
         ndx_lock_release(&(<Pool>pool).lock)
         pool = (<Pool>pool).next_pool
     process = ndx_process_id()
@@ -121,6 +119,7 @@ cdef class Pool(PoolStore):
         self.small_segment = HUGE
         self.large_segment = 10 * HUGE
         self.rest = 4096 if source.paged else 65536
+        self.rest_shift = 6
         self.cutoff = 24
         self.initial = 0 if initial is None else <size_t>initial
         self.most = PY_SSIZE_T_MAX
@@ -174,23 +173,12 @@ cdef class Pool(PoolStore):
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
         """Give a block of at least nbytes, or NO_MEMORY with nothing changed."""
-        cdef PoolBlock *block
-        cdef PoolBlock **head
-        if nbytes <= self.quick_max:
-            head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
-            ndx_lock_acquire(&self.lock)
-            block = head[0]
-            if block != NULL:
-                head[0] = block.next_free
-                self.quick_bytes -= block.nbytes
-                self.count(block, nbytes, True)
-                ndx_lock_release(&self.lock)
-                ndx_unpoison(block.ptr, nbytes)
-                out[0] = block
-                clean[0] = False
-                return ALLOCATED
-            ndx_lock_release(&self.lock)
-        return self.allocate_slow(nbytes, stream, out, clean)
+        cdef PoolBlock *block = quick_take(self, nbytes)
+        if block == NULL:
+            return self.allocate_slow(nbytes, stream, out, clean)
+        out[0] = block
+        clean[0] = False
+        return ALLOCATED
 
     cdef int allocate_slow(self, size_t nbytes, size_t stream, PoolBlock **out,
                            bint *clean) except -1 nogil:
@@ -223,11 +211,11 @@ cdef class Pool(PoolStore):
                         f"memory of more than {SLOTS - 1} streams at once: tell the "
                         "backend which ones are over, by its close_stream")
             if self.find(need, slot, &grant):
+                self.extra.misses += missed or grant.fresh != NULL
                 if not grant.cut:
-                    self.count(grant.block, nbytes, not missed)
+                    self.count(grant.block, nbytes)
                 ndx_lock_release(&self.lock)
                 break
-            self.extra.misses += not missed
             missed = True
             if grant.refused:
                 self.extra.refusals += 1
@@ -248,7 +236,7 @@ cdef class Pool(PoolStore):
             self.note_peak()
             self.forget(grant.spare)
             self.cut(block, need, slot)
-            self.count(block, nbytes, False)
+            self.count(block, nbytes)
             ndx_lock_release(&self.lock)
         if grant.stolen:
             # Recorded now, later than need be: it covers all that may still use it.
@@ -291,11 +279,10 @@ cdef class Pool(PoolStore):
 
     cdef void release(self, PoolBlock *block) noexcept nogil:
         """Take a block back."""
-        cdef PoolBlock **head
         cdef PoolSegment *segment
-        cdef uint64_t stamp = 0
+        cdef uint64_t stamp
         cdef int slot
-        if self.lost:
+        if self.lost or quick_give(self, block):
             return
         if self.kind == UNPOOLED and self.source.streams:
             block.uses |= <uint64_t>1 << block.slot
@@ -304,23 +291,13 @@ cdef class Pool(PoolStore):
                     self.source.synchronize(self.slots[slot].stream)
         elif block.uses:
             self.record_events(block)
-        if block.nbytes > self.quick_max:
-            stamp = ndx_milliseconds()
+        stamp = ndx_milliseconds()
         if self.source.host_accessible:
             ndx_poison(block.ptr, block.nbytes)
         ndx_lock_acquire(&self.lock)
         self.counters.live -= 1
         self.counters.allocated -= block.requested
         self.extra.rounded -= block.nbytes
-        if block.nbytes <= self.quick_max \
-                and self.quick_bytes + block.nbytes <= QUICK_SHARE:
-            block.state = QUICK
-            head = &self.quick[block.nbytes >> self.unit_shift]
-            block.next_free = head[0]
-            head[0] = block
-            self.quick_bytes += block.nbytes
-            ndx_lock_release(&self.lock)
-            return
         if self.kind == UNPOOLED:
             segment = block.segment
             block.state = BUSY

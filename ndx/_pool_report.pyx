@@ -3,7 +3,7 @@
 The numbers are copied with the lock, and made objects of without it.
 """
 
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 from ndx._pool cimport Pool
@@ -46,7 +46,6 @@ cdef dict pool_stats(Pool pool):
     ndx_lock_release(&pool.lock)
     return {
         "rounded_bytes": extra.rounded,
-        "peak_rounded_bytes": extra.peak_rounded,
         "cached_bytes": reserved - extra.rounded,
         "largest_free_bytes": largest,
         "segments": segments,
@@ -56,11 +55,13 @@ cdef dict pool_stats(Pool pool):
 cdef dict pool_events(Pool pool):
     """Return how often things happened."""
     cdef PoolCounters extra
+    cdef uint64_t allocations
     ndx_lock_acquire(&pool.lock)
     extra = pool.extra
+    allocations = pool.counters.allocations
     ndx_lock_release(&pool.lock)
     return {
-        "hits": extra.hits,
+        "hits": allocations - min(extra.misses, allocations),
         "misses": extra.misses,
         "splits": extra.splits,
         "merges": extra.merges,

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint64_t
 
-from ndx._pool_index cimport PoolBlock, PoolIndex, PoolSegment
+from ndx._pool_index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
 from ndx._source cimport Source
 from ndx.backends.base cimport Counters
 
@@ -8,6 +8,10 @@ cdef extern from "ndx/lock.h" nogil:
     ctypedef int ndx_lock
     void ndx_lock_acquire(ndx_lock *lock)
     void ndx_lock_release(ndx_lock *lock)
+
+cdef extern from "ndx/poison.h" nogil:
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
 
 cdef enum PoolKind:
     SPLIT
@@ -30,9 +34,7 @@ cdef struct PoolSlot:
 # Counts beyond those of every backend.
 cdef struct PoolCounters:
     size_t rounded               # bytes of USED blocks
-    size_t peak_rounded
-    uint64_t hits                # served from what was held
-    uint64_t misses
+    uint64_t misses              # not served from what was held
     uint64_t splits
     uint64_t merges
     uint64_t steals              # of another stream's block
@@ -53,6 +55,7 @@ cdef class PoolStore:
     cdef size_t limit            # on reserved bytes; the greatest: none
     cdef size_t small_max        # larger requests go into large segments
     cdef size_t rest             # least remainder that is cut off in large segments
+    cdef int rest_shift          # and that part of the block, at least
     cdef uint64_t now            # milliseconds, when a block was last freed
     cdef Counters counters
     cdef PoolCounters extra
@@ -66,7 +69,7 @@ cdef class PoolStore:
     cdef size_t spare_count
     cdef void *slabs             # what the descriptions are cut from
 
-    cdef void count(self, PoolBlock *block, size_t nbytes, bint hit) noexcept nogil
+    cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil
     cdef bint stock(self) noexcept nogil
     cdef PoolBlock *take_spare(self) noexcept nogil
     cdef void forget(self, PoolBlock *block) noexcept nogil
@@ -92,3 +95,53 @@ cdef class PoolStore:
                          int slot, bint paged) except -1 nogil
     cdef void unlink_segment(self, PoolSegment *segment) noexcept nogil
     cdef void drop_segments(self, PoolSegment *segments) noexcept nogil
+
+
+cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
+    """Return the block of a small size that was released last, or NULL."""
+    cdef PoolBlock **head
+    cdef PoolBlock *block
+    cdef Counters *counters = &self.counters
+    if nbytes > self.quick_max:
+        return NULL
+    head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
+    ndx_lock_acquire(&self.lock)
+    block = head[0]
+    if block != NULL:
+        head[0] = block.next_free
+        self.quick_bytes -= block.nbytes
+        block.state = USED
+        block.requested = nbytes
+        counters.allocations += 1
+        counters.live += 1
+        counters.allocated += nbytes
+        if counters.allocated > counters.peak_allocated:
+            counters.peak_allocated = counters.allocated
+        self.extra.rounded += block.nbytes
+    ndx_lock_release(&self.lock)
+    if block != NULL:
+        ndx_unpoison(block.ptr, nbytes)
+    return block
+
+
+cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
+    """Keep a small block as it is, for the next request of its size, if that is due."""
+    cdef size_t nbytes = block.nbytes
+    cdef PoolBlock **head
+    if nbytes > self.quick_max:
+        return False
+    ndx_poison(block.ptr, nbytes)
+    ndx_lock_acquire(&self.lock)
+    if self.quick_bytes + nbytes > QUICK_SHARE:
+        ndx_lock_release(&self.lock)
+        return False
+    head = &self.quick[nbytes >> self.unit_shift]
+    self.counters.live -= 1
+    self.counters.allocated -= block.requested
+    self.extra.rounded -= nbytes
+    self.quick_bytes += nbytes
+    block.state = QUICK
+    block.next_free = head[0]
+    head[0] = block
+    ndx_lock_release(&self.lock)
+    return True

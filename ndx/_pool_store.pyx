@@ -14,9 +14,6 @@ from ndx._pool_index cimport (
 )
 from ndx.backends.base cimport ALLOCATED, NO_MEMORY
 
-cdef extern from "ndx/poison.h" nogil:
-    void ndx_unpoison(void *ptr, size_t nbytes)
-
 cdef extern from "ndx/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
@@ -62,7 +59,7 @@ cdef class PoolStore:
             for slot in range(SLOTS):
                 free(self.slots[slot].warm[small])
 
-    cdef void count(self, PoolBlock *block, size_t nbytes, bint hit) noexcept nogil:
+    cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil:
         block.state = USED
         block.requested = nbytes
         self.counters.allocations += 1
@@ -71,9 +68,6 @@ cdef class PoolStore:
         if self.counters.allocated > self.counters.peak_allocated:
             self.counters.peak_allocated = self.counters.allocated
         self.extra.rounded += block.nbytes
-        if self.extra.rounded > self.extra.peak_rounded:
-            self.extra.peak_rounded = self.extra.rounded
-        self.extra.hits += hit
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a block that fits: of the stream's own, of none's, of another's."""
@@ -164,7 +158,8 @@ cdef class PoolStore:
         cdef PoolBlock *tail
         cdef size_t rest = block.nbytes - need
         if self.kind not in (SPLIT, ARENA) or rest == 0 or rest < (
-                self.unit if block.segment.small else self.rest):
+                self.unit if block.segment.small else
+                max(self.rest, block.nbytes >> self.rest_shift)):
             return
         if block.events != NULL:
             return                   # the rest would have to wait for them, too

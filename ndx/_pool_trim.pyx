@@ -40,7 +40,7 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
     if pool.lost:
         return 0
     if pool.source.streams:
-        pool_synchronize(pool)
+        pool_settle(pool, target == 0)
     ndx_lock_acquire(&pool.lock)
     pool.extra.trims += 1
     pool.flush_quick()
@@ -67,6 +67,7 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
             block.state = FREE
             pool.insert(block)
         elif segment.paged:
+            block = cut_to(pool, block, pool.counters.reserved - planned - target)
             planned += returnable(pool, block)
             block.next_free = chain
             chain = block
@@ -83,6 +84,8 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
         block = chain
         chain = block.next_free
         released += give_back(pool, block)
+    if target:
+        return released
     # Address space of which nothing is held any more.
     ndx_lock_acquire(&pool.lock)
     segment = pool.segments
@@ -97,6 +100,22 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
     ndx_lock_release(&pool.lock)
     pool.drop_segments(dropped)
     return released
+
+
+cdef PoolBlock *cut_to(Pool pool, PoolBlock *block, size_t nbytes) noexcept nogil:
+    """Keep what of a BUSY block need not be given back; with the lock."""
+    cdef size_t page = pool.source.granularity
+    cdef size_t start = <size_t>block.ptr
+    cdef size_t cut = start + block.nbytes
+    cdef PoolBlock *tail
+    if returnable(pool, block) <= nbytes + 16 * page or pool.spare_count < 8:
+        return block
+    # The end goes: what is kept can grow into it again.
+    cut = (cut & ~(page - 1)) - ((nbytes + page - 1) & ~(page - 1))
+    tail = pool.split(block, cut - start)
+    block.state = FREE
+    pool.insert(block)
+    return tail
 
 
 cdef PoolBlock *sort_by_age(PoolBlock *chain) noexcept nogil:
@@ -224,9 +243,15 @@ cdef PoolBlock *split_before(Pool pool, PoolBlock *block,
 
 cdef void pool_synchronize(Pool pool) noexcept nogil:
     """Wait for all streams; what is free by now is then safe for each of them."""
+    pool_settle(pool, True)
+
+
+cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
+    """Let any stream have what is free on streams that are done; or wait for them."""
     cdef PoolSegment *segment
     cdef PoolBlock *block
     cdef PoolBlock *chain = NULL
+    cdef uint64_t done = 0
     cdef int slot, nslots
     if not pool.source.streams or pool.lost:
         return
@@ -246,64 +271,45 @@ cdef void pool_synchronize(Pool pool) noexcept nogil:
         segment = segment.next
     ndx_lock_release(&pool.lock)
     for slot in range(1, nslots):
-        if pool.slots[slot].stream != <size_t>NO_STREAM:
+        if wait and pool.slots[slot].stream != <size_t>NO_STREAM:
             pool.source.synchronize(pool.slots[slot].stream)
+        if wait or is_stream_done(pool, slot):
+            done |= <uint64_t>1 << slot
     while chain != NULL:
         block = chain
         chain = block.next_free
         ndx_lock_acquire(&pool.lock)
         pool.pending -= block.events != NULL
         ndx_lock_release(&pool.lock)
-        discard_events(pool, block)
+        drop_done_events(pool, block)
         ndx_lock_acquire(&pool.lock)
-        block.slot = 0
+        if done >> block.slot & 1:
+            block.slot = 0
+        pool.pending += block.events != NULL
         pool.free_block(block, block.stamp)
         ndx_lock_release(&pool.lock)
 
 
-cdef void discard_events(Pool pool, PoolBlock *block) noexcept nogil:
+cdef bint is_stream_done(Pool pool, int slot) noexcept nogil:
+    cdef void *event
+    cdef bint done
+    if pool.slots[slot].stream == <size_t>NO_STREAM:
+        return True
+    event = pool.source.record(pool.slots[slot].stream)
+    if event == NULL:
+        return True
+    done = pool.source.is_done(event)
+    pool.source.drop_event(event)
+    return done
+
+
+cdef void drop_done_events(Pool pool, PoolBlock *block) noexcept nogil:
     cdef PoolEvent *event
-    while block.events != NULL:
+    while block.events != NULL and pool.source.is_done(block.events.event):
         event = block.events
         block.events = event.next
         pool.source.drop_event(event.event)
         free(event)
-
-
-cdef void pool_collect(Pool pool) noexcept nogil:
-    """Merge the free blocks whose other streams are done with them by now."""
-    cdef PoolSegment *segment
-    cdef PoolBlock *block
-    cdef PoolBlock *chain = NULL
-    cdef PoolEvent *event
-    if pool.pending == 0 or pool.lost:
-        return
-    ndx_lock_acquire(&pool.lock)
-    segment = pool.segments
-    while segment != NULL:
-        block = segment.first
-        while block != NULL:
-            if block.state == FREE and block.events != NULL:
-                pool.remove(block)
-                block.state = BUSY
-                pool.pending -= 1
-                block.next_free = chain
-                chain = block
-            block = block.next
-        segment = segment.next
-    ndx_lock_release(&pool.lock)
-    while chain != NULL:
-        block = chain
-        chain = block.next_free
-        while block.events != NULL and pool.source.is_done(block.events.event):
-            event = block.events
-            block.events = event.next
-            pool.source.drop_event(event.event)
-            free(event)
-        ndx_lock_acquire(&pool.lock)
-        pool.pending += block.events != NULL
-        pool.free_block(block, block.stamp)
-        ndx_lock_release(&pool.lock)
 
 
 cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:

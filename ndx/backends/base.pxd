@@ -39,3 +39,4 @@ cdef class Backend:
                                 Memory *out) except -1 nogil
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil

@@ -93,6 +93,11 @@ cdef class Backend:
         with nogil:
             self.rewind_peak()
 
+    def raise_peak(self, size_t allocated, size_t reserved):
+        """Let the peaks be at least so high: who has reset them puts them back."""
+        with nogil:
+            self.lift_peak(allocated, reserved)
+
     def __repr__(self):
         limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
         return f"<{type(self).__name__} {self.name!r}{limit}>"
@@ -120,6 +125,10 @@ cdef class Backend:
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
+
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
+        self.counters.peak_allocated = max(self.counters.peak_allocated, allocated)
+        self.counters.peak_reserved = max(self.counters.peak_reserved, reserved)
 
     cdef void rewind_peak(self) noexcept nogil:
         self.counters.peak_allocated = self.counters.allocated

@@ -7,6 +7,8 @@ from ndx.backends.base cimport Backend, Memory
 cdef class PooledBackend(Backend):
     cdef Pool pool
     cdef Backend elsewhere           # serves what this can't; None: nobody
+    cdef size_t recycled             # bytes given back to avoid growth, in all
+    cdef uint64_t traffic            # bytes allocated, but from quick lists
     cdef size_t headroom             # bytes of the source that are left to others
     cdef uint64_t idle_after         # milliseconds; 0: never
     cdef uint64_t next_look          # for what is idle
@@ -20,5 +22,6 @@ cdef class PooledBackend(Backend):
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil
     cdef void release_idle(self) noexcept nogil
+    cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

@@ -5,15 +5,18 @@ from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from ndx._pool cimport Pool
 from ndx._pool_index cimport PoolBlock
 from ndx._pool_report cimport (
     pool_events, pool_holders, pool_snapshot, pool_stats,
 )
-from ndx._pool_store cimport ndx_lock_acquire, ndx_lock_release
+from ndx._pool_store cimport (
+    SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
+)
 from ndx._pool_trim cimport (
-    pool_close_stream, pool_collect, pool_purge_used, pool_synchronize, pool_trim,
+    pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
 )
 from ndx._source cimport Source
 from ndx.backends.base cimport (
@@ -30,6 +33,7 @@ cdef extern from "ndx/clock.h" nogil:
 
 cdef enum:
     LOOK_EVERY = 64              # allocations
+    RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
 
 cdef extern from "Python.h":
     void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
@@ -123,7 +127,19 @@ cdef class PooledBackend(Backend):
         return 0
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
-        return self.allocate_on(nbytes, zero, self.stream, out)
+        cdef PoolBlock *block
+        if self.hooked or self.pool.counters.allocations % LOOK_EVERY == 0:
+            return self.allocate_on(nbytes, zero, self.stream, out)
+        block = quick_take(self.pool, nbytes)
+        if block == NULL:
+            return self.allocate_on(nbytes, zero, self.stream, out)
+        out.ptr = block.ptr
+        out.nbytes = nbytes
+        out.cookie = block
+        out.purged = 0
+        if zero:
+            memset(block.ptr, 0, nbytes)
+        return ALLOCATED
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil:
@@ -133,6 +149,10 @@ cdef class PooledBackend(Backend):
             self.release_idle()
         if self.headroom and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
+        self.traffic += nbytes
+        if self.pool.kind == SPLIT and self.pool.counters.reserved + nbytes > \
+                self.pool.counters.peak_reserved:
+            self.recycle(nbytes)
         if self.pool.allocate(nbytes, stream, &block, &clean) != ALLOCATED:
             if self.try_again(nbytes, out, &clean) != ALLOCATED:
                 return NO_MEMORY
@@ -162,9 +182,9 @@ cdef class PooledBackend(Backend):
             return NO_MEMORY
         for turn in range(3):
             if turn == 0:
-                if self.pool.pending == 0:
+                if not self.pool.source.streams:
                     continue
-                pool_collect(self.pool)
+                pool_settle(self.pool, False)
             elif turn == 1:
                 need = (need + self.pool.source.granularity - 1) \
                     & ~(self.pool.source.granularity - 1)
@@ -206,6 +226,8 @@ cdef class PooledBackend(Backend):
     cdef void release(self, Memory *memory) noexcept nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         cdef Elsewhere *mark
+        if not self.hooked and block.segment != NULL and quick_give(self.pool, block):
+            return
         if block.segment == NULL:
             mark = <Elsewhere *>block
             mark.memory.purged = memory.purged
@@ -238,6 +260,32 @@ cdef class PooledBackend(Backend):
                 now > self.idle_after:
             pool_trim(self.pool, 0, now - self.idle_after)
 
+    cdef void recycle(self, size_t nbytes) noexcept nogil:
+        """Where the pool would hold more than ever, give back idle memory first.
+
+        Fresh memory costs the faults of its pages, whether the pool grows for it or
+        not. In all, no more is recycled than twice what the pool has ever held and
+        a part of what was allocated, so that a program which needs now this and now
+        that memory grows in the end, and never pays for more than that part.
+        """
+        cdef size_t reserved = self.pool.counters.reserved
+        cdef size_t idle = reserved - self.pool.extra.rounded
+        cdef size_t wanted = max(nbytes, reserved >> 4)
+        cdef size_t budget = (2 * self.pool.counters.peak_reserved
+                              + (self.traffic >> RECYCLE_SHIFT))
+        # Large requests may always: at worst they cost what they cost in the C library,
+        # which gets each from the system.
+        if nbytes < self.pool.counters.peak_reserved >> 3 and self.recycled > budget:
+            return
+        if idle < wanted >> 2 or self.pool.would_hit(nbytes):
+            return
+        if self.pool.source.streams:
+            pool_settle(self.pool, False)
+            if self.pool.would_hit(nbytes):
+                return
+        if self.pool.source.paged and reserved > wanted:
+            self.recycled += pool_trim(self.pool, reserved - wanted, FOR_EVER)
+
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Before the pool grows, leave the source its reserve, if idle memory can."""
         cdef size_t idle = 0, total = 0, wanted, reserved
@@ -259,7 +307,13 @@ cdef class PooledBackend(Backend):
         ndx_lock_acquire(&self.pool.lock)
         self.pool.counters.peak_allocated = self.pool.counters.allocated
         self.pool.counters.peak_reserved = self.pool.counters.reserved
-        self.pool.extra.peak_rounded = self.pool.extra.rounded
+        ndx_lock_release(&self.pool.lock)
+
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
+        cdef Counters *counters = &self.pool.counters
+        ndx_lock_acquire(&self.pool.lock)
+        counters.peak_allocated = max(counters.peak_allocated, allocated)
+        counters.peak_reserved = max(counters.peak_reserved, reserved)
         ndx_lock_release(&self.pool.lock)
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
