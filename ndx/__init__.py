@@ -10,7 +10,7 @@ from math import e, inf, nan, pi
 from ndx import _elementwise, backends, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
-from ndx._context import current_backend, set_default, use
+from ndx._context import current_backend, no_workspace, set_default, use
 from ndx._core import NDArray
 from ndx._core import register_ufuncs as _register_ufuncs
 from ndx._core import set_namespace as _set_namespace
@@ -32,8 +32,9 @@ from ndx._sorting import *
 from ndx._statistical import *
 from ndx._utility import *
 from ndx._views import *
-from ndx._workspace import Workspace, workspace
-from ndx._workspace_config import WorkspaceConfig
+from ndx._workspaces.config import WorkspaceConfig
+from ndx._workspaces.registry import workspace
+from ndx._workspaces.workspace import Workspace
 
 __array_api_version__ = "2025.12"
 __version__ = "0.1.0"

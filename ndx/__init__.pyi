@@ -13,6 +13,7 @@ from ndx import random as random
 from ndx._broadcasting import *
 from ndx._capi import get_include as get_include
 from ndx._context import current_backend as current_backend
+from ndx._context import no_workspace as no_workspace
 from ndx._context import set_default as set_default
 from ndx._context import use as use
 from ndx._core import NDArray as NDArray
@@ -36,9 +37,9 @@ from ndx._sorting import *
 from ndx._statistical import *
 from ndx._utility import *
 from ndx._views import *
-from ndx._workspace import Workspace as Workspace
-from ndx._workspace import workspace as workspace
-from ndx._workspace_config import WorkspaceConfig as WorkspaceConfig
+from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig
+from ndx._workspaces.registry import workspace as workspace
+from ndx._workspaces.workspace import Workspace as Workspace
 
 __array_api_version__: str
 __version__: str

@@ -1,5 +1,6 @@
 from ndx._layout cimport Strided
 from ndx._memory cimport Block, Export, block_is_live, block_unpin
+from ndx._arenas.base cimport Arena
 
 cdef enum:
     INLINE_DIMS = 4
@@ -35,8 +36,8 @@ cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
-                           const int *order, bint detached)
-cdef BaseArray new_like(BaseArray x, int dtype, bint detached)
+                           const int *order, bint elsewhere, Arena arena)
+cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
 cdef object stale_error(BaseArray x)

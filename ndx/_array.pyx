@@ -169,8 +169,11 @@ cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape):
 
 
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
-                           const int *order, bint detached):
-    """Return a new array whose axes lie in memory in an order, outermost first."""
+                           const int *order, bint elsewhere, Arena arena):
+    """Return a new array whose axes lie in memory in an order, outermost first.
+
+    It lies where new arrays do or, `elsewhere`, in an arena or (None) in none.
+    """
     cdef size_t nbytes
     cdef BaseArray x = bare_array(ndim)
     cdef Py_ssize_t step = itemsize_of[dtype]
@@ -185,21 +188,26 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
     count_elements(ndim, shape, itemsize_of[dtype])
     set_layout(x)
     nbytes = x.size * itemsize_of[dtype]
-    x.block = allocate_detached(nbytes) if detached else allocate_block(nbytes, False)
+    if not elsewhere:
+        x.block = allocate_block(nbytes, False)
+    elif arena is None:
+        x.block = allocate_detached(nbytes)
+    else:
+        x.block = arena.allocate(nbytes, False)
     return x
 
 
-cdef BaseArray new_like(BaseArray x, int dtype, bint detached):
+cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena):
     """Return a new array of the shape of `x`, laid out in memory as that is."""
     cdef Strided layout
     cdef Strided *ops[1]
     cdef int order[MAXDIMS]
-    if x.c_contiguous and not detached:
+    if x.c_contiguous and not elsewhere:
         return new_empty(dtype, x.ndim, x.shape)
     strided(x, &layout)
     ops[0] = &layout
     memory_order(x.ndim, 1, ops, order)
-    return new_ordered(dtype, x.ndim, x.shape, order, detached)
+    return new_ordered(dtype, x.ndim, x.shape, order, elsewhere, arena)
 
 
 cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
@@ -261,8 +269,9 @@ cdef object stale_error(BaseArray x):
             "make it anew, or close it later.")
     clock = <Clock>block.clock
     state = "open" if clock.open else "closed"
+    made = "" if block.origin == NULL else f" at {<object>block.origin}"
     return StaleArrayError(
-        f"the {what} is stale: it was made in generation {block.generation} of "
+        f"the {what} is stale: it was made{made} in generation {block.generation} of "
         f"workspace {clock.name!r}, which is now in generation {clock.now} and "
         f"{state}; its memory is reused. To keep a result: (1) x.detach() inside the "
         "scope gives an independent copy; (2) make the array before the scope is "

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ndx.backends import Backend
 
-__all__ = ["current_backend", "set_default", "use"]
+__all__ = ["current_backend", "no_workspace", "set_default", "use"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -16,7 +16,19 @@ class use:
     def __enter__(self) -> Backend: ...
     def __exit__(
         self,
-        *exception: type[BaseException] | BaseException | TracebackType | None,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    def __call__(self, function: _Function) -> _Function: ...
+
+class no_workspace:
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None: ...
     def __call__(self, function: _Function) -> _Function: ...
 

@@ -10,15 +10,15 @@ from cpython.contextvars cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
-from ndx._arena cimport Arena
 from ndx._memory cimport Block, block_new, block_wrap
+from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 
 from ndx import backends
 from ndx._budget import set_process_limit
 from ndx._errors import WorkspaceError
 
-__all__ = ["current_backend", "set_default", "use"]
+__all__ = ["current_backend", "no_workspace", "set_default", "use"]
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
@@ -36,34 +36,101 @@ cdef class Context:
         self.scope = scope
 
 
+cdef class Scope:
+    """Base class of what is entered and left, in reverse order."""
+
+    cdef int left(self) except -1:
+        """Act on the end of a scope; its context is gone already."""
+
+    cdef Context innermost(self):
+        """Return the context of the last entry that was not left; None: unknown."""
+
+
 # None stands for the process's default, whatever that is by then.
 cdef object variable = PyContextVar_New("ndx.context", NULL)
 cdef Context default_context
 
 
-cdef Context current_context():
+cdef inline Context top_context():
     cdef PyObject *value = NULL
+    cdef Context context
     PyContextVar_Get(variable, NULL, &value)
     if value == NULL:
-        return default_context
-    context = <object>value
+        return None
+    context = <Context>value
     Py_DECREF(context)
-    return default_context if context is None else <Context>context
+    if context is not None and context.abandoned:
+        return before(context)
+    return context
 
 
-cdef bint context_is_inherited(Context context) noexcept:
-    """Whether this thread or task only has a copy of the scope's context.
+cdef Context entered_context():
+    """Return the innermost context that was entered here; None if none was."""
+    return top_context()
+
+
+cdef Context before(Context context):
+    """Return the context that was current before one was entered."""
+    context = context.previous
+    while context is not None and context.abandoned:
+        context = context.previous
+    return context
+
+
+cdef Context current_context():
+    return outer_context(entered_context())
+
+
+cdef Context outer_context(Context entered):
+    """Return what holds where a context, or none, was entered."""
+    return default_context if entered is None else entered
+
+
+cdef bint is_here(Context context) noexcept:
+    """Whether a context was entered in this thread or task.
 
     Tasks and ``asyncio.to_thread`` run in a copy of their parent's context. They
     must not allocate from its arena, whose cycle may end before they do.
     """
-    return <PyObject *>context.home != PyThreadState_Get().context
+    return <PyObject *>context.home == PyThreadState_Get().context
+
+
+cdef Arena current_arena():
+    """Return the arena that serves new arrays here; None if a backend does."""
+    cdef Context context = entered_context()
+    if context is None or context.arena is None or not is_here(context):
+        return None
+    return context.arena
+
+
+cdef Arena enclosing_arena():
+    """Return the arena of the workspace around the current one, or None."""
+    cdef Arena arena = current_arena()
+    cdef Context context = entered_context()
+    while arena is not None and context is not None and is_here(context):
+        if context.arena is not None and context.arena is not arena:
+            return context.arena
+        context = before(context)
+    return None
+
+
+cdef Arena open_arena(object wanted):
+    """Return the arena of the scope open here that is, or has the name, `wanted`."""
+    cdef Context context = entered_context()
+    while context is not None:
+        if context.arena is not None and is_here(context) and (
+                context.scope is wanted or context.arena.clock.name == wanted):
+            return context.arena
+        context = before(context)
+    return None
 
 
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
     """Return a block from the current arena or, without one, backend."""
-    cdef Context context = current_context()
-    if context.arena is not None and not context_is_inherited(context):
+    cdef Context context = top_context()
+    if context is None:
+        return block_new(default_context.backend, nbytes, zero)
+    if context.arena is not None and is_here(context):
         return context.arena.allocate(nbytes, zero)
     return block_new(context.backend, nbytes, zero)
 
@@ -71,7 +138,7 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
 cdef Backend spill_backend():
     """Return the backend of what is made here but can't lie in an arena."""
     cdef Context context = current_context()
-    if context.arena is not None and not context_is_inherited(context):
+    if context.arena is not None and is_here(context):
         return context.arena.backend
     return context.backend
 
@@ -83,44 +150,85 @@ cdef Block *allocate_detached(size_t nbytes) except NULL:
 
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     """Return a block over memory of ours that another object, `keeper`, frees."""
-    cdef Context context = current_context()
+    cdef Arena arena = current_arena()
     cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
-    if context.arena is not None and not context_is_inherited(context):
-        context.arena.adopt(block)
+    if arena is not None:
+        arena.adopt(block)
     return block
 
 
-cdef int push_context(Context context) except -1:
-    """Make a context the current one of this thread or task."""
-    cdef PyObject *previous = NULL
-    PyContextVar_Get(variable, NULL, &previous)
-    if previous != NULL:
-        context.previous = <object>previous
-        Py_DECREF(context.previous)
+cdef int enter_scope(Context context, Context outer) except -1:
+    """Make a context the current one, inside of the one that was entered before."""
+    context.previous = outer
+    context.left_early = context.abandoned = False
     PyContextVar_Set(variable, context)
     # After the set: that is what creates a thread's first contextvars.Context.
     context.home = <object>PyThreadState_Get().context
     return 0
 
 
-cdef int pop_context(object scope) except -1:
-    """Leave the innermost context, which `scope` must have entered here."""
-    cdef Context context = current_context()
-    if context.scope is not scope:
+cdef int leave_scope(Scope scope, object kind) except -1:
+    """Leave the innermost context, which `scope` must have entered here.
+
+    Where that is not the innermost, nothing is changed and WorkspaceError is raised.
+    But an exit comes only once, so it takes effect as soon as those above have left.
+    What a finalizer leaves in another task (`kind` is GeneratorExit) ends at once.
+    """
+    cdef Context context = entered_context()
+    cdef Context found
+    if context is not None and context.scope is scope and is_here(context):
+        PyContextVar_Set(variable, context.previous)
+        # Last: it may raise.
+        return left_with(context)
+    if scope.settled:
+        scope.settled -= 1
+        return 0
+    found = context
+    while found is not None and not (
+            found.scope is scope and is_here(found) and not found.left_early):
+        found = before(found)
+    if found is not None:
+        found.left_early = True
         raise WorkspaceError(
             f"{scope} was left out of order: the innermost scope here is "
-            f"{context.scope}; nothing was changed. Leave scopes in the reverse "
-            "order in which they were entered, in the same thread or task.")
-    if context_is_inherited(context):
-        raise WorkspaceError(
-            f"{scope} was entered in another thread or task, and this one only "
-            "inherited it; nothing was changed. Leave it where it was entered.")
-    PyContextVar_Set(variable, context.previous)
-    context.home = None
+            f"{context.scope}; nothing was changed, and it is left when that is. Leave "
+            "scopes in the reverse order in which they were entered.")
+    found = scope.innermost()
+    if found is not None and not found.left_early and kind is GeneratorExit:
+        found.abandoned = True
+        return scope.left()
+    inner = "none" if context is None else context.scope
+    inherited = context is not None and not is_here(context)
+    raise WorkspaceError(
+        f"{scope} was left out of order: it was not entered in this thread or task, "
+        f"where the innermost scope is {inner}{' (inherited)' * inherited}; nothing "
+        "was changed. Leave scopes where they were entered, in the reverse order.")
+
+
+cdef int left_with(Context context) except -1:
+    """Tell a scope that it was left, and with it those that were left too early."""
+    cdef Context below = context.previous
+    cdef Scope scope
+    error = None
+    try:
+        context.scope.left()
+    except BaseException as raised:
+        error = raised
+    while below is not None and below.left_early and is_here(below):
+        PyContextVar_Set(variable, below.previous)
+        scope = below.scope
+        scope.settled += 1
+        try:
+            scope.left()
+        except BaseException as raised:
+            error = error or raised
+        below = entered_context()
+    if error is not None:
+        raise error
     return 0
 
 
-class use:
+class use(Scope):
     """Make a backend serve the new arrays of this thread or task.
 
     Parameters
@@ -166,25 +274,62 @@ class use:
         return f"ndx.use({self.backend.name!r})"
 
     def __enter__(self):
-        push_context(Context(self.backend, None, self))
+        enter_scope(Context(self.backend, None, self), entered_context())
         return self.backend
 
-    def __exit__(self, *exception):
-        pop_context(self)
+    def __exit__(self, kind, error, traceback):
+        leave_scope(self, kind)
 
     def __call__(self, function):
         backend = self.backend
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def wrapper(*args, **kwargs):
-                with use(backend):
-                    return await function(*args, **kwargs)
-        else:
-            @functools.wraps(function)
-            def wrapper(*args, **kwargs):
-                with use(backend):
-                    return function(*args, **kwargs)
-        return wrapper
+        return wrapped(function, lambda: use(backend))
+
+
+class no_workspace(Scope):
+    """Let new arrays be independent of the workspaces around.
+
+    Notes
+    -----
+    A context manager and a decorator. New arrays come from the backend that is current
+    outside of the workspaces, and are freed by reference counting. ND4J's
+    ``scopeOutOfWorkspaces()``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.workspace("step"):
+    ...     with ndx.no_workspace():
+    ...         kept = ndx.ones(3)
+    >>> kept.attached
+    False
+    """
+
+    def __repr__(self):
+        return "ndx.no_workspace()"
+
+    def __enter__(self):
+        enter_scope(Context(current_context().backend, None, self), entered_context())
+
+    def __exit__(self, kind, error, traceback):
+        leave_scope(self, kind)
+
+    def __call__(self, function):
+        return wrapped(function, no_workspace)
+
+
+cdef object wrapped(object function, object scope):
+    """Return a function (or coroutine function) whose calls run in a new scope."""
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            with scope():
+                return await function(*args, **kwargs)
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with scope():
+                return function(*args, **kwargs)
+    return wrapper
 
 
 def set_default(backend, /, **options):

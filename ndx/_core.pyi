@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from types import EllipsisType, ModuleType
-from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, final
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ndx._device import Device
 from ndx._typing import Array, DeviceLike, DType, Operand, Scalar
+from ndx._workspaces.workspace import Workspace
 from ndx.backends import Backend
 
 __all__ = ["NDArray"]
@@ -49,6 +50,17 @@ class NDArray:
     @property
     def backend(self) -> Backend | None: ...
     def detach(self) -> NDArray: ...
+    def leverage(self) -> NDArray: ...
+    def leverage_to(
+        self,
+        workspace: str | Workspace,
+        /,
+        *,
+        missing: Literal["keep", "raise", "detach"] = "keep",
+    ) -> NDArray: ...
+    def migrate(
+        self, /, *, missing: Literal["keep", "raise", "detach"] = "keep"
+    ) -> NDArray: ...
     def close(self) -> None: ...
     def to_device(self, device: DeviceLike, /, *, stream: None = None) -> NDArray: ...
     def item(self) -> Scalar: ...

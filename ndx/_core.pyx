@@ -1,7 +1,9 @@
 """`NDArray`: the array that users hold, with its operators and protocols."""
 
 cimport cython
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
+from cpython.object cimport (
+    Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, PyObject,
+)
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -11,11 +13,11 @@ import pickle
 
 import numpy as np
 
-from ndx._arena cimport Arena
 from ndx._array cimport (
     BaseArray, check, data_of, export_array, is_array, new_empty, new_like,
     new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
 )
+from ndx._context cimport current_arena, enclosing_arena, open_arena
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
     KIND_COMPLEX, KIND_FLOAT, UINT8, UINT16, UINT32, UINT64, dtype_code, dtype_object,
@@ -31,10 +33,16 @@ from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
+from ndx._arenas.base cimport Arena
 
 from ndx._device import CPU, as_device
+from ndx._errors import WorkspaceError
 
 __all__ = ["NDArray"]
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        const char *tp_name
 
 cdef Ufunc ABS = find_ufunc("abs")
 cdef Ufunc ADD = find_ufunc("add")
@@ -195,13 +203,134 @@ cdef class NDArray(BaseArray):
         >>> kept
         NDArray([1., 1., 1.])
         """
-        cdef BaseArray result
         check(self)
         if self.block.clock == NULL:
             return self
-        result = new_like(self, self.dtype, True)
-        copy_into(result, self)
-        return result
+        return copied(self, None)
+
+    def leverage(self):
+        """Return the array in the workspace around the current one.
+
+        Returns
+        -------
+        NDArray
+            A copy in the workspace that encloses the current one, which lives until
+            that one's scope ends; a detached copy if there is none; the array itself
+            if it is in no workspace, or in that one already.
+
+        Raises
+        ------
+        StaleArrayError
+            If the array's scope has ended already.
+
+        Notes
+        -----
+        ND4J's ``INDArray.leverage()``.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.workspace("outer"):
+        ...     with ndx.workspace("inner"):
+        ...         x = ndx.ones(3).leverage()
+        ...     x.workspace
+        'outer'
+        """
+        cdef Arena arena
+        check(self)
+        arena = enclosing_arena()
+        if self.block.clock == NULL or self.block.owner == <PyObject *>arena:
+            return self
+        return copied(self, arena)
+
+    def leverage_to(self, workspace, /, *, missing="keep"):
+        """Return the array in a workspace that is open here.
+
+        Parameters
+        ----------
+        workspace : str or Workspace
+            Which one, or its name.
+        missing : {"keep", "raise", "detach"}
+            What to do if no scope of it is open here: return the array itself, raise,
+            or return a detached copy.
+
+        Returns
+        -------
+        NDArray
+            A copy in that workspace; the array itself if it is in no workspace, or in
+            that one already.
+
+        Raises
+        ------
+        StaleArrayError
+            If the array's scope has ended already.
+        WorkspaceError
+            If the workspace is not open here and `missing` is ``"raise"``.
+
+        Notes
+        -----
+        ND4J's ``leverageTo`` and ``leverageOrDetach``.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.workspace("outer"):
+        ...     with ndx.workspace("inner"):
+        ...         x = ndx.ones(3).leverage_to("outer")
+        ...     x.in_scope
+        True
+        """
+        cdef Arena arena
+        check(self)
+        check_missing(missing)
+        arena = open_arena(workspace)
+        if self.block.clock == NULL or (
+                arena is not None and self.block.owner == <PyObject *>arena):
+            return self
+        if arena is None:
+            return without_arena(self, missing, f"workspace {workspace!r}")
+        return copied(self, arena)
+
+    def migrate(self, /, *, missing="keep"):
+        """Return a copy in the current workspace.
+
+        Parameters
+        ----------
+        missing : {"keep", "raise", "detach"}
+            What to do if no scope of a workspace is open here: return the array
+            itself, raise, or return a detached copy.
+
+        Returns
+        -------
+        NDArray
+            Always a copy where a workspace is current, also of arrays in none.
+
+        Raises
+        ------
+        StaleArrayError
+            If the array's scope has ended already.
+        WorkspaceError
+            If there is no current workspace and `missing` is ``"raise"``.
+
+        Notes
+        -----
+        ND4J's ``INDArray.migrate()``.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> x = ndx.ones(3)
+        >>> with ndx.workspace("step"):
+        ...     x.migrate().workspace
+        'step'
+        """
+        cdef Arena arena
+        check(self)
+        check_missing(missing)
+        arena = current_arena()
+        if arena is None:
+            return without_arena(self, missing, "a workspace")
+        return copied(self, arena)
 
     def close(self):
         """Free the memory now, for all arrays that share it; they become unusable.
@@ -497,20 +626,17 @@ cdef class NDArray(BaseArray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
-        cdef Ufunc known
-        if method != "__call__":
-            return NotImplemented
         out = kwargs.get("out")
+        if others_override(inputs) or (out is not None and others_override(out)):
+            return NotImplemented
+        if method != "__call__":
+            raise method_error(ufunc, method)
         name = NAMES.get(ufunc)
         if name is not None and not (kwargs.keys() - {"out"}) and (
                 out is None or is_array(out[0])):
-            known = find_ufunc(name)
-            target = None if out is None else out[0]
-            if name == "matmul":
-                return matmul(inputs[0], inputs[1], target)
-            if known.nin == 2:
-                return binary(known, inputs[0], inputs[1], target)
-            return unary(known, inputs[0], target)
+            result = known_ufunc(name, inputs, None if out is None else out[0])
+            if result is not NotImplemented:
+                return result
         return through_numpy(ufunc, inputs, kwargs)
 
     def __dlpack_device__(self):
@@ -547,7 +673,7 @@ cdef class NDArray(BaseArray):
                 f"the array is on the CPU, {dlpack_device()}, and can't be exported to "
                 f"DLPack device {tuple(dl_device)}")
         if copy:
-            exported = new_like(self, self.dtype, True)
+            exported = new_like(self, self.dtype, True, None)
             copy_into(exported, self)
         return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
                          bool(copy))
@@ -592,6 +718,8 @@ cdef class NDArray(BaseArray):
 
 
 set_array_type(NDArray)
+# Where users find it: tracebacks, `help` and the like name that.
+(<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
 
 # NumPy's ufunc -> ndx's name of it.
 cdef dict NAMES = {}
@@ -654,6 +782,29 @@ cdef object read_scalar(BaseArray x):
     return complex((<double *>data)[0], (<double *>data)[1])
 
 
+cdef BaseArray copied(BaseArray x, Arena arena):
+    """Return a copy in an arena; None: detached, from the current backend."""
+    cdef BaseArray result = new_like(x, x.dtype, True, arena)
+    copy_into(result, x)
+    return result
+
+
+cdef int check_missing(object missing) except -1:
+    if missing not in ("keep", "raise", "detach"):
+        raise ValueError(
+            f"missing={missing!r} is not valid; valid are 'keep', 'raise', 'detach'")
+    return 0
+
+
+cdef object without_arena(BaseArray x, object missing, str wanted):
+    """Return what becomes of an array where there is no workspace for it."""
+    if missing == "raise":
+        raise WorkspaceError(
+            f"no scope of {wanted} is open in this thread or task; enter it first, or "
+            "give missing='keep' or 'detach'")
+    return x if missing == "keep" or x.block.clock == NULL else copied(x, None)
+
+
 cdef object describe_dead(BaseArray x):
     """Return the repr of an array whose memory is gone; None if it is not."""
     if block_is_live(x.block):
@@ -677,6 +828,51 @@ cdef object repr_suffix(BaseArray x):
         if backend is not None and backend.name != "host":
             suffix += f", backend={backend.name!r}"
     return suffix
+
+
+# What computes as a method of a NumPy ufunc does.
+cdef dict METHODS = {
+    ("add", "reduce"): "sum", ("multiply", "reduce"): "prod",
+    ("maximum", "reduce"): "max", ("minimum", "reduce"): "min",
+    ("logical_and", "reduce"): "all", ("logical_or", "reduce"): "any",
+    ("add", "accumulate"): "cumulative_sum",
+    ("multiply", "accumulate"): "cumulative_prod",
+    ("multiply", "outer"): "linalg.outer",
+}
+
+
+cdef object method_error(object ufunc, str method):
+    """Return the error for a method of a ufunc, which names what to call instead."""
+    name = METHODS.get((ufunc.__name__, method))
+    advice = "" if name is None else f"call ndx.{name}(x), or "
+    if method == "at":
+        advice = "assign to x[indices], or "
+    return TypeError(
+        f"np.{ufunc.__name__}.{method} does not compute on NDArrays, whose "
+        f"__array_ufunc__ takes only calls of ufuncs: {advice}give np.asarray(x), a "
+        "view of the same memory, to NumPy")
+
+
+cdef bint others_override(tuple operands) except -1:
+    """Whether an operand is of another library that takes ufuncs over."""
+    for item in operands:
+        if not is_array(item) and not isinstance(item, np.ndarray) and \
+                hasattr(type(item), "__array_ufunc__") and \
+                not isinstance(item, np.generic):
+            return True
+    return False
+
+
+cdef object known_ufunc(str name, tuple inputs, BaseArray out):
+    """Compute one of our operations; NotImplemented for what is no operand of ours."""
+    cdef Ufunc known = find_ufunc(name)
+    cdef BaseArray operand
+    if name == "matmul":
+        return matmul(inputs[0], inputs[1], out)
+    if known.nin == 2:
+        return binary(known, inputs[0], inputs[1], out)
+    operand = as_operand(inputs[0])
+    return NotImplemented if operand is None else unary(known, operand, out)
 
 
 cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
@@ -711,7 +907,7 @@ def rebuild(data, dtype, shape, order):
         np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
     for i in range(ndim):
         order_of_axes[i] = i if order == "C" else ndim - 1 - i
-    result = new_ordered(code, ndim, lengths, order_of_axes, True)
+    result = new_ordered(code, ndim, lengths, order_of_axes, True, None)
     copy_into(result, source)
     return result
 

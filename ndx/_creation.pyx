@@ -2,13 +2,15 @@
 
 from cpython.buffer cimport PyObject_CheckBuffer
 
+from operator import index
+
 import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
 )
 from ndx._dtypes cimport FLOAT64, INT64, dtype_code, dtype_object, kind_of
-from ndx._dtypes cimport KIND_COMPLEX, KIND_UINT, BOOL, COMPLEX128
+from ndx._dtypes cimport BOOL, COMPLEX128, KIND_COMPLEX, KIND_UINT
 from ndx._engine cimport argument
 from ndx._interchange cimport from_dlpack_capsule
 from ndx._layout cimport MAXDIMS, parse_shape
@@ -151,6 +153,8 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
     Raises
     ------
+    TypeError
+        If the value is of a kind that the dtype has not: 1.5 for integers.
     OverflowError
         If an integer does not fit the dtype.
 
@@ -184,9 +188,9 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 cdef int fill_checked(BaseArray x, object value) except -1:
     """Fill, with the TypeErrors of a value that has no meaning in the dtype."""
-    if kind_of[x.dtype] < KIND_COMPLEX and isinstance(value, complex) or (
-            BOOL < x.dtype and kind_of[x.dtype] <= KIND_UINT
-            and isinstance(value, float)):
+    if BOOL < x.dtype and (
+            kind_of[x.dtype] < KIND_COMPLEX and isinstance(value, complex)
+            or kind_of[x.dtype] <= KIND_UINT and isinstance(value, float)):
         raise TypeError(
             f"a Python {type(value).__name__} has no place in an array of dtype "
             f"{dtype_object(x.dtype)}")
@@ -231,7 +235,8 @@ def empty_like(x, /, *, dtype=None, device=None):
     """
     cdef BaseArray like = argument(x, "empty_like")
     as_device(device)
-    return new_like(like, like.dtype if dtype is None else dtype_code(dtype), False)
+    return new_like(like, like.dtype if dtype is None else dtype_code(dtype), False,
+                    None)
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
@@ -336,7 +341,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     obj : array, scalar, nested sequence, or object with the buffer protocol
         A NumPy array, an object with ``__dlpack__``, a bytearray, a memoryview, ...
     dtype : dtype, optional
-        Default: that of `obj`; of Python scalars the default of their kind.
+        Default: that of `obj`; of Python scalars the default of their kind. Floats
+        become integers only if this says so: they are cut towards 0, as by `astype`.
     device : Device or str, optional
         Default: ``"cpu"``.
     copy : bool, optional
@@ -424,6 +430,10 @@ cdef BaseArray converted(object obj, int code, object copy):
             f"the memory can't be shared (dtype {obj.dtype}, native order and "
             "alignment are needed)")
     if is_scalar(obj):
+        if isinstance(obj, float) and code >= 0 and code != BOOL \
+                and kind_of[code] <= KIND_UINT:
+            # As in a sequence: towards 0, and no NaN or infinity.
+            obj = int(obj)
         x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
         fill_checked(x, obj)
         return x
@@ -520,9 +530,18 @@ def from_dlpack(x, /, *, device=None, copy=None):
     NDArray([0, 1, 2])
     """
     as_device(device)
-    kind, _ = x.__dlpack_device__()
-    if kind != 1:
+    found = x.__dlpack_device__()
+    try:
+        where = tuple([index(item) for item in found])
+    except TypeError:
+        where = ()
+    if len(where) != 2:
         raise BufferError(
-            f"the array is on DLPack device type {kind}; only the CPU (1) can be taken")
+            f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
+            "two ints, the type of the device and its number")
+    if where != (1, 0):
+        raise BufferError(
+            f"the array is on DLPack device {where}; only the CPU, (1, 0), can be "
+            "taken")
     result = imported(x, None)
     return copied(result) if copy else result

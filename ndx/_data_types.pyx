@@ -7,7 +7,7 @@ import numpy as np
 from ndx._array cimport BaseArray
 from ndx._dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
-    kind_of, promote_table, scalar_dtype,
+    kind_of, promote_all, promote_table, scalar_dtype,
 )
 from ndx._engine cimport argument
 from ndx._operations cimport as_operand, cast, is_scalar
@@ -182,11 +182,9 @@ def result_type(*arrays_and_dtypes):
     >>> ndx.result_type(ndx.ones(2, dtype=ndx.float32), 1.5)
     dtype('float32')
     """
-    cdef int code = -1, other
-    for item in arrays_and_dtypes:
-        if not is_scalar(item):
-            other = code_of(item)
-            code = other if code < 0 else promote_table[code][other]
+    cdef int code, other
+    code = promote_all(
+        [code_of(item) for item in arrays_and_dtypes if not is_scalar(item)])
     if code < 0:
         raise ValueError("result_type needs an array or a dtype among its arguments")
     for item in arrays_and_dtypes:

@@ -1,6 +1,6 @@
 """Decompositions of matrices, for `ndx.linalg`."""
 
-from ndx._data_types import astype, result_type
+from ndx._data_types import astype, float64, result_type
 from ndx._engine import argument, call
 
 __all__ = [
@@ -247,7 +247,11 @@ def pinv(x, /, *, rtol=None):
     NDArray([[0.5, 0. ],
              [0. , 0.5]])
     """
-    return call("linalg.pinv", argument(x, "pinv"), rtol=rtol)
+    x = argument(x, "pinv")
+    if x.dtype.kind not in "fc":
+        # NumPy asks for the precision of the dtype, which integers have not.
+        x = astype(x, float64)
+    return call("linalg.pinv", x, rtol=rtol)
 
 
 def qr(x, /, *, mode="reduced"):

@@ -32,5 +32,7 @@ cdef int promote_table[NDTYPES][NDTYPES]
 cdef object dtype_object(int code)
 cdef int dtype_code(object dtype) except -1
 cdef int code_or_none(object dtype) noexcept
+# -1 for none.
+cdef int promote_all(list codes) except? -1
 cdef int scalar_dtype(int array_dtype, object scalar) except -1
 cdef int store_scalar(object scalar, int dtype, char *out) except -1

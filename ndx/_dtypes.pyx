@@ -81,6 +81,21 @@ cdef int dtype_code(object dtype) except -1:
     return code
 
 
+cdef int promote_all(list codes) except? -1:
+    """Return the dtype of an operation of several, in whatever order they are given.
+
+    The kinds that hold the others come first: two small integers would otherwise make
+    a larger one of each other, and that a larger float of a small one.
+    """
+    cdef int code = -1, other
+    cdef int kind
+    for kind in range(KIND_COMPLEX, KIND_BOOL - 1, -1):
+        for other in codes:
+            if kind_of[other] == kind:
+                code = other if code < 0 else promote_table[code][other]
+    return code
+
+
 cdef int scalar_dtype(int array_dtype, object scalar) except -1:
     """Return the dtype of an operation of an array with a Python scalar.
 

@@ -8,7 +8,7 @@ chapters see to; so `array_api_compat.numpy`, which takes longer to import than 
 else, has nothing to add.
 """
 
-from operator import attrgetter
+from operator import attrgetter, index
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand
 from ndx._quiet cimport restore, silence
 
-__all__ = ["argument", "axis_index", "call", "into", "on_views"]
+__all__ = [
+    "argument", "as_int", "axes_of", "axis_index", "call", "into", "on_views",
+]
 
 cdef dict functions = {}
 
@@ -44,6 +46,29 @@ cpdef BaseArray argument(object x, str name):
 def axis_index(axis, int ndim):
     """Return an axis of an array of `ndim` axes counted from the front, or raise."""
     return normalize_axis(axis, ndim)
+
+
+def as_int(value, str what):
+    """Return a Python int of what can be an index, or raise; `what` it is to be."""
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an int, not {type(value).__name__}") from None
+
+
+def axes_of(axis, str what="axis"):
+    """Return a tuple of the ints that are in a sequence, or of a single one."""
+    try:
+        return (index(axis),)
+    except TypeError:
+        pass
+    try:
+        items = tuple(axis)
+    except TypeError:
+        raise TypeError(
+            f"{what} must be an int or a sequence of ints, not {type(axis).__name__}"
+        ) from None
+    return tuple([as_int(item, what) for item in items])
 
 
 cdef object find(object name):

@@ -81,3 +81,8 @@ class OutOfMemoryError(MemoryError):
     def __reduce__(self):
         # The keyword arguments are in the instance's dict.
         return type(self), self.args, vars(self).copy()
+
+
+# Where users find them is what tracebacks and pickles name.
+for _error in (StaleArrayError, WorkspaceError, OutOfMemoryError):
+    _error.__module__ = "ndx"

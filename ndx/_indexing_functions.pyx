@@ -3,16 +3,17 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array cimport BaseArray, data_of, new_empty, pin, unpin
+from ndx._array cimport BaseArray, data_of, new_empty, pin, strided, unpin
 from ndx._dtypes cimport (
     INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
 )
 from ndx._engine cimport argument
-from ndx._layout cimport MAXDIMS, normalize_axis
-from ndx._loops cimport Ufunc, find_ufunc
+from ndx._layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
+    shape_tuple, walk_merge, walk_order,
+)
+from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
 from ndx._operations cimport binary, cast, copy_into
-
-from ndx._engine import call
 
 __all__ = ["take", "take_along_axis"]
 
@@ -204,7 +205,111 @@ def take_along_axis(x, indices, /, *, axis=-1):
     >>> ndx.take_along_axis(x, ndx.argsort(x))
     NDArray([[1, 2, 3]])
     """
-    cdef BaseArray array = argument(x, "take_along_axis")
-    cdef int which = normalize_axis(axis, array.ndim)
+    cdef BaseArray array = argument(x, "take_along_axis"), found, result
+    cdef int which = normalize_axis(axis, array.ndim), i
+    cdef Py_ssize_t shape[MAXDIMS]
     found = positions(indices, "take_along_axis")
-    return call("take_along_axis", array, found, axis=which)
+    if found.ndim != array.ndim:
+        raise ValueError(
+            f"take_along_axis: the array has {array.ndim} axes and the indices have "
+            f"{found.ndim}; they must have as many")
+    for i in range(array.ndim):
+        shape[i] = array.shape[i]
+    # Along the axis there are as many as indices; the others broadcast.
+    shape[which] = found.shape[which]
+    if broadcast_into(array.ndim, shape, found.ndim, found.shape) < 0:
+        raise ValueError(
+            f"take_along_axis: indices of shape {shape_tuple(found.ndim, found.shape)} "
+            f"and an array of shape {shape_tuple(array.ndim, array.shape)} can't be "
+            f"broadcast together but for axis {which}; axes must be equal or 1")
+    pin(array)
+    try:
+        pin(found)
+        try:
+            result = new_empty(array.dtype, array.ndim, shape)
+            pin(result)
+            try:
+                pick_along(result, array, found, which)
+            finally:
+                unpin(result)
+        finally:
+            unpin(found)
+    finally:
+        unpin(array)
+    return result
+
+
+cdef struct Along:
+    Py_ssize_t length        # of the axis
+    Py_ssize_t stride
+    Py_ssize_t itemsize
+    int64_t bad              # an index out of bounds, where `failed`
+    bint failed
+
+
+cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                    void *data) noexcept nogil:
+    """The inner loop of `take_along_axis`, called as NumPy's are."""
+    cdef Along *along = <Along *>data
+    cdef char *x = args[0]
+    cdef char *indices = args[1]
+    cdef char *out = args[2]
+    cdef int64_t index
+    for _ in range(counts[0]):
+        index = (<int64_t *>indices)[0]
+        if index < -along.length or index >= along.length:
+            along.bad = index
+            along.failed = True
+            return
+        if index < 0:
+            index += along.length
+        if along.itemsize == 8:
+            memcpy(out, x + index * along.stride, 8)
+        else:
+            memcpy(out, x + index * along.stride, along.itemsize)
+        x += steps[0]
+        indices += steps[1]
+        out += steps[2]
+
+
+cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
+                    int which) except -1:
+    """Write to `result` the elements of `array` that the indices name."""
+    cdef Strided layouts[2]
+    cdef char *data[3]
+    cdef Along along
+    cdef Loop loop
+    cdef Walk walk
+    if result.size == 0:
+        return 0
+    strided(array, &layouts[0])
+    strided(found, &layouts[1])
+    along.length = array.shape[which]
+    along.stride = array.strides[which]
+    along.itemsize = itemsize_of[array.dtype]
+    along.failed = False
+    loop.function = run_along
+    loop.data = &along
+    walk.ndim = result.ndim
+    walk.nops = 3
+    memcpy(walk.shape, result.shape, walk.ndim * sizeof(Py_ssize_t))
+    broadcast_strides(&layouts[0], walk.ndim, walk.shape, walk.strides[0])
+    broadcast_strides(&layouts[1], walk.ndim, walk.shape, walk.strides[1])
+    memcpy(walk.strides[2], result.strides, walk.ndim * sizeof(Py_ssize_t))
+    # Where along the axis an element is from says its index.
+    walk.strides[0][which] = 0
+    data[0] = data_of(array)
+    data[1] = data_of(found)
+    data[2] = data_of(result)
+    walk_order(&walk)
+    walk_merge(&walk)
+    if result.size * along.itemsize < LARGE:
+        run_elementwise(&loop, 3, data, &walk)
+    else:
+        with nogil:
+            run_elementwise(&loop, 3, data, &walk)
+    if along.failed:
+        raise IndexError(
+            f"take_along_axis: index {along.bad} is out of bounds for axis {which} of "
+            f"length {along.length}; valid are {-along.length} to {along.length - 1}")
+    return 0

@@ -1,7 +1,7 @@
 """Manipulation functions of the standard that join arrays."""
 
 from ndx._array cimport BaseArray, new_empty, new_view, set_layout
-from ndx._dtypes cimport promote_table
+from ndx._dtypes cimport promote_all
 from ndx._engine cimport argument
 from ndx._layout cimport MAXDIMS, normalize_axis
 from ndx._operations cimport copy_into
@@ -40,16 +40,21 @@ cdef BaseArray join(list arrays, int axis):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t start = 0
     cdef int dtype = first.dtype, i
+    cdef bint mixed = False
     for i in range(first.ndim):
         shape[i] = first.shape[i]
     shape[axis] = 0
     for item in arrays:
         array = item
         if not same_lengths(first, array, axis):
-            raise shapes_error(f"concat: shapes differ in more than axis {axis}:",
-                               arrays)
+            # Also where one has no such axis.
+            also = "" if first.ndim == array.ndim else ", in the number of axes"
+            raise shapes_error(
+                f"concat: shapes differ in more than axis {axis}{also}:", arrays)
         shape[axis] += array.shape[axis]
-        dtype = promote_table[dtype][array.dtype]
+        mixed = mixed or array.dtype != first.dtype
+    if mixed:
+        dtype = promote_all([(<BaseArray>item).dtype for item in arrays])
     result = new_empty(dtype, first.ndim, shape)
     for item in arrays:
         array = item

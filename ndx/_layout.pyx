@@ -43,9 +43,11 @@ cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
             size *= shape[axis]
     # Also without elements: NumPy, which we hand views to, has no such arrays.
     if overflow:
+        # A view's size is counted without that of its elements.
+        each = f" with {itemsize} bytes an element" if itemsize > 1 else ""
         raise ValueError(
-            f"an array of shape {shape_tuple(ndim, shape)} with {itemsize} bytes an "
-            "element is beyond the address space (2**63 bytes)")
+            f"an array of shape {shape_tuple(ndim, shape)}{each} is beyond the address "
+            "space (2**63 bytes)")
     return 0 if empty else size
 
 

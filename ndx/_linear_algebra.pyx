@@ -1,20 +1,20 @@
 """Linear algebra of the main namespace; `ndx.linalg` has the rest."""
 
+from operator import index
+
 from ndx._array cimport is_array
 from ndx._engine cimport argument
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._matmul cimport matmul as multiply_matrices
+from ndx._matmul cimport matmul as multiply_matrices, vecdot as multiply_vectors
 from ndx._operations cimport operand_error
 
-from ndx._broadcasting import broadcast_shapes
-from ndx._creation import empty
-from ndx._data_types import astype, result_type
-from ndx._engine import axis_index, into
-from ndx._views import matrix_transpose, moveaxis, permute_dims, reshape
+from ndx._engine import axes_of, axis_index
+from ndx._views import matrix_transpose, permute_dims, reshape
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 cdef Ufunc MATMUL = find_ufunc("matmul")
+cdef Ufunc VECDOT = find_ufunc("vecdot")
 
 
 def matmul(x1, x2, /, *, out=None):
@@ -91,14 +91,21 @@ def tensordot(x1, x2, /, *, axes=2):
     (2, 4)
     """
     cdef object a = argument(x1, "tensordot"), b = argument(x2, "tensordot")
-    if isinstance(axes, int):
+    if hasattr(axes, "__index__"):
+        axes = index(axes)
         if not 0 <= axes <= min(a.ndim, b.ndim):
             raise ValueError(
-                f"axes={axes} for arrays of {a.ndim} and {b.ndim} axes; valid are 0 to "
-                f"{min(a.ndim, b.ndim)}")
+                f"tensordot: axes={axes} is out of range for arrays of {a.ndim} and "
+                f"{b.ndim} axes; valid are 0 to {min(a.ndim, b.ndim)}")
         axes = (range(a.ndim - axes, a.ndim), range(axes))
-    a_axes = [axis_index(axis, a.ndim) for axis in axes[0]]
-    b_axes = [axis_index(axis, b.ndim) for axis in axes[1]]
+    try:
+        first, second = axes
+    except (TypeError, ValueError):
+        raise TypeError(
+            "tensordot: axes must be an int or a pair of sequences of ints, not "
+            f"{axes!r}") from None
+    a_axes = [axis_index(axis, a.ndim) for axis in axes_of(first, "axes")]
+    b_axes = [axis_index(axis, b.ndim) for axis in axes_of(second, "axes")]
     if len(set(a_axes)) < len(a_axes) or len(set(b_axes)) < len(b_axes):
         raise ValueError(f"tensordot: axes {axes} name an axis twice")
     lengths = [a.shape[axis] for axis in a_axes]
@@ -153,15 +160,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     >>> ndx.vecdot(ndx.asarray([[1, 2], [3, 4]]), ndx.asarray([1, 1]))
     NDArray([3, 7])
     """
-    cdef object a = moveaxis(argument(x1, "vecdot"), axis, -1)
-    cdef object b = moveaxis(argument(x2, "vecdot"), axis, -1)
-    *a_stack, a_length = a.shape
-    *b_stack, b_length = b.shape
-    if a_length != b_length:
-        raise ValueError(
-            f"vecdot: axis {axis} has length {a_length} in the first array and "
-            f"{b_length} in the second; vectors are not broadcast")
-    dtype = result_type(a, b)
-    out = empty(broadcast_shapes(a_stack, b_stack), dtype=dtype)
-    return into(out, "vecdot", astype(a, dtype, copy=False),
-                astype(b, dtype, copy=False))
+    result = multiply_vectors(x1, x2, axis)
+    if result is NotImplemented:
+        raise operand_error(VECDOT, x1, x2)
+    return result

@@ -35,6 +35,6 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
                      const Walk *walk) noexcept nogil
 cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
                   Py_ssize_t itemsize) noexcept nogil
-cdef void run_matmul(const Loop *loop, char **data, const Walk *batch,
-                     const Py_ssize_t *core_sizes,
-                     const Py_ssize_t *core_strides) noexcept nogil
+cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
+                      const Py_ssize_t *core_sizes,
+                      const Py_ssize_t *core_strides) noexcept nogil

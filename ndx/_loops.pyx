@@ -323,10 +323,14 @@ cdef void add_gathered(const Loop *loop, char *out, char *buffer, Py_ssize_t nby
         loop.function(args, &count, steps, loop.data)
 
 
-cdef void run_matmul(const Loop *loop, char **data, const Walk *batch,
-                     const Py_ssize_t *core_sizes,
-                     const Py_ssize_t *core_strides) noexcept nogil:
-    """Multiply stacks of matrices: sizes (m, n, p), strides (am an bn bp om op)."""
+cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
+                      const Py_ssize_t *core_sizes,
+                      const Py_ssize_t *core_strides) noexcept nogil:
+    """Run a loop over stacks, of matrices for `matmul` or of vectors for `vecdot`.
+
+    Of a core there are three sizes and six strides, which the loop reads as far as it
+    has them: for matrices (m, n, p) and (am an bn bp om op), for vectors (n) and (a b).
+    """
     cdef char *args[3]
     cdef Py_ssize_t counts[4]
     cdef Py_ssize_t steps[9]

@@ -1,10 +1,12 @@
 """Manipulation functions of the standard that repeat and move elements."""
 
 from itertools import product
+from operator import index
 
 from ndx._broadcasting import broadcast_to
 from ndx._creation import empty_like
-from ndx._engine import argument, axis_index, call
+from ndx._data_types import astype, int64
+from ndx._engine import argument, axes_of, axis_index, call
 from ndx._views import expand_dims, reshape
 
 __all__ = ["repeat", "roll", "tile"]
@@ -49,8 +51,14 @@ def repeat(x, repeats, /, *, axis=None):
         x = reshape(x, -1)
         axis = 0
     axis = axis_index(axis, x.ndim)
-    if not isinstance(repeats, int):
-        return call("repeat", x, argument(repeats, "repeat"), axis=axis)
+    try:
+        repeats = index(repeats)
+    except TypeError:
+        counts = argument(repeats, "repeat")
+        if counts.dtype.kind == "u":
+            # NumPy takes none of 64 bits.
+            counts = astype(counts, int64)
+        return call("repeat", x, counts, axis=axis)
     if repeats < 0:
         msg = f"repeats={repeats} is negative; it is 0 or more"
         raise ValueError(msg)
@@ -93,8 +101,9 @@ def roll(x, /, shift, *, axis=None):
     x = argument(x, "roll")
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    axes, shifts = axes_of(axis), axes_of(shift, "shift")
+    if len(shifts) == 1:
+        shifts *= len(axes)
     if len(shifts) != len(axes):
         msg = f"roll: {len(shifts)} shifts for {len(axes)} axes; they must be as many"
         raise ValueError(msg)
@@ -148,17 +157,18 @@ def tile(x, repetitions, /):
              [1, 2, 1, 2]])
     """
     x = argument(x, "tile")
-    if isinstance(repetitions, int):
-        repetitions = (repetitions,)
+    repetitions = axes_of(repetitions, "repetitions")
     if any(count < 0 for count in repetitions):
         msg = f"repetitions {repetitions} has a negative number; they are 0 or more"
         raise ValueError(msg)
     ndim = max(x.ndim, len(repetitions))
     counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
     lengths = (1,) * (ndim - x.ndim) + x.shape
-    # Every axis of x behind a new one, along which it is broadcast.
-    split = reshape(x, tuple(n for length in lengths for n in (1, length)), copy=None)
-    pairs = zip(counts, lengths, strict=True)
-    spread = broadcast_to(split, tuple(n for pair in pairs for n in pair))
+    # An axis that is repeated comes behind a new one, along which it is broadcast.
+    split, wanted = [], []
+    for count, length in zip(counts, lengths, strict=True):
+        split += [length] if count == 1 else [1, length]
+        wanted += [length] if count == 1 else [count, length]
+    spread = broadcast_to(reshape(x, tuple(split)), tuple(wanted))
     pairs = zip(counts, lengths, strict=True)
     return reshape(spread, tuple(a * b for a, b in pairs), copy=True)

@@ -1,21 +1,23 @@
-"""The matrix product, stacked and broadcast, by NumPy's loop of it (and so by BLAS)."""
+"""Products of stacked matrices and vectors, by NumPy's loops (and so by BLAS)."""
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ndx._array cimport (
-    BaseArray, check, data_of, has_shape, new_empty, pin, require_writeable, strided,
-    unpin,
+    BaseArray, check, data_of, has_shape, new_empty, new_view, pin, require_writeable,
+    set_layout, strided, unpin,
 )
 from ndx._dtypes cimport dtype_object, itemsize_of, promote_table
 from ndx._layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, shape_tuple, walk_merge,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
+    shape_tuple, walk_merge,
 )
-from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_matmul
+from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._operations cimport (
     LARGE, as_operand, call_public, cast, copy, fill, overlaps, shape_error,
 )
 
 cdef Ufunc MATMUL = find_ufunc("matmul")
+cdef Ufunc VECDOT = find_ufunc("vecdot")
 
 
 cdef object matmul(object x1, object x2, BaseArray out):
@@ -140,9 +142,109 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
         work = out.size * core_sizes[1]
         if work >= LARGE:
             with nogil:
-                run_matmul(loop, data, &batch, core_sizes, core_strides)
+                run_stacked(loop, data, &batch, core_sizes, core_strides)
         else:
-            run_matmul(loop, data, &batch, core_sizes, core_strides)
+            run_stacked(loop, data, &batch, core_sizes, core_strides)
+    finally:
+        unpin(out)
+    return out
+
+
+cdef object vecdot(object x1, object x2, object axis):
+    """Return the dot products of vectors along an axis; or NotImplemented."""
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2), out
+    cdef const Loop *loop
+    cdef int dtype
+    if a is None or b is None:
+        return NotImplemented
+    dtype = promote_table[a.dtype][b.dtype]
+    loop = loop_of(VECDOT, dtype)
+    check(a)
+    check(b)
+    a = axis_last(a, normalize_axis(axis, a.ndim))
+    b = axis_last(b, normalize_axis(axis, b.ndim))
+    if a.shape[a.ndim - 1] != b.shape[b.ndim - 1]:
+        raise ValueError(
+            f"vecdot: axis {axis} has length {a.shape[a.ndim - 1]} in the first array "
+            f"and {b.shape[b.ndim - 1]} in the second; vectors are not broadcast")
+    if a.dtype != dtype:
+        a = cast(a, dtype)
+    if b.dtype != dtype:
+        b = cast(b, dtype)
+    pin(a)
+    try:
+        pin(b)
+        try:
+            out = vecdot_walk(a, b, loop)
+        finally:
+            unpin(b)
+    finally:
+        unpin(a)
+    return out
+
+
+cdef BaseArray axis_last(BaseArray x, int axis):
+    """Return `x` with one axis moved behind the others."""
+    cdef BaseArray view
+    cdef int i, last = x.ndim - 1, source = 0
+    if axis == last:
+        return x
+    view = new_view(x, x.ndim)
+    for i in range(last):
+        source = i if i < axis else i + 1
+        view.shape[i] = x.shape[source]
+        view.strides[i] = x.strides[source]
+    view.shape[last] = x.shape[axis]
+    view.strides[last] = x.strides[axis]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
+    cdef Walk batch
+    cdef char *data[3]
+    cdef Py_ssize_t core_sizes[3]
+    cdef Py_ssize_t core_strides[6]
+    cdef Strided stack
+    cdef BaseArray out
+    memset(core_sizes, 0, sizeof(core_sizes))
+    memset(core_strides, 0, sizeof(core_strides))
+    batch.nops = 3
+    batch.ndim = a.ndim - 1
+    memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
+    batch.ndim = broadcast_into(batch.ndim, batch.shape, b.ndim - 1, b.shape)
+    if batch.ndim < 0:
+        raise shape_error("vecdot (its stacks of vectors)", a, b)
+    out = new_empty(loop.out_dtype, batch.ndim, batch.shape)
+    if out.size == 0:
+        return out
+    core_sizes[0] = a.shape[a.ndim - 1]
+    if core_sizes[0] == 0:
+        fill(out, 0)
+        return out
+    pin(out)
+    try:
+        if loop.function == NULL:
+            call_public(VECDOT, a, b, NULL, loop, out)
+            return out
+        core_strides[0] = a.strides[a.ndim - 1]
+        core_strides[1] = b.strides[b.ndim - 1]
+        strided(a, &stack)
+        stack.ndim -= 1
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+        strided(b, &stack)
+        stack.ndim -= 1
+        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+        memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+        data[0] = data_of(a)
+        data[1] = data_of(b)
+        data[2] = data_of(out)
+        walk_merge(&batch)
+        if out.size * core_sizes[0] >= LARGE:
+            with nogil:
+                run_stacked(loop, data, &batch, core_sizes, core_strides)
+        else:
+            run_stacked(loop, data, &batch, core_sizes, core_strides)
     finally:
         unpin(out)
     return out

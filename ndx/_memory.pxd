@@ -34,8 +34,11 @@ cdef struct Block:
     PyObject *keeper             # any object, strong, that owns the memory
     Block *prev                  # in a list of the owner's
     Block *next
+    PyObject *origin             # str, strong: where it was made, if that is recorded
+    size_t index                 # in the order of its cycle
     bint readonly
     bint retired                 # its scope has ended, but its range is still in use
+    bint kept                    # it left its workspace, but its range lies there
 
 # Whoever lends ranges out of a larger one: it is told of the end of each.
 cdef class BlockOwner:
@@ -48,6 +51,7 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
 cdef Block *block_blank() except NULL
 cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
 cdef void block_release_memory(Block *block) noexcept
+cdef void block_set_free(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
 cdef int block_close(Block *block) except -1
 cdef void block_purge(Block *block) noexcept

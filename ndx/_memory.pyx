@@ -7,12 +7,13 @@ foreign code may read, so that no range is recycled while any of these is alive.
 Everything here runs under the GIL, which guards all fields of all blocks.
 """
 
+from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport malloc
 from libc.string cimport memset
 
+from ndx._collector cimport collect_for_memory
 from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 from ndx import _pressure
@@ -57,6 +58,10 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
 
 cdef int obtain_again(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
     if backend.limit_nbytes < 0 or nbytes <= <size_t>backend.limit_nbytes:
+        collect_for_memory()
+        backend.trim_idle()
+        if backend.allocate(nbytes, zero, out) == ALLOCATED:
+            return 0
         for _ in _pressure.relieve(backend, nbytes):
             backend.trim_idle()
             if backend.allocate(nbytes, zero, out) == ALLOCATED:
@@ -80,7 +85,7 @@ cdef inline Block *blank() noexcept:
     if block != NULL:
         idle_blocks = block.next
     else:
-        block = <Block *>malloc(sizeof(Block))
+        block = <Block *>PyMem_RawMalloc(sizeof(Block))
         if block == NULL:
             return NULL
     memset(block, 0, sizeof(Block))
@@ -147,10 +152,20 @@ cdef void block_release_memory(Block *block) noexcept:
     Py_XDECREF(keeper)
 
 
+cdef void block_set_free(Block *block) noexcept:
+    """Let a block leave its workspace: from now on no scope reclaims it."""
+    cdef PyObject *clock = block.clock
+    block.now = &always
+    block.generation = 0
+    block.clock = NULL
+    Py_XDECREF(clock)
+
+
 cdef void block_free(Block *block) noexcept:
     """Take back all that a block holds, once its last reference is gone."""
     cdef PyObject *owner = block.owner
     cdef PyObject *clock = block.clock
+    cdef PyObject *origin = block.origin
     if owner != NULL:
         (<BlockOwner>owner).block_freed(block)
         block.owner = NULL
@@ -158,6 +173,7 @@ cdef void block_free(Block *block) noexcept:
     block_discard(block)
     Py_XDECREF(owner)
     Py_XDECREF(clock)
+    Py_XDECREF(origin)
 
 
 cdef bint block_is_closed(Block *block) noexcept:
@@ -223,7 +239,7 @@ cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
     if export != NULL:
         idle_exports = export.next
     else:
-        export = <Export *>malloc(sizeof(Export))
+        export = <Export *>PyMem_RawMalloc(sizeof(Export))
         if export == NULL:
             raise MemoryError("no memory for the description of an export")
     export.block = block

@@ -174,7 +174,7 @@ cdef BaseArray cast(BaseArray x, int dtype):
         raise TypeError(
             f"{dtype_object(x.dtype)} can't be cast to {dtype_object(dtype)}: the "
             "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
-    result = new_like(x, dtype, False)
+    result = new_like(x, dtype, False, None)
     copy_into(result, x)
     return result
 
@@ -388,7 +388,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         nops += 1
     if out is None:
         memory_order(walk.ndim, nops, ops, order)
-        out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False)
+        out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False, None)
     elif not has_shape(out, walk.ndim, walk.shape):
         raise output_shape_error(ufunc, out, shape_tuple(walk.ndim, walk.shape))
     pin(out)

@@ -1,6 +1,5 @@
 """What is done when a backend has no more memory, and how that is reported."""
 
-import gc
 import weakref
 
 from ndx._budget import process_limit, process_reserved
@@ -37,10 +36,8 @@ def remove_callback(callback):
 def relieve(backend, nbytes):
     """Free memory step by step, the cheapest first; yield when to try again.
 
-    Exceptions of callbacks are not caught.
+    Garbage has been collected before. Exceptions of callbacks are not caught.
     """
-    gc.collect()
-    yield
     freed = 0
     for other in list(pooled):
         if other is not backend:

@@ -13,6 +13,7 @@ from ndx._operations cimport binary, cast, is_scalar
 
 from ndx._creation import zeros
 from ndx._device import as_device
+from ndx._engine import as_int
 
 __all__ = ["arange", "eye", "linspace"]
 
@@ -142,6 +143,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     cdef BaseArray x
     cdef int code
     as_device(device)
+    num = as_int(num, "num")
     if num < 0:
         raise ValueError(f"num={num} is negative; it is 0 or more")
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
@@ -197,6 +199,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     x = zeros((n_rows, n_rows if n_cols is None else n_cols), dtype=dtype,
               device=device)
     rows, columns = x.shape
+    k = as_int(k, "k")
     if -rows < k < columns:
         diagonal = numpy_view(<BaseArray>x)
         np.fill_diagonal(diagonal[:, k:] if k >= 0 else diagonal[-k:], 1)

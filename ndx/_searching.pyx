@@ -402,7 +402,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
         ops[nops] = &layouts[op]
         nops += 1
     memory_order(walk.ndim, nops, ops, order)
-    result = new_ordered(dtype, walk.ndim, walk.shape, order, False)
+    result = new_ordered(dtype, walk.ndim, walk.shape, order, False, None)
     if result.size == 0:
         return result
     data[3] = data_of(result)

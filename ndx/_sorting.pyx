@@ -8,7 +8,7 @@ from ndx._layout cimport normalize_axis
 from ndx._operations cimport copy_into
 
 from ndx._engine import call, into
-from ndx._views import flip
+from ndx._views import flip, moveaxis, reshape
 
 __all__ = ["argsort", "sort"]
 
@@ -19,6 +19,20 @@ cdef extern from "numpy/arrayobject.h":
         NPY_QUICKSORT
         NPY_STABLESORT
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
+
+cdef enum:
+    # Axes that NumPy's iterators, which its sorting walks by, have room for.
+    MAX_ITERATED = 32
+
+
+cdef object by_rows(object function, object x, int axis, object descending,
+                    object stable):
+    """Sort an array of more axes than NumPy sorts, as a matrix of rows."""
+    cdef object moved = moveaxis(x, axis, -1)
+    cdef Py_ssize_t length = x.shape[axis]
+    rows = reshape(moved, (x.size // length if length else 0, length))
+    found = function(rows, descending=descending, stable=stable)
+    return moveaxis(reshape(found, moved.shape), -1, axis)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
@@ -59,6 +73,8 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     """
     cdef BaseArray array = argument(x, "sort")
     cdef int which = normalize_axis(axis, array.ndim)
+    if array.ndim > MAX_ITERATED:
+        return by_rows(sort, array, which, descending, stable)
     cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
     cdef BaseArray view = result
     copy_into(result, array)
@@ -110,6 +126,8 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     """
     cdef BaseArray array = argument(x, "argsort")
     cdef int which = normalize_axis(axis, array.ndim)
+    if array.ndim > MAX_ITERATED:
+        return by_rows(argsort, array, which, descending, stable)
     kind = "stable" if stable else None
     if not descending:
         return call("ndarray.argsort", array, axis=which, kind=kind)

@@ -11,6 +11,8 @@ from ndx._layout cimport (
 )
 from ndx._operations cimport copy_into
 
+from ndx._engine import axes_of
+
 __all__ = [
     "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape",
     "squeeze", "unstack",
@@ -142,7 +144,7 @@ def expand_dims(x, /, axis):
     (1, 2, 3, 1)
     """
     cdef BaseArray array = argument(x, "expand_dims")
-    cdef tuple axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    cdef tuple axes = axes_of(axis)
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t ndim = array.ndim + len(axes)
     cdef BaseArray view
@@ -310,10 +312,8 @@ def moveaxis(x, source, destination, /):
     (3, 4, 2)
     """
     cdef BaseArray array = argument(x, "moveaxis")
-    cdef tuple sources = tuple(source) if isinstance(source, (tuple, list)) \
-        else (source,)
-    cdef tuple targets = tuple(destination) if isinstance(destination, (tuple, list)) \
-        else (destination,)
+    cdef tuple sources = axes_of(source, "source")
+    cdef tuple targets = axes_of(destination, "destination")
     cdef bint moved[MAXDIMS]
     cdef bint taken[MAXDIMS]
     cdef int order[MAXDIMS]

@@ -4,10 +4,10 @@ The transforms are made from a table, as the elementwise functions are: their co
 one, their docstrings are written here.
 """
 
-from ndx._creation import asarray
-from ndx._data_types import astype, float64
-from ndx._elementwise import divide
-from ndx._engine import argument, axis_index, call
+from ndx._creation import asarray, empty, zeros
+from ndx._data_types import astype, complex64, complex128, float32, float64
+from ndx._elementwise import conj, divide
+from ndx._engine import argument, as_int, axes_of, axis_index, call, into
 from ndx._joining import concat
 from ndx._manipulation import roll
 from ndx._ranges import arange
@@ -112,6 +112,34 @@ _TWO = "ndx.asarray([3.0, 1.0])"
 _TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
 
 
+_FROM_REAL = ("rfft", "rfftn", "ihfft")
+_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+_TO_REAL = ("irfft", "irfftn", "hfft")
+
+
+def _result_dtype(name, dtype):
+    """Return the dtype of a transform: of the precision of its argument."""
+    if name in _TO_REAL:
+        return float32 if dtype in (float32, complex64) else float64
+    return complex64 if dtype in (float32, complex64) else complex128
+
+
+def _complex_error(name):
+    return TypeError(f"{name} takes real arrays, not complex ones; take ndx.real(x)")
+
+
+def _not_empty(x, axes):
+    """Return zeros for an array that has no elements along axes to be padded.
+
+    NumPy's transforms to real numbers read the first element, even of none.
+    """
+    if all(x.shape[axis] for axis in axes):
+        return x
+    chosen = {axis for axis in axes if not x.shape[axis]}
+    shape = tuple(1 if i in chosen else n for i, n in enumerate(x.shape))
+    return zeros(shape, dtype=x.dtype)
+
+
 def _check_norm(norm, name):
     if norm not in ("backward", "ortho", "forward"):
         msg = f"{name}: norm={norm!r} is unknown; valid: 'backward', 'ortho', 'forward'"
@@ -123,7 +151,30 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
         x = argument(x, name)
         _check_norm(norm, name)
         axis = axis_index(axis, x.ndim)
-        return call(f"fft.{name}", x, n=n, axis=axis, norm=norm)
+        length = x.shape[axis]
+        if n is not None:
+            n = as_int(n, "n")
+        elif name in _TO_REAL:
+            n = 2 * (length - 1)
+        else:
+            n = length
+        if n < 1:
+            msg = (
+                f"{name}: n={n} points along axis {axis} of shape {x.shape}; 1 or more"
+            )
+            raise ValueError(msg)
+        if name in _FROM_REAL and x.dtype.kind == "c":
+            raise _complex_error(name)
+        shape = list(x.shape)
+        shape[axis] = n // 2 + 1 if name in _FROM_REAL else n
+        out = empty(tuple(shape), dtype=_result_dtype(name, x.dtype))
+        x = _not_empty(x, (axis,))
+        if name == "hfft":
+            # NumPy's takes no notice of `out`.
+            x = conj(x) if x.dtype.kind == "c" else x
+            norm = _OPPOSITE[norm]
+            return into(out, "fft.irfft", x, n=n, axis=axis, norm=norm)
+        return into(out, f"fft.{name}", x, n=n, axis=axis, norm=norm)
 
     example = f"ndx.fft.{name}({call_with})"
     return _named(function, _ONE_AXIS, name, what, example, answer, locals())
@@ -138,6 +189,10 @@ def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, nor
             raise ValueError(msg)
         if axes is not None:
             axes = tuple(axis_index(axis, x.ndim) for axis in axes)
+        if name in _FROM_REAL and x.dtype.kind == "c":
+            raise _complex_error(name)
+        if s is not None and name in _TO_REAL:
+            x = _not_empty(x, axes)
         return call(f"fft.{name}", x, s=s, axes=axes, norm=norm)
 
     example = f"ndx.fft.{name}({call_with})"
@@ -429,5 +484,4 @@ def ifftshift(x, /, *, axes=None):
 def _axes(axes, ndim):
     if axes is None:
         return tuple(range(ndim))
-    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
-    return tuple(axis_index(axis, ndim) for axis in axes)
+    return tuple(axis_index(axis, ndim) for axis in axes_of(axes, "axes"))

@@ -143,6 +143,26 @@ def test_full():
         ndx.full(2, ndx.ones(2))
 
 
+def test_floats_are_cut_where_integers_are_asked_for():
+    """`asarray` is told to cast; `full` is told a value that there is not."""
+    for obj in (1.7, [1.7], np.array([1.7]), np.float64(1.7), ndx.asarray([1.7])):
+        found = ndx.asarray(obj, dtype="int64")
+        assert_same(found, np.asarray(np.asarray(obj), dtype="int64"))
+    assert_same(ndx.asarray(-1.7, dtype="int8"), np.array(-1, "int8"))
+    with pytest.raises(TypeError, match="no place"):
+        ndx.full(1, 1.5, dtype="int8")
+    assert ndx.asarray(1.5, dtype="bool").item() is True
+    assert ndx.asarray(2j, dtype="bool").item() is ndx.full((), 2j, dtype="bool").item()
+    for obj in (np.nan, [np.nan]):
+        with pytest.raises(ValueError, match="NaN"):
+            ndx.asarray(obj, dtype="int64")
+    for obj in (np.inf, [np.inf]):
+        with pytest.raises(OverflowError, match="infinity"):
+            ndx.asarray(obj, dtype="int64")
+    with pytest.raises(OverflowError):
+        ndx.asarray(300.5, dtype="int8")
+
+
 def test_likes_keep_the_order_in_memory():
     x = ndx.asarray(np.ones((2, 3, 4)).transpose(2, 0, 1))
     for like in (ndx.empty_like(x), ndx.zeros_like(x), ndx.full_like(x, 2)):

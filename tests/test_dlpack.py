@@ -99,6 +99,36 @@ def test_devices():
         x.__dlpack__(stream=3)
 
 
+class Elsewhere:
+    """Says that it lies on a device, and exports NumPy's memory."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **kwargs):
+        return np.arange(3).__dlpack__(**kwargs)
+
+
+@pytest.mark.parametrize("device", [(1, 5), (2, 0), (13, 1), (0, 0), (1, -1)])
+def test_arrays_on_other_devices(device):
+    with pytest.raises(BufferError, match="only the CPU"):
+        ndx.from_dlpack(Elsewhere(device))
+
+
+@pytest.mark.parametrize("device", [None, 1, (), (1,), (1, 0, 0), "cpu", ("a", "b")])
+def test_devices_that_are_none(device):
+    with pytest.raises(BufferError, match="must be two ints"):
+        ndx.from_dlpack(Elsewhere(device))
+
+
+def test_devices_of_other_ints():
+    for device in ((np.int64(1), 0), [1, 0]):
+        assert ndx.from_dlpack(Elsewhere(device)).tolist() == [0, 1, 2]
+
+
 def test_strides_that_are_no_whole_elements():
     records = np.zeros(4, dtype=[("c", "c16"), ("d", "f8")])
     records["c"] = np.arange(4)

@@ -44,6 +44,13 @@ def test_repeat(pair, count, data):
         assert_same(found, np.repeat(a, counts, axis))
 
 
+@pytest.mark.parametrize("dtype", dtypes.INTEGERS)
+def test_repeat_takes_counts_of_all_integers(dtype):
+    counts = np.array([2, 0, 1], dtype)
+    found = ndx.repeat(ndx.asarray(A), ndx.asarray(counts), axis=1)
+    assert_same(found, np.repeat(A, [2, 0, 1], axis=1))
+
+
 def test_repeat_and_tile_make_new_arrays():
     x = ndx.ones(1)
     for result in (ndx.repeat(x, 1), ndx.repeat(x, 3), ndx.tile(x, (1,))):
@@ -129,6 +136,7 @@ X = ndx.ones((2, 3))
         (lambda: ndx.concat([]), ValueError, "one array or more"),
         (lambda: ndx.concat([X, ndx.ones((2, 2))]), ValueError, "differ in more than"),
         (lambda: ndx.concat([X, ndx.ones(2)]), ValueError, "differ in more than"),
+        (lambda: ndx.concat([X, ndx.ones(2)]), ValueError, "in the number of axes"),
         (lambda: ndx.concat([X], axis=2), ValueError, "out of range"),
         (lambda: ndx.concat([ndx.ones(())]), ValueError, "no axes"),
         (lambda: ndx.concat([X, [1.0]]), TypeError, "takes an array"),
@@ -138,10 +146,17 @@ X = ndx.ones((2, 3))
         (lambda: ndx.repeat(X, -1), ValueError, "negative"),
         (lambda: ndx.repeat(X, 1.5), TypeError, "takes an array"),
         (lambda: ndx.repeat(X, 2, axis=2), ValueError, "out of range"),
+        (lambda: ndx.repeat(X, 2**62), ValueError, r"4611686018427387904\) is beyond"),
         (lambda: ndx.tile(X, (-1,)), ValueError, "negative"),
+        (lambda: ndx.tile(X, (1.5,)), TypeError, "repetitions must be an int"),
+        (lambda: ndx.tile(X, 2**62), ValueError, r"3\) is beyond the address space"),
         (lambda: ndx.roll(X, (1, 2), axis=0), ValueError, "2 shifts for 1 axes"),
         (lambda: ndx.roll(X, 1, axis=2), ValueError, "out of range"),
+        (lambda: ndx.roll(X, 1.5), TypeError, "shift must be an int"),
+        (lambda: ndx.roll(X, 1, axis=1.5), TypeError, "axis must be an int"),
+        (lambda: ndx.expand_dims(X, "a"), TypeError, "axis must be an int"),
         (lambda: ndx.diff(X, n=-1), ValueError, "negative"),
+        (lambda: ndx.diff(X, n=1.5), TypeError, "n must be an int"),
         (lambda: ndx.diff(X, axis=2), ValueError, "out of range"),
         (lambda: ndx.diff(ndx.ones(())), ValueError, "no axes"),
         (lambda: ndx.arange(0, 1, 0), ValueError, "step must not be 0"),
@@ -155,3 +170,68 @@ X = ndx.ones((2, 3))
 def test_errors(use, error, message):
     with pytest.raises(error, match=message):
         use()
+
+
+# ---- arguments that are ints to Python ---------------------------------------
+
+
+class Index:
+    """Has a whole number, and is none of Python's or NumPy's."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+A = np.arange(6).reshape(2, 3)
+
+
+@pytest.mark.parametrize("make", [Index, np.int64, np.array, ndx.asarray])
+def test_whole_numbers_of_all_kinds(make):
+    x, one, two = ndx.asarray(A), make(1), make(2)
+    assert_same(ndx.sum(x, axis=one), np.sum(A, axis=1))
+    assert_same(ndx.max(x, axis=[one]), np.max(A, axis=1))
+    assert_same(ndx.flip(x, axis=(one,)), np.flip(A, axis=1))
+    assert_same(ndx.expand_dims(x, one), np.expand_dims(A, 1))
+    assert_same(ndx.expand_dims(x, (one,)), np.expand_dims(A, 1))
+    assert_same(ndx.roll(x, one, axis=one), np.roll(A, 1, axis=1))
+    assert_same(ndx.roll(x, one), np.roll(A, 1))
+    assert_same(ndx.repeat(x, two, axis=one), np.repeat(A, 2, axis=1))
+    assert_same(ndx.tile(x, two), np.tile(A, 2))
+    assert_same(ndx.moveaxis(x, one, make(0)), np.moveaxis(A, 1, 0))
+    assert_same(ndx.diff(x, n=two), np.diff(A, n=2))
+    assert_same(ndx.tensordot(x, x, axes=two), np.tensordot(A, A, axes=2))
+    assert_same(ndx.eye(two, k=one), np.eye(2, k=1))
+    assert_same(ndx.linspace(0, 1, two), np.linspace(0, 1, 2))
+    assert_same(ndx.fft.fftshift(x, axes=one), np.fft.fftshift(A, axes=1))
+
+
+@pytest.mark.parametrize("make", [list, np.array, ndx.asarray])
+def test_sequences_of_whole_numbers(make):
+    x, both = ndx.asarray(A), make([0, 1])
+    assert_same(ndx.expand_dims(x, both), A[None, None])
+    assert_same(ndx.roll(x, both, axis=both), np.roll(A, (0, 1), axis=(0, 1)))
+    assert_same(ndx.tile(x, make([2, 1])), np.tile(A, (2, 1)))
+    assert_same(ndx.moveaxis(x, both, make([1, 0])), A.T)
+
+
+def test_differences_of_nothing_end():
+    x = ndx.ones((2, 3))
+    assert ndx.diff(x, n=10**18).shape == (2, 0)
+    assert ndx.diff(x[:, :0], n=10**18).shape == (2, 0)
+    with pytest.raises(TypeError, match="subtract does not take bool"):
+        ndx.diff(ndx.ones(0, dtype="bool"), n=3)
+
+
+def test_no_differences_add_nothing():
+    x = ndx.ones(3, dtype="int8")
+    assert ndx.diff(x, n=0, prepend=ndx.zeros(2), append=ndx.zeros(2)) is x
+
+
+def test_many_axes():
+    shape = (1,) * 40 + (2, 3)
+    a, x = A.reshape(shape), ndx.reshape(ndx.asarray(A), shape)
+    for name, args in (("tile", (1, 2)), ("tile", 2), ("repeat", 2), ("roll", 1)):
+        assert_same(getattr(ndx, name)(x, args), getattr(np, name)(a, args))

@@ -211,6 +211,55 @@ def test_other_methods_of_ufuncs_are_refused(call):
     assert x.tolist() == [1.0] * 3
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (np.sum, "sum"),
+        (np.prod, "prod"),
+        (np.max, "max"),
+        (np.min, "min"),
+        (np.all, "all"),
+        (np.any, "any"),
+        (np.add.accumulate, "cumulative_sum"),
+        (np.multiply.accumulate, "cumulative_prod"),
+        (lambda x: np.multiply.outer(x, x), "linalg.outer"),
+    ],
+)
+def test_what_to_call_instead_is_said(call, name):
+    with pytest.raises(TypeError, match=rf"call ndx\.{name}\(x\).*np\.asarray"):
+        # NumPy leaks a reference to what refuses.
+        call(ndx.asarray(np.ones(3)))
+
+
+@pytest.mark.parametrize("first", [np.array([1.0, 2.0]), [1.0, 2.0], (1, 2)])
+def test_out_is_ours_and_the_operands_are_not(first):
+    out = ndx.zeros(2)
+    assert np.exp(first, out=out) is out
+    assert_same(out, np.exp(np.asarray(first, float)), rtol=1e-15)
+    assert np.add(first, first, out=out) is out
+    assert out.tolist() == [2.0, 4.0]
+    assert np.matmul(np.eye(2), np.array([1.0, 2.0]), out=out) is out
+    assert out.tolist() == [1.0, 2.0]
+    assert np.negative(3.0, out=out[0]).item() == -3.0
+    assert_same(np.add(ndx.ones(2), [1.0, 2.0]), np.array([2.0, 3.0]))
+    with pytest.raises(TypeError):
+        np.exp("text", out=out)
+
+
+class Taker:
+    """An operand of another library, which takes ufuncs over."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc.__name__, method
+
+
+def test_others_may_take_ufuncs_over():
+    x = ndx.ones(3)
+    assert np.add(x, Taker()) == ("add", "__call__")
+    assert np.add(Taker(), x) == ("add", "__call__")
+    assert np.multiply.outer(x, Taker()) == ("multiply", "outer")
+
+
 def test_stale_operands_of_ufuncs():
     with ndx.workspace(size="1KiB"):
         x = ndx.ones(3)

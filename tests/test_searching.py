@@ -225,3 +225,58 @@ I = ndx.asarray([0, 1])  # noqa: E741
 def test_errors(use, error, message):
     with pytest.raises(error, match=message):
         use()
+
+
+# ---- more axes than NumPy's iterators have -----------------------------------
+
+
+@pytest.mark.parametrize("ndim", [32, 33, 64])
+@pytest.mark.parametrize("axis", [0, 7, -1])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorting_many_axes(ndim, axis, descending):
+    small = np.random.default_rng(0).integers(0, 9, (4, 3, 5))
+    shape = [1] * ndim
+    shape[0], shape[7], shape[-1] = small.shape
+    # Not contiguous, so that no iterator takes it for a vector.
+    x = ndx.reshape(ndx.asarray(np.repeat(small, 2, axis=2)), (*shape[:-1], 10))
+    x = x[..., ::2]
+    which = {0: 0, 7: 1, -1: 2}[axis]
+    order = np.argsort(-small if descending else small, axis=which, stable=True)
+    expected = np.take_along_axis(small, order, which).reshape(shape)
+    assert_same(ndx.sort(x, axis=axis, descending=descending), expected)
+    found = ndx.argsort(x, axis=axis, descending=descending)
+    assert_same(found, order.reshape(shape))
+    assert_same(ndx.take_along_axis(x, found, axis=axis), expected)
+    assert ndx.sort(x[:, :0], axis=axis).shape == (4, 0, *shape[2:])
+
+
+# ---- take_along_axis ---------------------------------------------------------
+
+
+def test_take_along_axis_broadcasts():
+    a = np.arange(24).reshape(2, 3, 4)
+    indices = np.array([[[1, -1]], [[0, -4]]])
+    found = ndx.take_along_axis(ndx.asarray(a), ndx.asarray(indices))
+    expected = np.take_along_axis(a, np.broadcast_to(indices, (2, 3, 2)), -1)
+    assert_same(found, expected)
+    found = ndx.take_along_axis(ndx.asarray(a[:1]), ndx.asarray(indices), axis=2)
+    wide = np.broadcast_to(a[:1], a.shape), np.broadcast_to(indices, (2, 3, 2))
+    assert_same(found, np.take_along_axis(*wide, 2))
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_take_along_axis_of_large_arrays(dtype, step):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, (300, 700)).astype(dtype)[::step]
+    indices = rng.integers(-a.shape[0], a.shape[0], (50, 700))
+    with ndx.workspace(size="1MiB"):
+        found = ndx.take_along_axis(ndx.asarray(a), ndx.asarray(indices), axis=0)
+        assert found.attached
+        assert_same(found, np.take_along_axis(a, indices, 0))
+
+
+@pytest.mark.parametrize("indices", [np.zeros((3, 3), int), np.zeros((2, 1, 3), int)])
+def test_take_along_axis_shapes_that_do_not_match(indices):
+    with pytest.raises(ValueError, match="take_along_axis: "):
+        ndx.take_along_axis(ndx.ones((2, 3)), ndx.asarray(indices))

@@ -4,6 +4,7 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport uintptr_t
 
+from ndx._collector cimport collect_for_memory
 from ndx._pool_index cimport PoolBlock
 from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
@@ -62,11 +63,12 @@ cdef class Buffer:
         with nogil:
             status = backend.allocate_on(size, False, stream, &self.memory)
         if status != ALLOCATED:
-            for _ in _pressure.relieve(backend, size):
+            collect_for_memory()
+            status = backend.allocate_on(size, False, stream, &self.memory)
+            turns = iter(_pressure.relieve(backend, size))
+            while status != ALLOCATED and next(turns, turns) is not turns:
                 status = backend.allocate_on(size, False, stream, &self.memory)
-                if status == ALLOCATED:
-                    break
-            else:
+            if status != ALLOCATED:
                 if backend.allocate_elsewhere(size, False, &self.memory) != ALLOCATED:
                     raise _pressure.error(backend, size)
         # Set last: only then there is something to release.

@@ -6,8 +6,11 @@ Sizes are in bytes. Workspaces count with the backend that their arena is from;
 
 from ndx._budget import process_limit as limit
 from ndx._budget import set_process_limit as set_limit
+from ndx._collector import gc_window, periodic_gc
 from ndx._pressure import add_callback as on_oom
 from ndx._pressure import remove_callback as remove_on_oom
+from ndx._workspaces.manager import destroy_all, workspace_summary, workspaces
+from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends.adaptors import (
     Adaptor,
     FailureCallbackAdaptor,
@@ -39,12 +42,17 @@ __all__ = [
     "Statistics",
     "TrackingAdaptor",
     "allocated",
+    "debug_mode",
+    "default_workspace_config",
+    "destroy_all",
     "empty_cache",
+    "gc_window",
     "info",
     "limit",
     "max_allocated",
     "max_reserved",
     "on_oom",
+    "periodic_gc",
     "profile",
     "profile_report",
     "remove_on_oom",
@@ -56,4 +64,6 @@ __all__ = [
     "stats",
     "summary",
     "trim",
+    "workspace_summary",
+    "workspaces",
 ]

@@ -5,6 +5,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
+from ndx._collector import gc_window as gc_window
+from ndx._collector import periodic_gc as periodic_gc
+from ndx._workspaces.manager import destroy_all as destroy_all
+from ndx._workspaces.manager import workspace_summary as workspace_summary
+from ndx._workspaces.manager import workspaces as workspaces
+from ndx._workspaces.registry import debug_mode as debug_mode
+from ndx._workspaces.registry import (
+    default_workspace_config as default_workspace_config,
+)
 from ndx.backends import Backend
 from ndx.backends.adaptors import Adaptor as Adaptor
 from ndx.backends.adaptors import FailureCallbackAdaptor as FailureCallbackAdaptor
@@ -21,12 +30,17 @@ __all__ = [
     "Statistics",
     "TrackingAdaptor",
     "allocated",
+    "debug_mode",
+    "default_workspace_config",
+    "destroy_all",
     "empty_cache",
+    "gc_window",
     "info",
     "limit",
     "max_allocated",
     "max_reserved",
     "on_oom",
+    "periodic_gc",
     "profile",
     "profile_report",
     "remove_on_oom",
@@ -38,6 +52,8 @@ __all__ = [
     "stats",
     "summary",
     "trim",
+    "workspace_summary",
+    "workspaces",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -181,7 +181,7 @@ def test_acquired_while_the_scope_ends(consumer):
     address = held.address
     with pytest.raises(ndx.StaleArrayError):
         x + 1
-    assert step.stats()["retained_count"] == 1
+    assert step.stats()["pinned_count"] == 1
     for i in range(50):
         with step:
             y = ndx.full(1000, float(i))
@@ -192,9 +192,9 @@ def test_acquired_while_the_scope_ends(consumer):
     with pytest.raises(ndx.StaleArrayError):
         consumer.Held(x)
     del y  # its __array_interface__ was read
-    assert step.stats()["retained_count"] == 1
+    assert step.stats()["pinned_count"] == 1
     held.release()
-    assert step.stats()["retained_count"] == 0
+    assert step.stats()["pinned_count"] == 0
 
 
 def test_spilled_and_acquired_while_the_scope_ends(consumer):
@@ -304,7 +304,7 @@ def test_release_in_another_thread(consumer):
     thread = threading.Thread(target=held.release)
     thread.start()
     thread.join()
-    assert step.stats()["retained_count"] == 0
+    assert step.stats()["pinned_count"] == 0
 
 
 def test_references_return(consumer, plain):

@@ -44,8 +44,11 @@ def broadcastable(draw, count=2, max_dims=3):
 
 
 @st.composite
-def arrays(draw, dtype, shape, special=True, broadcast=True):
-    """Draw an array whose axes are permuted, skipped over, reversed or broadcast."""
+def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
+    """Draw an array whose axes are permuted, skipped over, reversed or broadcast.
+
+    Its elements are chosen from `values`, or else from the telling ones of the dtype.
+    """
     steps = [1, 2, -1, -2] + [0] * broadcast
     ndim = len(shape)
     plain = draw(st.booleans())
@@ -59,7 +62,7 @@ def arrays(draw, dtype, shape, special=True, broadcast=True):
         (1 if step == 0 else side * abs(step))
         for side, step in zip(shape, chosen, strict=True)
     ]
-    values = pool(dtype, special)
+    values = pool(dtype, special) if values is None else values
     if not ndim:
         return np.array(rng.choice(values))
     base = rng.choice(values, size=[sides[axis] for axis in order])
@@ -69,4 +72,19 @@ def arrays(draw, dtype, shape, special=True, broadcast=True):
     x = np.broadcast_to(x, shape) if 0 in chosen else x
     assert x.shape == tuple(shape)
     assert x.dtype == dtype
+    return x
+
+
+@st.composite
+def foreign(draw, dtype, shape, **kwargs):
+    """Draw an array as of `arrays`, or one that is not aligned, or byte-swapped."""
+    x = draw(arrays(dtype, shape, **kwargs))
+    kind = draw(st.sampled_from(["as it is", "as it is", "unaligned", "swapped"]))
+    if kind == "swapped":
+        return x.astype(x.dtype.newbyteorder())
+    if kind == "unaligned":
+        room = np.zeros(x.nbytes + 1, "uint8")
+        target = np.ndarray(x.shape, x.dtype, buffer=room, offset=1)
+        target[...] = x
+        return target
     return x

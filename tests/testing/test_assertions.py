@@ -163,7 +163,7 @@ def test_a_failure_keeps_no_memory_in_place(check):
         except AssertionError as error:
             kept = error
     assert kept.__traceback__ is not None
-    assert workspace.stats()["retained_count"] == 0
+    assert workspace.stats()["pinned_count"] == 0
 
 
 def test_no_pytest_is_needed():

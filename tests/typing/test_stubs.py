@@ -167,9 +167,9 @@ def test_functions_have_the_same_parameters(name):
     if isinstance(function, SLOTS):
         return  # Filled in by Python, which names parameters of operators itself.
     runtime = list(inspect.signature(function).parameters.values())
-    if name == "ndx._workspace.workspace":
-        # The policies are listed for editors; at run time they are ``**config``.
-        policies = {item.arg for item in node.args.kwonlyargs} - {"backend"}
+    if name == "ndx._workspaces.registry.workspace":
+        # The policies are listed for editors; at run time they are ``**policies``.
+        policies = {item.arg for item in node.args.kwonlyargs} - {"backend", "config"}
         assert policies == set(ndx.WorkspaceConfig.__dataclass_fields__)
         return
     wanted = declared(node, lambda value: value is not None)

@@ -166,7 +166,7 @@ def test_kept_views_never_change(data):
         for value in kept:
             assert (kept[value] == value).all()
     kept.clear()
-    assert workspace.stats()["retained_count"] == 0
+    assert workspace.stats()["pinned_count"] == 0
     with workspace:
         ndx.zeros(8 * KIB, dtype="uint8")
         assert workspace.stats()["spilled_count"] == 0
@@ -262,7 +262,9 @@ def test_stats_and_repr(backend):
             "size": KIB, "offset": 128, "cycles": 0, "generation": 1,
             "cycle_bytes": 128, "last_cycle_bytes": 0, "max_cycle_bytes": 0,
             "spilled_count": 0, "spilled_bytes": 0, "total_spills": 0,
-            "retained_count": 0, "retained_bytes": 0,
+            "pinned_count": 0, "pinned_bytes": 0, "retired_bytes": 0, "slot": 0,
+            "live_bytes": 0, "peak_live_bytes": 128, "departures": 0,
+            "escaped_count": 0, "escaped_bytes": 0,
         }  # fmt: skip
     assert not workspace.is_open
     stats = workspace.stats()

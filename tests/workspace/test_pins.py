@@ -43,11 +43,11 @@ def test_a_view_holds_its_values_for_100_cycles(export):
             fill_arena(workspace)
     np.testing.assert_array_equal(np.array(kept), expected)
     stats = workspace.stats()
-    assert stats["retained_count"] == 1
-    assert 0 < stats["retained_bytes"] <= 1024
+    assert stats["pinned_count"] == 1
+    assert 0 < stats["pinned_bytes"] <= 1024
     del kept
-    assert workspace.stats()["retained_count"] == 0
-    assert workspace.stats()["retained_bytes"] == 0
+    assert workspace.stats()["pinned_count"] == 0
+    assert workspace.stats()["pinned_bytes"] == 0
 
 
 def test_array_interface_pins_until_the_array_dies():
@@ -65,9 +65,9 @@ def test_array_interface_pins_until_the_array_dies():
         }  # fmt: skip
 
     np.testing.assert_array_equal(np.asarray(Reader()), np.full(100, 7.0))
-    assert workspace.stats()["retained_count"] == 1
+    assert workspace.stats()["pinned_count"] == 1
     del x
-    assert workspace.stats()["retained_count"] == 0
+    assert workspace.stats()["pinned_count"] == 0
 
 
 def test_the_range_is_used_again_after_its_release():
@@ -128,8 +128,8 @@ def test_100_cycles_each_keeping_a_small_view(keep, sliced, learned):
     after = backend.stats()
     assert after["reserved_bytes"] - before["reserved_bytes"] <= 100 * 64 * KIB
     stats = workspace.stats()
-    assert stats["retained_count"] == 100
-    assert stats["retained_bytes"] <= 100 * 64 * KIB
+    assert stats["pinned_count"] == 100
+    assert stats["pinned_bytes"] <= 100 * 64 * KIB
     if keep in ("numpy", "buffer"):
         for number in range(1, 101):
             assert (np.asarray(kept[number - 1]) == number).all()
@@ -137,7 +137,7 @@ def test_100_cycles_each_keeping_a_small_view(keep, sliced, learned):
     del kept
     gc.collect()
     backend.trim()
-    assert workspace.stats()["retained_count"] == 0
+    assert workspace.stats()["pinned_count"] == 0
     assert workspace.size == size
     # The arena is whole again: a cycle neither spills nor asks for memory.
     before = backend.stats()
@@ -174,7 +174,7 @@ def test_a_spilled_array_that_is_exported_is_kept_and_freed():
     with workspace:
         ndx.full(1000, 5.0)
     assert (kept == 3.0).all()
-    assert workspace.stats()["retained_bytes"] >= 8000
+    assert workspace.stats()["pinned_bytes"] >= 8000
     del kept
     assert backend.stats()["allocated_bytes"] == 0
 
@@ -209,7 +209,7 @@ def test_many_exports_of_one_array():
         views[::step] = [None] * len(views[::step])
         views[::2] = [None] * len(views[::2])
     del view
-    assert workspace.stats()["retained_bytes"] == 0
+    assert workspace.stats()["pinned_bytes"] == 0
 
 
 def test_an_export_of_no_elements():

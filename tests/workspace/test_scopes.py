@@ -60,15 +60,30 @@ def test_another_config_for_a_name_is_an_error():
         ({"size": True}, TypeError, "not bool"),
         ({"size": None}, TypeError, "not NoneType"),
         ({"size": 2**63}, ValueError, "beyond the address space"),
-        ({"learn": "second"}, ValueError, "learn='second'.*'first', 'none'"),
+        ({"learn": "second"}, ValueError, "'first', 'over-time', 'none', 'liveness'"),
         ({"learn": None}, ValueError, "learn=None"),
-        ({"spill": "grow?"}, ValueError, "spill='grow\\?'.*'external', 'fail'"),
-        ({"spill": ["fail"]}, ValueError, "'external', 'fail'"),
+        ({"spill": "grow?"}, ValueError, "spill='grow\\?'.*'external', 'grow', 'fail'"),
+        ({"spill": ["fail"]}, ValueError, "'external', 'grow', 'fail'"),
         ({"overallocation": -0.1}, ValueError, "overallocation=-0.1"),
         ({"overallocation": "much"}, ValueError, "from 0 to 100"),
         ({"overallocation": float("nan")}, ValueError, "from 0 to 100"),
         ({"overallocation": float("inf")}, ValueError, "from 0 to 100"),
-        ({"overallocation": None}, ValueError, "from 0 to 100"),
+        ({"overallocation": "none"}, ValueError, "from 0 to 100"),
+        ({"reset": "never"}, ValueError, "reset='never'.*'scope', 'ring'"),
+        ({"escape": "copy"}, ValueError, "escape='copy'.*'raise', 'detach'"),
+        ({"slots": 3}, ValueError, "slots=3 is for reset='ring'"),
+        ({"slots": 1, "reset": "ring"}, ValueError, "a ring has 2 to"),
+        ({"slots": 2.0, "reset": "ring"}, TypeError, "slots must be an int"),
+        ({"cycles": 3}, ValueError, "cycles=3 is not valid with learn='first'"),
+        ({"cycles": -1, "learn": "over-time"}, ValueError, "cycles=-1"),
+        ({"cycles": True, "learn": "over-time"}, TypeError, "cycles must be an int"),
+        ({"size": 10, "max_size": 9}, ValueError, "max_size=9 is not valid with size"),
+        ({"min_size": 10, "max_size": 9}, ValueError, "with min_size=10"),
+        ({"max_size": 0}, ValueError, "max_size=0"),
+        ({"min_size": -1}, ValueError, "min_size=-1 is negative"),
+        ({"max_size": "?"}, ValueError, "max_size='\\?' is not a size"),
+        ({"debug": 1}, TypeError, "debug must be True or False"),
+        ({"config": {"size": 1}}, TypeError, "must be an ndx.WorkspaceConfig"),
         ({"colour": 1}, TypeError, "no policy 'colour'; valid are backend, size"),
         ({"backend": "nowhere"}, ValueError, "unknown backend 'nowhere'"),
         ({"backend": 3}, TypeError, "a backend is given by name"),
@@ -227,10 +242,18 @@ def test_leaving_out_of_order_changes_nothing():
             assert (x + y).tolist() == [2.0] * 3
             assert a.is_open
             assert a.stats()["cycles"] == 0
-        assert where() == "a"
+        # An exit comes only once: it takes effect when the scopes above have left.
+        assert where() is None
+        assert not a.is_open
+        assert not x.in_scope
+        with a:
+            assert where() == "a"
     assert not a.is_open
+    assert a.stats()["cycles"] == 2
     with a:
         assert where() == "a"
+    with pytest.raises(ndx.WorkspaceError, match="out of order"):
+        a.__exit__(None, None, None)
 
 
 def test_leaving_what_was_not_entered():
@@ -252,7 +275,7 @@ def test_use_left_out_of_order():
             with pytest.raises(ndx.WorkspaceError, match="out of order"):
                 outer.__exit__(None, None, None)
             assert ndx.current_backend().limit == 2
-        assert ndx.current_backend().limit == 1
+        assert ndx.current_backend().limit is None
     with pytest.raises(ndx.WorkspaceError, match="out of order"):
         inner.__exit__(None, None, None)
 
@@ -273,11 +296,11 @@ def test_a_generator_that_leaves_out_of_order():
             generator.close()
         assert (x + y).tolist() == [3.0] * 3
         assert where() == "b"
-    # As it said: nothing was changed, so that it is still to be left.
-    assert where() == "a"
-    a.__exit__(None, None, None)
+    # As it said: it is left when what was entered after it is.
     assert where() is None
+    assert not a.is_open
     assert not x.in_scope
+    assert a.stats()["cycles"] == 1
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])

@@ -148,7 +148,7 @@ def closing(shared, value):
 def test_a_scope_ends_while_others_compute(operation, size):
     workspace = ndx.workspace(size=size, learn="none")
     run(30, [OPERATIONS[operation]] * 2, ending_scopes(workspace))
-    assert workspace.stats()["retained_count"] == 0
+    assert workspace.stats()["pinned_count"] == 0
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -1,0 +1,1 @@
+"""The memory of workspaces: arenas that hand out ranges in cycles."""

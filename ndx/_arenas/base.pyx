@@ -1,0 +1,598 @@
+"""Arenas: the memory of a workspace (or of a slot of a ring), used in cycles.
+
+A cycle runs from `begin` to `expire`. All that was made in it goes stale then,
+wherever it lies; what foreign code still reads keeps its range of bytes, and later
+cycles allocate around it. Where in the chunk a block lies is the derived classes'
+business: `find_free`, `place`, `vacate`.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy, memset
+
+from ndx._memory cimport (
+    Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
+    block_purge, block_release_memory, block_set_free, obtain,
+)
+from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
+from ndx._arenas.sizing cimport Sizing, rounded
+from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+
+from ndx._errors import OutOfMemoryError, WorkspaceError
+from ndx._origin import current_line
+from ndx._sizes import format_size
+
+
+cdef extern from "ndx/poison.h":
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+# A block that is to be copied out, and where to.
+cdef struct Move:
+    Block *block
+    Memory memory
+
+cdef bint spill_everything = False
+
+
+cdef int set_spill_everything(bint on) except -1:
+    """Let no arena serve, nor learn (the debug mode "spill"), from the next cycle."""
+    global spill_everything
+    spill_everything = on
+    return 0
+
+
+cdef inline void link(Block *head, Block *block) noexcept:
+    block.prev = head.prev
+    block.next = head
+    head.prev.next = block
+    head.prev = block
+
+
+cdef inline void unlink(Block *block) noexcept:
+    block.prev.next = block.next
+    block.next.prev = block.prev
+    block.prev = NULL
+    block.next = NULL
+
+
+cdef inline void stamp(Block *block, Clock clock) noexcept:
+    """Let a block live in the generation that it is now."""
+    block.now = &clock.now
+    block.generation = clock.now
+    Py_INCREF(clock)
+    block.clock = <PyObject *>clock
+
+
+# Not cleared by the collector: it needs its backend to give its memory back.
+@cython.no_gc_clear
+cdef class Arena(BlockOwner):
+    """The memory of one workspace; it knows nothing of contexts or arrays.
+
+    Parameters
+    ----------
+    name : str
+        The workspace's name, for messages.
+    backend : Backend
+        Where the arena, and what does not fit it, come from.
+    sizing : Sizing
+        How large it should be; shared by the slots of a ring.
+    config : WorkspaceConfig
+        The policies ``spill``, ``escape`` and ``debug``.
+    """
+
+    def __cinit__(self, str name, Backend backend, Sizing sizing, config):
+        self.live.prev = self.live.next = &self.live
+        self.pinned.prev = self.pinned.next = &self.pinned
+        self.clock = Clock.__new__(Clock)
+        self.clock.name = name
+        self.clock.now = 1
+        self.backend = backend
+        self.sizing = sizing
+        self.spill_fails = config.spill == "fail"
+        self.escapes = config.escape == "detach"
+        self.debug = config.debug
+        self.patience = 1
+        if sizing.initial:
+            self.get_chunk(sizing.initial)
+
+    def __dealloc__(self):
+        # Every live or pinned block holds a reference to this, so there is none.
+        if self.size:
+            ndx_unpoison(self.chunk.ptr, self.size)
+            self.backend.release(&self.chunk)
+
+    cdef char *place(self, Block *block, size_t needed) noexcept:
+        """Return where in the chunk a block of a size goes; NULL: nowhere."""
+        return NULL
+
+    cdef void vacate(self, Block *block) noexcept:
+        """A block of this cycle is gone from the chunk, before the cycle's end."""
+
+    cdef int find_free(self) except -1:
+        """Find what of the chunk is free, for a new cycle."""
+
+    cdef void observe(self) noexcept:
+        """Tell the sizing what the cycle needed, at its end."""
+        self.sizing.observe(self.cycle_bytes)
+
+    cdef int begin(self) except -1:
+        """Start a cycle; the one before has expired."""
+        if self.busy:
+            raise WorkspaceError(
+                f"workspace {self.clock.name!r} can't be entered while a scope of it "
+                "starts or ends (by a finalizer, or a backend that makes arrays)")
+        self.spills_all = spill_everything
+        self.busy = True
+        try:
+            self.fit()
+            self.find_free()
+        finally:
+            self.busy = False
+        self.offset = 0
+        self.cycle_bytes = 0
+        self.live_bytes = 0
+        self.spilled_count = 0
+        self.spilled_bytes = 0
+        self.counter = 0
+        self.used = True
+        self.clock.open = True
+        return 0
+
+    cdef int finish(self) except -1:
+        """The scope ends: count the cycle, and learn. Its arrays may live on."""
+        self.clock.open = False
+        self.cycles += 1
+        self.last_cycle_bytes = self.cycle_bytes
+        if self.cycle_bytes > self.max_cycle_bytes:
+            self.max_cycle_bytes = self.cycle_bytes
+        if not self.spills_all:
+            self.observe()
+        return 0
+
+    cdef int expire(self, Backend outside) except -1:
+        """Let all blocks of the cycle go stale, and take their memory back.
+
+        What escapes goes to `outside`. Everything is done before an error is raised.
+        """
+        cdef Block *block
+        self.busy = True
+        try:
+            if self.escapes and self.live.next != &self.live:
+                self.escape(outside)
+            self.clock.now += 1
+            self.offset = 0
+            while self.live.next != &self.live:
+                block = self.live.next
+                unlink(block)
+                if block.pins > 0 or block.exports != NULL:
+                    block.retired = True
+                    link(&self.pinned, block)
+                    self.pinned_count += 1
+                    if self.debug:
+                        self.inspect(block)
+                    block_purge(block)
+                else:
+                    self.let_go(block)
+                    block_release_memory(block)
+            self.used = False
+            self.live_bytes = 0
+        finally:
+            self.busy = False
+        if self.damage:
+            self.raise_damage()
+        return 0
+
+    cdef void let_go(self, Block *block) noexcept:
+        """Forget an unlinked block of this cycle."""
+        self.clear(block)
+        block.owner = NULL
+        # Never the last reference: whoever calls this has one.
+        Py_DECREF(self)
+
+    cdef void clear(self, Block *block) noexcept:
+        """Nothing may read a block of this cycle any more: let tools find who does."""
+        if self.debug:
+            self.inspect(block)
+            if block.nbytes and block.keeper == NULL:
+                fill_dead(block.ptr, block.nbytes)
+        if self.holds(block):
+            ndx_poison(block.ptr, rounded(block.nbytes))
+
+    cdef bint holds(self, Block *block) noexcept:
+        """Whether a block lies in the chunk; not if it was spilled or adopted."""
+        return block.backend == NULL and block.keeper == NULL
+
+    cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
+        """Return a block of this cycle's generation."""
+        cdef Block *block = block_blank()
+        cdef size_t needed = rounded(nbytes)
+        block.nbytes = nbytes
+        stamp(block, self.clock)
+        if self.debug:
+            self.record_line(block)
+        if nbytes == 0:
+            Py_INCREF(self.backend)
+            block.backend = <PyObject *>self.backend
+        else:
+            if self.debug:
+                needed += GUARD
+            block.ptr = NULL
+            if not self.spills_all:
+                block.ptr = self.place(block, needed)
+            if block.ptr != NULL:
+                ndx_unpoison(block.ptr, needed)
+                if zero:
+                    memset(block.ptr, 0, nbytes)
+            else:
+                self.spill(block, zero)
+            if self.debug:
+                set_guard(block.ptr + nbytes)
+            self.cycle_bytes += needed
+            self.live_bytes += needed
+            if self.live_bytes > self.peak_live_bytes:
+                self.peak_live_bytes = self.live_bytes
+        Py_INCREF(self)
+        block.owner = <PyObject *>self
+        link(&self.live, block)
+        return block
+
+    cdef void record_line(self, Block *block) noexcept:
+        """Take note of which line makes a block, in debug mode."""
+        where = current_line()
+        Py_INCREF(where)
+        block.origin = <PyObject *>where
+
+    cdef int spill(self, Block *block, bint zero) except -1:
+        """Serve a request that does not fit from the backend; or raise."""
+        cdef size_t extra = GUARD if self.debug else 0
+        try:
+            if self.spill_fails and self.size:
+                raise self.full_error(block.nbytes)
+            obtain(self.backend, block.nbytes + extra, zero, &block.memory)
+        except BaseException:
+            block_decref(block)
+            raise
+        Py_INCREF(self.backend)
+        block.backend = <PyObject *>self.backend
+        block.ptr = block.memory.ptr
+        self.spilled_count += 1
+        self.spilled_bytes += rounded(block.nbytes)
+        self.total_spills += 1
+        return 0
+
+    cdef int adopt(self, Block *block) except -1:
+        """Make a block that was obtained elsewhere a spilled one of this cycle."""
+        stamp(block, self.clock)
+        if self.debug:
+            self.record_line(block)
+        Py_INCREF(self)
+        block.owner = <PyObject *>self
+        link(&self.live, block)
+        self.cycle_bytes += rounded(block.nbytes)
+        self.live_bytes += rounded(block.nbytes)
+        if self.live_bytes > self.peak_live_bytes:
+            self.peak_live_bytes = self.live_bytes
+        self.spilled_count += 1
+        self.spilled_bytes += rounded(block.nbytes)
+        self.total_spills += 1
+        return 0
+
+    cdef object full_error(self, size_t nbytes):
+        return OutOfMemoryError(
+            f"workspace {self.clock.name!r} is full: {format_size(nbytes)} ({nbytes} "
+            f"bytes) asked for, {format_size(self.cycle_bytes)} of "
+            f"{format_size(self.size)} taken in this cycle. To go on, make it larger "
+            "(size=...), let it spill (spill='external'), or end the scope earlier.",
+            nbytes, self.cycle_bytes, self.size, self.size, self.backend.name)
+
+    cdef void block_freed(self, Block *block) noexcept:
+        unlink(block)
+        if block.retired or block.kept:
+            # The next cycle finds its range free.
+            self.pinned_count -= 1
+            return
+        if self.debug:
+            self.live_bytes -= self.extent(block)
+        else:
+            self.live_bytes -= rounded(block.nbytes)
+        self.clear(block)
+        if self.reuses and block.keeper == NULL:
+            self.vacate(block)
+
+    cdef void block_idle(self, Block *block) noexcept:
+        self.pinned_count -= 1
+        unlink(block)
+
+    cdef size_t extent(self, Block *block) noexcept:
+        """Bytes that a block of this cycle counts for."""
+        if self.debug and block.nbytes and block.keeper == NULL:
+            return rounded(block.nbytes) + GUARD
+        return rounded(block.nbytes)
+
+    cdef int escape(self, Backend outside) except -1:
+        """Let all that is still referenced leave."""
+        cdef Py_ssize_t count = 0, i
+        cdef Block **blocks
+        cdef Block *block = self.live.next
+        while block != &self.live:
+            count += 1
+            block = block.next
+        blocks = <Block **>PyMem_RawMalloc(count * sizeof(Block *))
+        if blocks == NULL:
+            # Not even for the list of them: they stay where they are.
+            while self.live.next != &self.live:
+                self.keep(self.live.next)
+            return 0
+        for i in range(count):
+            blocks[i] = self.live.next if i == 0 else blocks[i - 1].next
+        try:
+            self.move_out(blocks, count, outside)
+        finally:
+            PyMem_RawFree(blocks)
+        return 0
+
+    cdef int move_out(self, Block **blocks, Py_ssize_t count,
+                      Backend outside) except -1:
+        """Let blocks of this cycle leave: copy those in the chunk to a backend.
+
+        What foreign code reads stays where it is, and its range is kept; so does
+        everything if there is no memory for all of the copies.
+        """
+        cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
+        cdef Py_ssize_t i, made = 0
+        cdef Block *block
+        cdef bint failed = moves == NULL
+        for i in range(count):
+            # To obtain memory may run Python, which may drop arrays.
+            block_incref(blocks[i])
+        for i in range(count):
+            block = blocks[i]
+            if failed or block.owner != <PyObject *>self or not self.holds(block) \
+                    or block.refs == 1 or block.pins or block.exports != NULL:
+                continue
+            try:
+                obtain(outside, block.nbytes, False, &moves[made].memory)
+            except Exception:
+                failed = True
+                break
+            moves[made].block = block
+            made += 1
+        # From here to the end of the loop no Python runs.
+        for i in range(made):
+            block = moves[i].block
+            if failed or block.owner != <PyObject *>self or block.refs == 1 \
+                    or block.pins or block.exports != NULL:
+                continue
+            memcpy(moves[i].memory.ptr, block.ptr, block.nbytes)
+            unlink(block)
+            self.live_bytes -= self.extent(block)
+            if self.reuses:
+                self.vacate(block)
+            self.let_go(block)
+            block.memory = moves[i].memory
+            block.ptr = block.memory.ptr
+            Py_INCREF(outside)
+            block.backend = <PyObject *>outside
+            block_set_free(block)
+            self.escaped_count += 1
+            self.escaped_bytes += block.nbytes
+            moves[i].memory.ptr = NULL
+        for i in range(count):
+            if blocks[i].owner == <PyObject *>self and blocks[i].refs > 1:
+                self.keep(blocks[i])
+        for i in range(made):
+            if moves[i].memory.ptr != NULL:
+                outside.release(&moves[i].memory)
+        PyMem_RawFree(moves)
+        for i in range(count):
+            block_decref(blocks[i])
+        return 0
+
+    cdef void keep(self, Block *block) noexcept:
+        """Let a block leave with its memory: its own, or its range of the chunk."""
+        unlink(block)
+        self.live_bytes -= self.extent(block)
+        if self.holds(block):
+            block.kept = True
+            link(&self.pinned, block)
+            self.pinned_count += 1
+            block_set_free(block)
+        else:
+            block.owner = NULL
+            block_set_free(block)
+            Py_DECREF(self)
+        self.escaped_count += 1
+
+    # ---------------------------------------------------------------- the chunk
+
+    cdef int fit(self) except -1:
+        """Make the chunk as large as it should be; between cycles.
+
+        Where there is no memory for that it keeps its size, and asks again later.
+        """
+        cdef size_t before = self.size
+        if before == self.sizing.wanted or self.cycles < self.ask_again:
+            return 0
+        # The old one first, so that both need not fit into the limit; nothing lives
+        # in it, but what foreign code reads.
+        self.drop_chunk()
+        try:
+            self.get_chunk(self.sizing.wanted)
+            self.patience = 1
+        except MemoryError:
+            # A failure is slow: it tries all there is. Then less and less often.
+            self.ask_again = self.cycles + self.patience
+            self.patience = min(2 * self.patience, <size_t>1024)
+            if before:
+                try:
+                    self.get_chunk(before)
+                except MemoryError:
+                    pass
+        return 0
+
+    cdef int get_chunk(self, size_t size) except -1:
+        obtain(self.backend, size, False, &self.chunk)
+        self.size = size
+        return 0
+
+    cdef int drop_chunk(self) except -1:
+        """Give the chunk back now, or when the last use of it ends."""
+        cdef RetiredChunk retired = None
+        cdef Block *block = self.pinned.next
+        cdef Block *after
+        cdef size_t low = self.size, high = 0
+        if self.size == 0:
+            return 0
+        while block != &self.pinned:
+            after = block.next
+            if self.holds(block):
+                if retired is None:
+                    retired = RetiredChunk.__new__(RetiredChunk)
+                low = min(low, <size_t>(block.ptr - self.chunk.ptr))
+                high = max(high, <size_t>(block.ptr - self.chunk.ptr)
+                           + rounded(block.nbytes))
+                unlink(block)
+                self.pinned_count -= 1
+                block.kept = False
+                Py_INCREF(retired)
+                block.owner = <PyObject *>retired
+                Py_DECREF(self)
+            block = after
+        ndx_unpoison(self.chunk.ptr, self.size)
+        self.size = 0
+        if retired is None:
+            self.backend.release(&self.chunk)
+        else:
+            self.backend.purge(&self.chunk, low, high)
+            retired.memory = self.chunk
+            retired.arena = self
+            self.retired_bytes += self.chunk.nbytes - self.chunk.purged
+        return 0
+
+    cdef int destroy(self) except -1:
+        """Give everything back; as new. Between cycles."""
+        self.busy = True
+        try:
+            self.drop_chunk()
+        finally:
+            self.busy = False
+        self.last_cycle_bytes = self.max_cycle_bytes = self.cycle_bytes = 0
+        self.peak_live_bytes = self.live_bytes = 0
+        self.spilled_count = self.spilled_bytes = 0
+        return 0
+
+    # ---------------------------------------------------------------- debugging
+
+    cdef void inspect(self, Block *block) noexcept:
+        """Check the guard bytes behind a block, in debug mode."""
+        cdef Py_ssize_t i
+        if block.nbytes == 0 or block.keeper != NULL:
+            return
+        i = check_guard(block.ptr + block.nbytes)
+        if i < 0:
+            return
+        try:
+            if self.damage is None:
+                self.damage = []
+            where = "?" if block.origin == NULL else <object>block.origin
+            self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
+                               f"at its end + {i}")
+        except BaseException:
+            PyErr_WriteUnraisable(self)
+
+    cdef int raise_damage(self) except -1:
+        """Say what was written to that may not be, once."""
+        damage, self.damage = self.damage, None
+        raise WorkspaceError(
+            f"in workspace {self.clock.name!r} something wrote past the end of "
+            + "; of ".join(damage) + ". The scope has ended all the same. Look for "
+            "foreign code (C, Cython, Numba, ctypes) that got the address of it.")
+
+    # ------------------------------------------------- what foreign code reads
+
+    cdef Py_ssize_t count_pinned(self) noexcept:
+        """Return how many ranges `find_pinned` finds at most."""
+        cdef Py_ssize_t count = 0
+        cdef Block *block = self.pinned.next
+        cdef Export *export
+        while block != &self.pinned:
+            count += 1
+            export = block.exports
+            while export != NULL:
+                count += 1
+                export = export.next
+            block = block.next
+        return count
+
+    cdef Py_ssize_t find_pinned(self, Range *out) noexcept:
+        """List the ranges of the chunk that past cycles still need, as offsets."""
+        cdef Py_ssize_t count = 0
+        cdef Block *block = self.pinned.next
+        cdef Export *export
+        cdef size_t base
+        while block != &self.pinned:
+            # Spilled blocks have memory of their own.
+            if self.holds(block):
+                base = block.ptr - self.chunk.ptr
+                if block.pins > 0 or block.kept:
+                    out[count].low = base
+                    out[count].high = base + rounded(block.nbytes)
+                    count += 1
+                else:
+                    export = block.exports
+                    while export != NULL:
+                        if export.high > export.low:
+                            out[count].low = base + line_of(export.low)
+                            out[count].high = base + rounded(export.high)
+                            count += 1
+                        export = export.next
+            block = block.next
+        return count
+
+    @property
+    def pinned_bytes(self):
+        """Bytes of past cycles that foreign code still uses, or arrays that left."""
+        cdef size_t total = 0
+        cdef Block *block = self.pinned.next
+        cdef Export *export
+        while block != &self.pinned:
+            if block.pins > 0 or block.kept or not self.holds(block):
+                total += rounded(block.nbytes) - block.memory.purged
+            else:
+                export = block.exports
+                while export != NULL:
+                    total += rounded(export.high) - line_of(export.low)
+                    export = export.next
+            block = block.next
+        return total
+
+    @property
+    def pinned_blocks(self):
+        """Number of blocks of past cycles that are still in use."""
+        return self.pinned_count
+
+
+cdef inline size_t line_of(size_t offset) noexcept:
+    """Return where the line of a byte starts."""
+    return offset & ~<size_t>(ALIGNMENT - 1)
+
+
+# A block leaves with the chunk in which it lies; this gives that back in the end.
+@cython.no_gc_clear
+cdef class RetiredChunk(BlockOwner):
+    """A chunk that its arena has outgrown, for as long as any of it is in use."""
+
+    cdef void block_freed(self, Block *block) noexcept:
+        """Nothing to do: its blocks are in no list."""
+
+    cdef void block_idle(self, Block *block) noexcept:
+        """Nothing to do."""
+
+    def __dealloc__(self):
+        if self.memory.ptr != NULL:
+            self.arena.retired_bytes -= self.memory.nbytes - self.memory.purged
+            self.arena.backend.release(&self.memory)

@@ -1,0 +1,7 @@
+from ndx._arenas.base cimport Arena, Range
+
+cdef class BumpArena(Arena):
+    cdef Range *gaps                     # of this cycle, lowest first; `low` moves
+    cdef Py_ssize_t ngaps
+    cdef Py_ssize_t capacity
+    cdef Py_ssize_t first_gap            # none before it has room

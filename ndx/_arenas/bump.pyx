@@ -1,0 +1,71 @@
+"""The common arena: a cursor moves through what is free; nothing returns in a cycle."""
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.stdlib cimport qsort
+
+from ndx._memory cimport Block
+from ndx._arenas.base cimport Arena, Range
+
+
+cdef int compare(const void *a, const void *b) noexcept nogil:
+    cdef size_t x = (<const Range *>a).low
+    cdef size_t y = (<const Range *>b).low
+    return (x > y) - (x < y)
+
+
+cdef class BumpArena(Arena):
+    """An arena of which each cycle takes the sum of what it makes."""
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.gaps)
+
+    cdef int find_free(self) except -1:
+        """List the stretches between the pinned ranges, lowest first."""
+        cdef Py_ssize_t count = 0, i
+        cdef size_t start = 0, next_start
+        cdef Range *gaps = self.gaps
+        self.ngaps = 0
+        self.first_gap = 0
+        if self.size == 0:
+            return 0
+        count = 1 + self.count_pinned() if self.pinned_count else 1
+        if count > self.capacity:
+            gaps = <Range *>PyMem_RawRealloc(gaps, 2 * count * sizeof(Range))
+            if gaps == NULL:
+                raise MemoryError("no memory for the list of free ranges")
+            self.gaps = gaps
+            self.capacity = 2 * count
+        count = self.find_pinned(gaps) if self.pinned_count else 0
+        if count > 1:
+            qsort(gaps, count, sizeof(Range), compare)
+        # Turn the ranges in use into the gaps before them, in place.
+        for i in range(count):
+            next_start = gaps[i].high
+            if gaps[i].low > start:
+                gaps[self.ngaps].high = gaps[i].low
+                gaps[self.ngaps].low = start
+                self.ngaps += 1
+            if next_start > start:
+                start = next_start
+        if self.size > start:
+            gaps[self.ngaps].low = start
+            gaps[self.ngaps].high = self.size
+            self.ngaps += 1
+        return 0
+
+    cdef char *place(self, Block *block, size_t needed) noexcept:
+        """Move the cursor of the first stretch that has room."""
+        cdef Py_ssize_t i
+        cdef Range *gap
+        cdef char *ptr
+        for i in range(self.first_gap, self.ngaps):
+            gap = &self.gaps[i]
+            if gap.high - gap.low >= needed:
+                ptr = self.chunk.ptr + gap.low
+                gap.low += needed
+                if gap.low > self.offset:
+                    self.offset = gap.low
+                if gap.low == gap.high and i == self.first_gap:
+                    self.first_gap += 1
+                return ptr
+        return NULL

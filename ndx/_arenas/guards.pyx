@@ -1,0 +1,27 @@
+"""Patterns in memory that show who writes or reads where it may not."""
+
+from libc.string cimport memset
+
+cdef enum:
+    GUARD_BYTE = 0xFD        # behind a block, while it lives
+    DEAD_BYTE = 0xDD         # in reclaimed memory
+
+
+cdef void set_guard(char *end) noexcept nogil:
+    """Fill the guard bytes behind a block."""
+    memset(end, GUARD_BYTE, GUARD)
+
+
+cdef Py_ssize_t check_guard(char *end) noexcept nogil:
+    """Return the first guard byte that was written to, and mend it; -1: none was."""
+    cdef Py_ssize_t i
+    for i in range(GUARD):
+        if <unsigned char>end[i] != GUARD_BYTE:
+            set_guard(end)
+            return i
+    return -1
+
+
+cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
+    """Fill reclaimed memory."""
+    memset(ptr, DEAD_BYTE, nbytes)

@@ -1,0 +1,21 @@
+from ndx._arenas.base cimport Arena
+from ndx._arenas.bitmap cimport Bitmap
+from ndx._arenas.plan cimport Life
+
+cdef class PlannedArena(Arena):
+    cdef Bitmap taken
+    cdef Life *plan
+    cdef Py_ssize_t planned              # entries of it; 0: no plan yet
+    cdef size_t height                   # of what has its offset in the plan
+    cdef Life *trace                     # of this cycle
+    cdef Py_ssize_t traced
+    cdef Py_ssize_t capacity
+    cdef size_t time                     # of this cycle: its births and deaths
+    cdef size_t departed                 # allocations of this cycle off the plan
+    cdef size_t plan_again               # in this cycle or later
+    cdef size_t pause                    # cycles between two plans
+    cdef bint lost                       # the trace of this cycle is not whole
+
+    cdef int record(self, size_t needed) noexcept
+    cdef int make_plan(self) except -1
+    cdef size_t join(self, Life **out, Py_ssize_t *count) except? 0

@@ -1,0 +1,6 @@
+"""When ndx starts the cyclic collector."""
+
+__all__ = ["gc_window", "periodic_gc"]
+
+def gc_window(seconds: float | None = None) -> float: ...
+def periodic_gc(on: bool | None = None) -> bool: ...

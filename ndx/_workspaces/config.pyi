@@ -1,0 +1,46 @@
+"""The policies of a workspace."""
+
+from typing import Literal
+
+__all__ = ["WorkspaceConfig"]
+
+class WorkspaceConfig:
+    def __init__(
+        self,
+        *,
+        size: int | str = 0,
+        min_size: int | str = 0,
+        max_size: int | str | None = None,
+        overallocation: float | None = None,
+        learn: Literal["first", "over-time", "none", "liveness"] = "first",
+        cycles: int = 0,
+        spill: Literal["external", "grow", "fail"] = "external",
+        reset: Literal["scope", "ring"] = "scope",
+        slots: int | None = None,
+        escape: Literal["raise", "detach"] = "raise",
+        debug: bool = False,
+    ) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def min_size(self) -> int: ...
+    @property
+    def max_size(self) -> int | None: ...
+    @property
+    def overallocation(self) -> float | None: ...
+    @property
+    def learn(self) -> Literal["first", "over-time", "none", "liveness"]: ...
+    @property
+    def cycles(self) -> int: ...
+    @property
+    def spill(self) -> Literal["external", "grow", "fail"]: ...
+    @property
+    def reset(self) -> Literal["scope", "ring"]: ...
+    @property
+    def slots(self) -> int | None: ...
+    @property
+    def escape(self) -> Literal["raise", "detach"]: ...
+    @property
+    def debug(self) -> bool: ...
+    @property
+    def margin(self) -> float: ...

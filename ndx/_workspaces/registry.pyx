@@ -1,0 +1,195 @@
+"""`ndx.workspace`: the workspace of a name, of this thread or task."""
+
+import dataclasses
+import itertools
+import weakref
+
+from ndx._context cimport current_context
+from ndx._arenas.base cimport set_spill_everything
+from ndx._workspaces.workspace cimport Workspace, make_workspace
+
+from ndx._errors import WorkspaceError
+from ndx.backends import get as get_backend
+from ndx._workspaces.config import WorkspaceConfig
+from ndx._workspaces.owners import named_workspaces
+
+__all__ = ["debug_mode", "default_workspace_config", "workspace"]
+
+cdef object anonymous = itertools.count(1)
+cdef object default_config = WorkspaceConfig()
+cdef str mode = "off"
+
+
+def workspace(name=None, /, *, config=None, backend=None, **policies):
+    """Return the workspace of a name, of this thread or task; make it at first.
+
+    Parameters
+    ----------
+    name : str, optional
+        Its name. Each thread and each asyncio task has its own of every name.
+        None: a new one, that nobody else finds.
+    backend : str or ndx.backends.Backend, optional
+        Where its memory comes from. Default: the backend that is current when it is
+        made.
+    config : ndx.WorkspaceConfig, optional
+        The policies. Default: `ndx.memory.default_workspace_config`.
+    **policies
+        Single ones, in place of those of `config`: ``size``, ``min_size``,
+        ``max_size``, ``overallocation``, ``learn``, ``cycles``, ``spill``, ``reset``,
+        ``slots``, ``escape``, ``debug``; see `ndx.WorkspaceConfig`.
+
+    Returns
+    -------
+    Workspace
+        A context manager and decorator. Arrays that are made in its scope lie in its
+        arena, and are reclaimed together when the scope ends; ``x.detach()`` keeps
+        one. What a decorated function returns is detached.
+
+    Raises
+    ------
+    WorkspaceError
+        If the name exists with another config or backend.
+    ValueError
+        If a policy's value is bad; it says what is valid.
+
+    Notes
+    -----
+    Entering a workspace that is open already goes on with the same cycle. The
+    semantics are those of ND4J's workspaces (``getAndActivateWorkspace``), except
+    that every use of an array after its scope raises `StaleArrayError`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> total = ndx.zeros(())
+    >>> for i in range(3):
+    ...     with ndx.workspace("step"):
+    ...         x = ndx.ones(1000) * i
+    ...         total += ndx.sum(x)
+    >>> float(total)
+    3000.0
+    >>> ndx.workspace("step").stats()["spilled_count"]
+    0
+    """
+    cdef Workspace found
+    cdef object named = None
+    if name is not None:
+        if type(name) is not str:
+            raise TypeError(
+                f"a workspace's name must be a str, not {type(name).__name__}")
+        named = named_workspaces()
+        found = named.get(name)
+        if found is not None:
+            if policies or config is not None or backend is not None:
+                check_same(found, config, policies, backend)
+            return found
+    wanted = checked(config, policies)
+    source = current_context().backend if backend is None else get_backend(backend)
+    if name is None:
+        name = f"anonymous-{next(anonymous)}"
+    found = make_workspace(name, source, wanted, mode == "bypass")
+    if named is not None:
+        named[name] = found
+        found.registry = weakref.ref(named)
+    return found
+
+
+cdef object checked(object config, dict policies):
+    """Return the config that was asked for."""
+    if config is None:
+        config = default_config
+    elif not isinstance(config, WorkspaceConfig):
+        raise TypeError(
+            f"config must be an ndx.WorkspaceConfig, not {type(config).__name__}")
+    valid = list(WorkspaceConfig.__dataclass_fields__)
+    for key in policies:
+        if key not in valid:
+            raise TypeError(
+                f"a workspace has no policy {key!r}; valid are "
+                f"{', '.join(['backend', *valid])}")
+    return dataclasses.replace(config, **policies) if policies else config
+
+
+cdef int check_same(Workspace found, object config, dict policies,
+                    object backend) except -1:
+    wanted = checked(config, policies)
+    if (policies or config is not None) and wanted != found.config:
+        raise WorkspaceError(
+            f"workspace {found.name!r} exists with {found.config}; it can't be had "
+            f"with {wanted}. Ask for it by its name alone, or take another name.")
+    if backend is not None and get_backend(backend) is not found.backend:
+        asked = get_backend(backend)
+        same = " (another instance)" if repr(asked) == repr(found.backend) else ""
+        raise WorkspaceError(
+            f"workspace {found.name!r} exists on {found.backend}; it can't be had on "
+            f"{asked!r}{same}. Take another name, or give the same instance.")
+    return 0
+
+
+def default_workspace_config(config=None, /):
+    """Set the policies of workspaces that are made without a config; return them.
+
+    Parameters
+    ----------
+    config : ndx.WorkspaceConfig, optional
+        The new ones, for all threads; existing workspaces keep theirs. None: leave
+        them as they are.
+
+    Returns
+    -------
+    ndx.WorkspaceConfig
+        What holds now.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.memory.default_workspace_config()
+    WorkspaceConfig()
+    """
+    global default_config
+    if config is not None:
+        default_config = checked(config, {})
+    return default_config
+
+
+def debug_mode(new=None, /):
+    """Set what workspaces do with allocations, to find out whether they are at fault.
+
+    Parameters
+    ----------
+    new : {"off", "spill", "bypass"}, optional
+        ``"spill"``: from their next cycle on, no arena serves or learns, and every
+        allocation comes from the backend; arrays still go stale. ``"bypass"``:
+        workspaces that are made from now on do nothing. None: leave it as it is.
+
+    Returns
+    -------
+    str
+        The mode before.
+
+    Raises
+    ------
+    ValueError
+        If there is no such mode.
+
+    Notes
+    -----
+    ND4J's ``DebugMode``: ``SPILL_EVERYTHING`` and ``BYPASS_EVERYTHING``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.memory.debug_mode("spill")
+    'off'
+    >>> ndx.memory.debug_mode("off")
+    'spill'
+    """
+    global mode
+    before = mode
+    if new is not None:
+        if new not in ("off", "spill", "bypass"):
+            raise ValueError(
+                f"debug mode {new!r} is not valid; valid are 'off', 'spill', 'bypass'")
+        set_spill_everything(new == "spill")
+        mode = new
+    return before

@@ -1,0 +1,472 @@
+"""Workspaces as users see them: arenas, entered and left."""
+
+import dataclasses
+import functools
+import inspect
+import threading
+import weakref
+
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.pythread cimport PyThread_get_thread_ident
+
+from ndx._array cimport BaseArray
+from ndx._collector cimport scope_ended
+from ndx._context cimport (
+    Context, Scope, current_context, enter_scope, entered_context, is_here,
+    leave_scope, outer_context,
+)
+from ndx._memory cimport Block, block_is_live
+from ndx._arenas.base cimport Arena
+from ndx._arenas.bump cimport BumpArena
+from ndx._arenas.planned cimport PlannedArena
+from ndx._arenas.sizing cimport Sizing
+
+from ndx._errors import WorkspaceError
+from ndx._sizes import format_size
+from ndx._workspaces.owners import all_workspaces, current_task, named_workspaces
+
+__all__ = ["Workspace"]
+
+# Who may make a workspace.
+cdef object maker = object()
+
+
+cdef class Workspace(Scope):
+    """A cyclic arena: what is made in its scope is reclaimed when that ends.
+
+    Made by `ndx.workspace`. It belongs to the thread or asyncio task that made it.
+    """
+
+    def __cinit__(self, token=None, name=None, backend=None, config=None, task=None,
+                  bypassed=False):
+        cdef Py_ssize_t slots
+        if token is not maker:
+            raise TypeError("make a workspace by ndx.workspace(name, ...)")
+        self.name = name
+        self.config = config
+        self.backend = backend
+        self.bypassed = bypassed
+        self.ring = config.reset == "ring"
+        self.sizing = Sizing(config)
+        self.ident = PyThread_get_thread_ident()
+        self.owner = weakref.ref(threading.current_thread())
+        self.task = None if task is None else weakref.ref(task)
+        kind = PlannedArena if config.learn == "liveness" else BumpArena
+        slots = config.slots if self.ring else 1
+        self.arenas = [] if bypassed else [
+            kind(name, backend, self.sizing, config) for _ in range(slots)]
+        self.arena = None if bypassed else self.arenas[0]
+
+    # ------------------------------------------------------------------ scopes
+
+    def __enter__(self):
+        cdef Context outer = entered_context()
+        cdef Context context = outer_context(outer)
+        cdef Arena arena = self.arena
+        if self.depth:
+            # Entered again, where it is open: the same cycle goes on.
+            self.check_open_here()
+            context = Context(context.backend, arena, self)
+        else:
+            self.check_owner()
+            if not self.bypassed:
+                if self.ring:
+                    arena = self.next_slot(context)
+                arena.begin()
+                self.arena = arena
+            if self.spare is None or self.spare.backend is not context.backend \
+                    or self.spare.arena is not arena:
+                self.spare = Context(context.backend, arena)
+            context = self.spare
+            context.scope = self
+        try:
+            enter_scope(context, outer)
+        except BaseException:
+            if not self.depth and not self.bypassed:
+                arena.finish()
+                arena.expire(context.backend)
+            raise
+        context.lower = self.top
+        self.top = context
+        self.depth += 1
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        try:
+            leave_scope(self, kind)
+        except Exception as failure:
+            # What goes wrong at the end may not hide what went wrong in the scope.
+            if error is None or isinstance(failure, WorkspaceError):
+                raise
+            PyErr_WriteUnraisable(self)
+
+    cdef int left(self) except -1:
+        cdef Context context = self.top
+        self.top = context.lower
+        context.lower = None
+        self.depth -= 1
+        if context.abandoned:
+            # Still in the chain of another task: it may not be entered again.
+            self.spare = None
+        else:
+            # No cycle of references is left, so that the last one frees all.
+            context.scope = context.previous = None
+        if self.depth or self.bypassed:
+            return 0
+        self.arena.finish()
+        if not self.ring:
+            self.arena.expire(context.backend)
+            self.arena.fit()
+        scope_ended()
+        return 0
+
+    cdef Context innermost(self):
+        return self.top
+
+    cdef Arena next_slot(self, Context context):
+        """Turn the ring: what was made in the next slot's last cycle goes stale."""
+        cdef Arena arena
+        if self.arena.used:
+            self.turn = (self.turn + 1) % len(self.arenas)
+        arena = self.arenas[self.turn]
+        if arena.busy:
+            arena.begin()        # raises
+        if arena.used:
+            arena.expire(context.backend)
+        return arena
+
+    cdef int check_open_here(self) except -1:
+        if not self.is_entered_here():
+            raise WorkspaceError(
+                f"{self} is open in another thread or task; each has its own of every "
+                "name: ask ndx.workspace(name) there")
+        return 0
+
+    cdef int check_owner(self) except -1:
+        # The usual case first: where it was entered the last time.
+        if self.spare is not None and is_here(self.spare) \
+                and self.ident == <unsigned long>PyThread_get_thread_ident():
+            return 0
+        if not self.is_owned_here():
+            raise WorkspaceError(
+                f"{self} belongs to another thread or task; each has its own of every "
+                "name: ask ndx.workspace(name) there")
+        return 0
+
+    cdef bint is_owned_here(self):
+        if self.ident != <unsigned long>PyThread_get_thread_ident():
+            return False
+        task = current_task()
+        return self.task is None if task is None else (
+            self.task is not None and self.task() is task)
+
+    cdef bint is_entered_here(self):
+        return self.top is not None and is_here(self.top)
+
+    def borrow(self):
+        """Make the workspace current again, inside of a scope of it; no new cycle.
+
+        Returns
+        -------
+        context manager
+            In its scope, new arrays are made in this workspace, however many others
+            were entered in between; at its end those are current again.
+
+        Raises
+        ------
+        WorkspaceError
+            On entry, if no scope of the workspace is open here.
+
+        Notes
+        -----
+        ND4J's ``notifyScopeBorrowed``. To enter an open workspace again has the same
+        effect; a borrowed one must be open, so that this never starts a cycle.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.workspace("outer") as outer, ndx.workspace("inner"):
+        ...     with outer.borrow():
+        ...         x = ndx.ones(3)
+        ...     x.workspace
+        'outer'
+        """
+        return Borrowed(self)
+
+    # ---------------------------------------------------------------- decorator
+
+    def __call__(self, function):
+        """Return a function whose calls run in a scope, and whose result is detached.
+
+        Parameters
+        ----------
+        function : callable
+            A function or coroutine function. Generator functions are refused: their
+            scope would end before they run.
+
+        Returns
+        -------
+        callable
+            Each thread or task that calls it has its own workspace. Arrays in the
+            result (in tuples, lists, dicts, sets, dataclasses, nested) leave the
+            workspace: views go on sharing memory, spilled arrays are not copied.
+        """
+        if inspect.isgeneratorfunction(function) or \
+                inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function!r} is a generator function: its scope would end before it "
+                "runs. Put `with ndx.workspace(...):` inside of it.")
+
+        def enter():
+            return self.own()
+
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def wrapper(*args, **kwargs):
+                with enter() as scope:
+                    return rescue(scope, await function(*args, **kwargs))
+        else:
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                with enter() as scope:
+                    return rescue(scope, function(*args, **kwargs))
+        return wrapper
+
+    cdef Workspace own(self):
+        """Return this workspace or, elsewhere, the one of its name there."""
+        cdef Workspace found
+        if self.is_owned_here():
+            return self
+        named = named_workspaces()
+        found = named.get(self.name)
+        if found is None:
+            found = make_workspace(self.name, self.backend, self.config, self.bypassed)
+            named[self.name] = found
+            found.registry = weakref.ref(named)
+        return found
+
+    # --------------------------------------------------------------- management
+
+    def initialize(self):
+        """Size the arena now, by the cycles so far; not while a scope is open.
+
+        Notes
+        -----
+        For ``learn="over-time"`` without a number of cycles. Where a size is known
+        already it changes only with ``spill="grow"``. ND4J's ``initializeWorkspace``.
+
+        Raises
+        ------
+        WorkspaceError
+            If a scope of it is open.
+        """
+        cdef Arena arena
+        self.check_closed("sized")
+        self.sizing.settle()
+        for arena in self.arenas:
+            if not arena.used:
+                arena.fit()
+
+    def destroy(self):
+        """Give all of its memory back, and forget its name and what it learned.
+
+        Arrays of a ring go stale. What foreign code still reads stays until that ends.
+        To enter it again starts anew.
+
+        Raises
+        ------
+        WorkspaceError
+            If a scope of it is open, in any thread.
+        """
+        cdef Arena arena
+        self.check_closed("destroyed")
+        named = None if self.registry is None else self.registry()
+        if named is not None and named.get(self.name) is self:
+            del named[self.name]
+        self.sizing.forget()
+        for arena in self.arenas:
+            if arena.used:
+                arena.expire(current_context().backend)
+            arena.destroy()
+
+    cdef int check_closed(self, str what) except -1:
+        if self.depth:
+            raise WorkspaceError(
+                f"{self} can't be {what} while a scope of it is open; leave it first")
+        return 0
+
+    @property
+    def size(self):
+        """Bytes of the arena (of all slots); 0 while that is still to be learned."""
+        return sum([arena.size for arena in self.arenas])
+
+    @property
+    def generation(self):
+        """The generation of arrays made now; each cycle (of a slot) is a new one."""
+        return 0 if self.arena is None else self.arena.clock.now
+
+    @property
+    def is_open(self):
+        """Whether a scope of it is entered now."""
+        return self.depth > 0
+
+    @property
+    def thread(self):
+        """The `threading.Thread` that it belongs to; None when that is gone."""
+        return self.owner()
+
+    @property
+    def parent(self):
+        """The workspace that was current where this one was entered; None: none."""
+        cdef Context context = self.top
+        if context is None:
+            return None
+        while context.lower is not None:
+            context = context.lower
+        context = context.previous
+        if context is None or context.arena is None or not is_here(context):
+            return None
+        scope = context.scope
+        return (<Borrowed>scope).workspace if isinstance(scope, Borrowed) else scope
+
+    def stats(self):
+        """Return what the workspace holds, as a dict of bytes and counts.
+
+        Returns
+        -------
+        dict
+            ``size`` of the arena (of all slots); ``offset`` (end of what this cycle
+            has used) and ``slot`` of the current cycle; ``cycles`` (finished),
+            ``generation``; ``cycle_bytes`` (asked for in this cycle or, when closed,
+            in the last), ``last_cycle_bytes``, ``max_cycle_bytes``; ``live_bytes``
+            (of this cycle, that are referenced), ``peak_live_bytes`` (of any cycle);
+            ``spilled_count`` and ``spilled_bytes`` of the same cycle,
+            ``total_spills``; ``pinned_count`` and ``pinned_bytes`` (of past cycles,
+            still read by foreign code or kept by arrays that left);
+            ``retired_bytes`` (outgrown arenas of which something is still in use);
+            ``escaped_count`` and ``escaped_bytes`` (arrays that left alive, and what
+            was copied for them); ``departures`` (requests off the plan of lifetimes).
+        """
+        cdef Arena arena, now = self.arena
+        total = dict.fromkeys(
+            ("size", "cycles", "total_spills", "pinned_count", "pinned_bytes",
+             "retired_bytes", "escaped_count", "escaped_bytes", "departures"), 0)
+        last = greatest = peak = 0
+        for arena in self.arenas:
+            total["size"] += arena.size
+            total["cycles"] += arena.cycles
+            total["total_spills"] += arena.total_spills
+            total["pinned_count"] += arena.pinned_count
+            total["pinned_bytes"] += arena.pinned_bytes
+            total["retired_bytes"] += arena.retired_bytes
+            total["escaped_count"] += arena.escaped_count
+            total["escaped_bytes"] += arena.escaped_bytes
+            total["departures"] += arena.departures
+            greatest = max(greatest, arena.max_cycle_bytes)
+            peak = max(peak, arena.peak_live_bytes)
+        if now is not None and self.depth and self.ring:
+            last = (<Arena>self.arenas[self.turn - 1]).last_cycle_bytes
+        elif now is not None:
+            last = now.last_cycle_bytes
+        return {
+            "size": total["size"],
+            "offset": 0 if now is None else now.offset,
+            "slot": self.turn,
+            "cycles": total["cycles"],
+            "generation": self.generation,
+            "cycle_bytes": 0 if now is None else now.cycle_bytes,
+            "last_cycle_bytes": last,
+            "max_cycle_bytes": greatest,
+            "live_bytes": 0 if now is None else now.live_bytes,
+            "peak_live_bytes": peak,
+            "spilled_count": 0 if now is None else now.spilled_count,
+            "spilled_bytes": 0 if now is None else now.spilled_bytes,
+            **{key: total[key] for key in (
+                "total_spills", "pinned_count", "pinned_bytes", "retired_bytes",
+                "escaped_count", "escaped_bytes", "departures")},
+        }
+
+    def __repr__(self):
+        state = "open" if self.depth else "closed"
+        return (f"<Workspace {self.name!r}: {format_size(self.size)}, {state}, "
+                f"generation {self.generation}>")
+
+
+cdef class Borrowed(Scope):
+    """The scope of `Workspace.borrow`."""
+
+    cdef readonly Workspace workspace
+
+    def __cinit__(self, Workspace workspace not None):
+        self.workspace = workspace
+
+    def __enter__(self):
+        if not self.workspace.depth or not self.workspace.is_entered_here():
+            raise WorkspaceError(
+                f"{self.workspace} can't be borrowed: no scope of it is open here. "
+                "Enter it first: with ndx.workspace(name): ...")
+        enter_scope(Context(current_context().backend, self.workspace.arena, self),
+                    entered_context())
+        return self.workspace
+
+    def __exit__(self, kind, error, traceback):
+        leave_scope(self, kind)
+
+    def __repr__(self):
+        return f"<borrowed {self.workspace!r}>"
+
+
+cdef Workspace make_workspace(str name, object backend, object config, bint bypassed):
+    """Return a new workspace of this thread or task."""
+    cdef Workspace made = Workspace.__new__(Workspace, maker, name, backend, config,
+                                            current_task(), bypassed)
+    all_workspaces.add(made)
+    return made
+
+
+cdef object rescue(Workspace scope, object result):
+    """Let the arrays in a function's result leave the scope that it ran in."""
+    cdef dict found = {}
+    cdef Block **blocks
+    cdef Py_ssize_t count = 0
+    cdef BaseArray x
+    collect_arrays(scope, result, found, set())
+    if not found:
+        return result
+    blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
+    if blocks == NULL:
+        raise MemoryError("no memory to detach a result")
+    try:
+        for x in found.values():
+            blocks[count] = x.block
+            count += 1
+        scope.arena.move_out(blocks, count, scope.top.backend)
+    finally:
+        PyMem_RawFree(blocks)
+    return result
+
+
+cdef int collect_arrays(Workspace scope, object item, dict found, set seen) except -1:
+    """Find one array of each block of the scope's arena in a nested result."""
+    cdef BaseArray x
+    if isinstance(item, BaseArray):
+        x = item
+        if block_is_live(x.block) and x.block.owner == <PyObject *>scope.arena:
+            found[<size_t>x.block] = x
+        return 0
+    if isinstance(item, (str, bytes, int, float, complex)) or id(item) in seen:
+        return 0
+    seen.add(id(item))
+    if isinstance(item, dict):
+        parts = item.values()
+    elif isinstance(item, (tuple, list, set, frozenset)):
+        parts = item
+    elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+        parts = [getattr(item, field.name, None) for field in dataclasses.fields(item)]
+    else:
+        return 0
+    for part in list(parts):
+        collect_arrays(scope, part, found, seen)
+    return 0
