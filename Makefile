@@ -10,6 +10,7 @@ MINUTES ?= 3
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
+FUZZ ?= 20000
 EXAMPLE ?= train_digits heat_equation
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
@@ -17,7 +18,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test conformance lint format sanitize soak bench build annotate clean distclean FORCE
+.PHONY: help demo test conformance fuzz lint format sanitize soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -38,6 +39,9 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
+	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b

@@ -15,6 +15,7 @@ from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 
 from ndx import backends
+from ndx._budget import set_process_limit
 from ndx._errors import WorkspaceError
 
 __all__ = ["current_backend", "no_workspace", "set_default", "use"]
@@ -478,23 +479,35 @@ def current_backend():
     return spill_backend()
 
 
+def as_option(name, text):
+    """Return an option's value from the text of a variable."""
+    if name in ("idle_release", "reserve_fraction", "latency"):
+        return None if text.lower() == "none" else float(text)
+    return text
+
+
 def defaults_from_environment(environment):
-    """Set the default from ``NDX_BACKEND`` and ``NDX_<NAME>_LIMIT``.
+    """Set the defaults from ``NDX_BACKEND``, ``NDX_LIMIT`` and ``NDX_<NAME>_<OPTION>``.
 
     Raises
     ------
     ValueError
-        If a variable's value is bad; it names the variable.
+        If a variable's value is bad; it names the variables.
     """
     name = environment.get("NDX_BACKEND", "host")
-    limit = environment.get(f"NDX_{name.upper()}_LIMIT")
-    options = {} if limit is None else {"limit": limit}
+    prefix = f"NDX_{name.upper()}_"
+    options = {key[len(prefix):].lower(): key for key in environment
+               if key.startswith(prefix)}
     try:
-        set_default(backends.configure(name, **options))
+        if "NDX_LIMIT" in environment:
+            set_process_limit(environment["NDX_LIMIT"])
+        values = {option: as_option(option, environment[key])
+                  for option, key in options.items()}
+        set_default(backends.configure(name, **values))
     except (ValueError, TypeError) as error:
         variables = ", ".join([
             f"{key}={environment[key]!r}"
-            for key in ("NDX_BACKEND", f"NDX_{name.upper()}_LIMIT")
+            for key in ("NDX_BACKEND", "NDX_LIMIT", *options.values())
             if key in environment])
         raise ValueError(f"in the environment, {variables}: {error}") from None
 

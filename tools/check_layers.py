@@ -15,11 +15,13 @@ from pathlib import Path
 # Lowest first. A module may import from lower layers and, without a cycle, its own.
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
-    {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_quiet",
-     "_device", "_origin", "_collector", "_version", "_workspaces.config", "_arenas",
-     "_workspaces"},
+    {"_errors", "_machine", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases",
+     "_quiet", "_device", "_origin", "_collector", "_version", "_workspaces.config",
+     "_arenas", "_workspaces"},
+    {"_source", "_pool_index", "_budget", "_pressure"},
     {"_memory", "backends.base"},
-    {"backends", "backends.host", "backends.python"},
+    {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},
+    {"backends", "backends.*"},
     {"_arenas.*"},
     {"_context"},
     {"_array"},

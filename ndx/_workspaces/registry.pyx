@@ -118,9 +118,11 @@ cdef int check_same(Workspace found, object config, dict policies,
             f"workspace {found.name!r} exists with {found.config}; it can't be had "
             f"with {wanted}. Ask for it by its name alone, or take another name.")
     if backend is not None and get_backend(backend) is not found.backend:
+        asked = get_backend(backend)
+        same = " (another instance)" if repr(asked) == repr(found.backend) else ""
         raise WorkspaceError(
-            f"workspace {found.name!r} exists on {found.backend}; it can't be "
-            f"had on {backend!r}. Take another name.")
+            f"workspace {found.name!r} exists on {found.backend}; it can't be had on "
+            f"{asked!r}{same}. Take another name, or give the same instance.")
     return 0
 
 

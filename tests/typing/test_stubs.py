@@ -20,7 +20,8 @@ STUBS = {
     if path.name != "_typing.pyi"
 }
 # What Python and Cython add to a class, or object has as well.
-IMPLIED = {
+IMPLIED = {"__getnewargs__", "__orig_bases__",  # of a NamedTuple
+
     "__array_priority__", "__annotations__", "__dataclass_fields__", "__doc__",
     "__dataclass_params__", "__dict__", "__getstate__", "__match_args__",
     "__module__", "__post_init__",
