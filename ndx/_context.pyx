@@ -28,30 +28,39 @@ cdef extern from "Python.h":
 
 
 cdef class Context:
-    """A backend and, inside a workspace, its arena."""
+    """A backend, and the scopes that were entered where it is the current one."""
 
-    def __cinit__(self, Backend backend not None, Arena arena=None, scope=None):
+    def __cinit__(self, Backend backend=None, Scope scope=None):
         self.backend = backend
-        self.arena = arena
         self.scope = scope
+
+
+cdef class Entry:
+    """One entry into a scope."""
+
+    def __cinit__(self, Scope scope, Arena arena=None):
+        self.scope = scope
+        self.arena = arena
 
 
 cdef class Scope:
     """Base class of what is entered and left, in reverse order."""
 
-    cdef int left(self) except -1:
-        """Act on the end of a scope; its context is gone already."""
+    cdef int left(self, Backend outside) except -1:
+        """Act on the end of a scope, whose entry is gone already."""
 
-    cdef Context innermost(self):
-        """Return the context of the last entry that was not left; None: unknown."""
+    cdef Entry last_entry(self):
+        """Return the innermost entry, wherever that is; None: unknown."""
 
 
-# None stands for the process's default, whatever that is by then.
 cdef object variable = PyContextVar_New("ndx.context", NULL)
-cdef Context default_context
+cdef Backend default_backend
 
+
+# ---------------------------------------------------------------- what serves here
 
 cdef inline Context top_context():
+    """Return the current value of the variable; None if it has none."""
     cdef PyObject *value = NULL
     cdef Context context
     PyContextVar_Get(variable, NULL, &value)
@@ -64,11 +73,6 @@ cdef inline Context top_context():
     return context
 
 
-cdef Context entered_context():
-    """Return the innermost context that was entered here; None if none was."""
-    return top_context()
-
-
 cdef Context before(Context context):
     """Return the context that was current before one was entered."""
     context = context.previous
@@ -77,50 +81,66 @@ cdef Context before(Context context):
     return context
 
 
-cdef Context current_context():
-    return outer_context(entered_context())
-
-
-cdef Context outer_context(Context entered):
-    """Return what holds where a context, or none, was entered."""
-    return default_context if entered is None else entered
+cdef inline Backend backend_of(Context context):
+    if context is None or context.backend is None:
+        return default_backend
+    return context.backend
 
 
 cdef bint is_here(Context context) noexcept:
-    """Whether a context was entered in this thread or task.
+    """Whether the entries of a context are those of this thread or task.
 
-    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context. They
-    must not allocate from its arena, whose cycle may end before they do.
+    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context, and find
+    the parent's value there. They must not allocate from its arena, whose cycle may
+    end before they do.
     """
     return <PyObject *>context.home == PyThreadState_Get().context
 
 
+cdef inline Arena arena_of(Context context):
+    if context is None or context.top is None or not is_here(context):
+        return None
+    return context.top.arena
+
+
+cdef Backend outer_backend():
+    """Return the backend that is current outside of the workspaces."""
+    return backend_of(top_context())
+
+
 cdef Arena current_arena():
     """Return the arena that serves new arrays here; None if a backend does."""
-    cdef Context context = entered_context()
-    if context is None or context.arena is None or not is_here(context):
-        return None
-    return context.arena
+    return arena_of(top_context())
 
 
 cdef Arena enclosing_arena():
     """Return the arena of the workspace around the current one, or None."""
-    cdef Arena arena = current_arena()
-    cdef Context context = entered_context()
-    while arena is not None and context is not None and is_here(context):
-        if context.arena is not None and context.arena is not arena:
-            return context.arena
+    cdef Context context = top_context()
+    cdef Arena arena = arena_of(context)
+    cdef Entry entry
+    if arena is None:
+        return None
+    while context is not None and is_here(context):
+        entry = context.top
+        while entry is not None:
+            if entry.arena is not None and entry.arena is not arena:
+                return entry.arena
+            entry = entry.lower
         context = before(context)
     return None
 
 
 cdef Arena open_arena(object wanted):
     """Return the arena of the scope open here that is, or has the name, `wanted`."""
-    cdef Context context = entered_context()
+    cdef Context context = top_context()
+    cdef Entry entry
     while context is not None:
-        if context.arena is not None and is_here(context) and (
-                context.scope is wanted or context.arena.clock.name == wanted):
-            return context.arena
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            if entry.arena is not None and (
+                    entry.scope is wanted or entry.arena.clock.name == wanted):
+                return entry.arena
+            entry = entry.lower
         context = before(context)
     return None
 
@@ -128,24 +148,25 @@ cdef Arena open_arena(object wanted):
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
     """Return a block from the current arena or, without one, backend."""
     cdef Context context = top_context()
+    cdef Arena arena
     if context is None:
-        return block_new(default_context.backend, nbytes, zero)
-    if context.arena is not None and is_here(context):
-        return context.arena.allocate(nbytes, zero)
-    return block_new(context.backend, nbytes, zero)
+        return block_new(default_backend, nbytes, zero)
+    arena = arena_of(context)
+    if arena is not None:
+        return arena.allocate(nbytes, zero)
+    return block_new(backend_of(context), nbytes, zero)
 
 
 cdef Backend spill_backend():
     """Return the backend of what is made here but can't lie in an arena."""
-    cdef Context context = current_context()
-    if context.arena is not None and is_here(context):
-        return context.arena.backend
-    return context.backend
+    cdef Context context = top_context()
+    cdef Arena arena = arena_of(context)
+    return backend_of(context) if arena is None else arena.backend
 
 
 cdef Block *allocate_detached(size_t nbytes) except NULL:
     """Return a block that no workspace reclaims, from the current backend."""
-    return block_new(current_context().backend, nbytes, False)
+    return block_new(outer_backend(), nbytes, False)
 
 
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
@@ -157,47 +178,91 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     return block
 
 
-cdef int enter_scope(Context context, Context outer) except -1:
-    """Make a context the current one, inside of the one that was entered before."""
-    context.previous = outer
-    context.left_early = context.abandoned = False
-    PyContextVar_Set(variable, context)
+# ----------------------------------------------------------- entering and leaving
+
+cdef int enter_context(Context context) except -1:
+    """Make a context the current one of this thread or task, and what inherits it."""
+    context.previous = top_context()
+    try:
+        PyContextVar_Set(variable, context)
+    except MemoryError:
+        # CPython's failure may be that of the token, after the variable was set.
+        if top_context() is not context:
+            raise
     # After the set: that is what creates a thread's first contextvars.Context.
     context.home = <object>PyThreadState_Get().context
     return 0
 
 
-cdef int leave_scope(Scope scope, object kind) except -1:
-    """Leave the innermost context, which `scope` must have entered here.
+cdef Context own_context():
+    """Return the current context, whose entries are, or can be, those of this task.
 
-    Where that is not the innermost, nothing is changed and WorkspaceError is raised.
+    Entries are pushed to it without a change of the variable, which is slow. A context
+    without entries is anyone's who has it; where another task has entries in it, this
+    one gets a context of its own, which it keeps.
+    """
+    cdef Context context = top_context()
+    cdef Context made
+    if context is not None and (context.home is None or is_here(context)):
+        return context
+    made = Context(None if context is None else context.backend)
+    enter_context(made)
+    made.home = made.previous = None
+    return made
+
+
+cdef int push(Context context, Entry entry) noexcept:
+    """Make an entry the innermost one of a context of one's own."""
+    if context.home is None:
+        context.home = <object>PyThreadState_Get().context
+    entry.left_early = False
+    entry.context = context
+    entry.lower = context.top
+    context.top = entry
+    return 0
+
+
+cdef void unlink_entry(Entry entry) noexcept:
+    """Remove an entry, which need not be the innermost one."""
+    cdef Context context = entry.context
+    cdef Entry above = context.top
+    if above is entry:
+        context.top = entry.lower
+    else:
+        while above.lower is not entry:
+            above = above.lower
+        above.lower = entry.lower
+    entry.lower = entry.context = None
+    if context.top is None and context.scope is None:
+        context.home = None
+
+
+cdef int leave_scope(Scope scope, object kind) except -1:
+    """Leave the innermost scope, which `scope` must be, entered here.
+
+    Where it is not the innermost, nothing is changed and WorkspaceError is raised.
     But an exit comes only once, so it takes effect as soon as those above have left.
     What a finalizer leaves in another task (`kind` is GeneratorExit) ends at once.
     """
-    cdef Context context = entered_context()
-    cdef Context found
-    if context is not None and context.scope is scope and is_here(context):
-        PyContextVar_Set(variable, context.previous)
-        # Last: it may raise.
-        return left_with(context)
+    cdef Context context = top_context()
+    cdef Entry entry
+    cdef Backend outside
+    if context is not None and is_here(context) and innermost(context) is scope:
+        return leave_innermost(context)
     if scope.settled:
         scope.settled -= 1
         return 0
-    found = context
-    while found is not None and not (
-            found.scope is scope and is_here(found) and not found.left_early):
-        found = before(found)
-    if found is not None:
-        found.left_early = True
+    if mark_early(context, scope):
         raise WorkspaceError(
             f"{scope} was left out of order: the innermost scope here is "
-            f"{context.scope}; nothing was changed, and it is left when that is. Leave "
-            "scopes in the reverse order in which they were entered.")
-    found = scope.innermost()
-    if found is not None and not found.left_early and kind is GeneratorExit:
-        found.abandoned = True
-        return scope.left()
-    inner = "none" if context is None else context.scope
+            f"{innermost(context)}; nothing was changed, and it is left when that is. "
+            "Leave scopes in the reverse order in which they were entered.")
+    entry = scope.last_entry()
+    if entry is not None and not entry.left_early and kind is GeneratorExit:
+        outside = backend_of(entry.context)
+        unlink_entry(entry)
+        return scope.left(outside)
+    inner = "none" if context is None else innermost(context) or "none"
     inherited = context is not None and not is_here(context)
     raise WorkspaceError(
         f"{scope} was left out of order: it was not entered in this thread or task, "
@@ -205,27 +270,66 @@ cdef int leave_scope(Scope scope, object kind) except -1:
         "was changed. Leave scopes where they were entered, in the reverse order.")
 
 
-cdef int left_with(Context context) except -1:
-    """Tell a scope that it was left, and with it those that were left too early."""
-    cdef Context below = context.previous
+cdef Scope innermost(Context context):
+    """Return the innermost scope of a context; None if it has none."""
+    return context.scope if context.top is None else context.top.scope
+
+
+cdef bint mark_early(Context context, Scope scope) noexcept:
+    """Note that a scope that was entered here is left too early; False: it was not."""
+    cdef Entry entry
+    while context is not None:
+        if is_here(context):
+            entry = context.top
+            while entry is not None:
+                if entry.scope is scope and not entry.left_early:
+                    entry.left_early = True
+                    return True
+                entry = entry.lower
+            if context.scope is scope and not context.left_early:
+                context.left_early = True
+                return True
+        context = before(context)
+    return False
+
+
+cdef int leave_innermost(Context context) except -1:
+    """Leave the innermost scope, and with it those that were left too early."""
     cdef Scope scope
     error = None
-    try:
-        context.scope.left()
-    except BaseException as raised:
-        error = raised
-    while below is not None and below.left_early and is_here(below):
-        PyContextVar_Set(variable, below.previous)
-        scope = below.scope
-        scope.settled += 1
+    while True:
+        scope = innermost(context)
         try:
-            scope.left()
+            if context.top is not None:
+                unlink_entry(context.top)
+                scope.left(backend_of(context))
+            else:
+                remove(context)
         except BaseException as raised:
             error = error or raised
-        below = entered_context()
+        context = top_context()
+        if context is None or not is_here(context):
+            break
+        if context.top is not None:
+            if not context.top.left_early:
+                break
+        elif not context.left_early:
+            break
+        scope = innermost(context)
+        scope.settled += 1
     if error is not None:
         raise error
     return 0
+
+
+cdef void remove(Context context) noexcept:
+    """Make the context before one that is left current again."""
+    try:
+        PyContextVar_Set(variable, context.previous)
+    except MemoryError:
+        # Leaving does not fail: where the variable can't be set, it is passed over.
+        context.abandoned = True
+    context.home = None
 
 
 class use(Scope):
@@ -274,7 +378,7 @@ class use(Scope):
         return f"ndx.use({self.backend.name!r})"
 
     def __enter__(self):
-        enter_scope(Context(self.backend, None, self), entered_context())
+        enter_context(Context(self.backend, self))
         return self.backend
 
     def __exit__(self, kind, error, traceback):
@@ -308,7 +412,7 @@ class no_workspace(Scope):
         return "ndx.no_workspace()"
 
     def __enter__(self):
-        enter_scope(Context(current_context().backend, None, self), entered_context())
+        push(own_context(), Entry(self))
 
     def __exit__(self, kind, error, traceback):
         leave_scope(self, kind)
@@ -353,9 +457,9 @@ def set_default(backend, /, **options):
     >>> ndx.set_default("host").name
     'host'
     """
-    global default_context
-    default_context = Context(backends.get(backend, **options))
-    return default_context.backend
+    global default_backend
+    default_backend = backends.get(backend, **options)
+    return default_backend
 
 
 def current_backend():

@@ -28,7 +28,7 @@ LAYERS = [
     {"_workspaces.*"},
     {"_operations", "_interchange"},
     {"_numpy_memory"},
-    {"_indexing", "_matmul"},
+    {"_indexing", "_matmul", "_placement"},
     {"_core"},
     {"_engine"},
     {"_creation", "_elementwise", "_manipulation", "_searching", "_sorting", "_sets",

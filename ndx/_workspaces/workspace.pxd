@@ -1,4 +1,4 @@
-from ndx._context cimport Context, Scope
+from ndx._context cimport Context, Entry, Scope
 from ndx._arenas.base cimport Arena
 from ndx._arenas.sizing cimport Sizing
 
@@ -16,17 +16,20 @@ cdef class Workspace(Scope):
     cdef Py_ssize_t depth            # how often it is entered now
     cdef Py_ssize_t turn             # the slot of `arena`
     cdef bint ring
-    cdef Context top                 # of the last entry that was not left
-    cdef Context spare               # of the last entry, to be used again
+    cdef bint busy                   # a cycle starts or ends
+    cdef Entry top                   # the last entry that was not left
+    cdef Entry spare                 # of the outermost scope, used again each time
+    cdef Context last                # in which it was entered last
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 
-    cdef Arena next_slot(self, Context context)
+    cdef int start(self, Context context) except -1
     cdef Workspace own(self)
     cdef int check_open_here(self) except -1
     cdef int check_owner(self) except -1
     cdef bint is_owned_here(self)
     cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
+    cdef int check_idle(self, str what) except -1
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed)

@@ -5,6 +5,7 @@ it prints, as JSON, for each step how many of its allocations failed, and what w
 wrong after that.
 """
 
+import contextvars
 import gc
 import itertools
 import json
@@ -94,6 +95,26 @@ def enter(workspace, other):
     return fail_each(
         lambda _: workspace.__enter__(), lambda: state(workspace, other), check
     )
+
+
+def enter_anew(workspace, other):
+    """Enter where nothing of ndx was entered before: that makes a context."""
+
+    def before():
+        return state(workspace, other), contextvars.Context()
+
+    def check(prepared, result, failed):
+        unchanged, fresh = prepared
+        if failed:
+            assert_same(unchanged, state(workspace, other))
+            assert fresh.run(lambda: ndx.zeros(0).workspace) is None
+        else:
+            assert workspace.is_open
+            assert fresh.run(lambda: ndx.zeros(0).workspace) == workspace.name
+            fresh.run(workspace.__exit__, None, None, None)
+        assert not workspace.is_open
+
+    return fail_each(lambda given: given[1].run(workspace.__enter__), before, check)
 
 
 def allocate(workspace, other):
@@ -214,6 +235,7 @@ def make(workspace, other):
 STEPS = {
     "make": make,
     "enter": enter,
+    "enter anew": enter_anew,
     "allocate": allocate,
     "detach": moving("detach"),
     "leverage": moving("leverage"),

@@ -53,8 +53,9 @@ def outcomes():
 def test_each_allocation_of_python_fails_once(outcomes, step, kind):
     failures, wrong = outcomes[f"{kind}: {step}"]
     assert wrong is None
-    # An allocation in an arena asks Python for nothing.
-    assert failures or step == "allocate"
+    # These ask Python for nothing: an allocation in an arena, and a scope of a
+    # workspace that was entered here before; and leaving does not fail.
+    assert failures or step in ("allocate", "enter", "leave", "leave, nested")
 
 
 # ---- backends ----------------------------------------------------------------

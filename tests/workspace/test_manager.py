@@ -375,13 +375,13 @@ def test_periodic_collections(collections):
 
 
 def test_the_window_of_collections_for_memory(collections):
-    backend = ndx.backends.get("host", limit="1KiB")
+    backend = ndx.backends.get("host", limit="4KiB")
 
     def fail():
         with ndx.use(backend):
-            x = ndx.ones(100)
+            x = ndx.ones(400)
             with pytest.raises(ndx.OutOfMemoryError):
-                ndx.ones(100)
+                ndx.ones(400)
             del x
 
     fail()
