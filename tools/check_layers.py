@@ -17,14 +17,14 @@ from pathlib import Path
 LAYERS = [
     {"_errors", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases", "_quiet",
      "_device", "_origin", "_collector", "_version", "_workspaces.config", "_arenas",
-     "_workspaces"},
+     "_workspaces", "_recording_log"},
     {"_memory", "backends.base"},
     {"backends", "backends.host", "backends.python"},
     {"_arenas.*"},
     {"_context"},
     {"_array"},
     {"_workspaces.*"},
-    {"_operations", "_interchange"},
+    {"_operations", "_interchange", "_recording"},
     {"_numpy_memory"},
     {"_indexing", "_matmul"},
     {"_core"},
@@ -35,7 +35,8 @@ LAYERS = [
      "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
      "_capi"},
     {"__init__"},
-    {"testing", "testing.*"},
+    {"testing", "testing.*", "_report", "_script"},
+    {"__main__"},
 ]  # fmt: skip
 
 # (importer, imported) patterns that may stand inside a function: loaded on first use.

@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
-    block_purge, block_release_memory, block_set_free, obtain,
+    block_purge, block_release_memory, block_set_free, mark_cycle, obtain,
 )
 from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, rounded
@@ -140,11 +140,13 @@ cdef class Arena(BlockOwner):
         self.counter = 0
         self.used = True
         self.clock.open = True
+        mark_cycle(self, True)
         return 0
 
     cdef int finish(self) except -1:
         """The scope ends: count the cycle, and learn. Its arrays may live on."""
         self.clock.open = False
+        mark_cycle(self, False)
         self.cycles += 1
         self.last_cycle_bytes = self.cycle_bytes
         if self.cycle_bytes > self.max_cycle_bytes:
