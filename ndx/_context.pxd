@@ -14,6 +14,9 @@ cdef class Context:
     cdef Context lower               # of the scope's entry before this one
     cdef bint left_early             # out of order: to be left with those above it
     cdef bint abandoned              # left, but still in its home's chain
+    cdef object numpy                # whether NumPy's arrays come from here; or None
+    cdef object numpy_before         # NumPy's handler before the entry; None: unchanged
+    cdef object refusal              # why NumPy last got no memory; None: it did
 
 # What is entered and left: `ndx.use`, a workspace, ...
 cdef class Scope:
@@ -22,6 +25,8 @@ cdef class Scope:
     cdef Context innermost(self)
 
 cdef Context entered_context()
+cdef Context numpy_context()
+cdef int set_numpy_handler(object handler) except -1
 cdef Context outer_context(Context entered)
 cdef Context current_context()
 cdef bint is_here(Context context) noexcept

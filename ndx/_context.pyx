@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 
+cimport numpy as cnp
 from cpython.contextvars cimport (
     PyContextVar_Get, PyContextVar_New, PyContextVar_Set,
 )
@@ -18,6 +19,13 @@ from ndx import backends
 from ndx._errors import WorkspaceError
 
 __all__ = ["current_backend", "no_workspace", "set_default", "use"]
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    object PyDataMem_SetHandler(object handler)
+    # NULL: NumPy's own.
+    object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
@@ -48,6 +56,16 @@ cdef class Scope:
 # None stands for the process's default, whatever that is by then.
 cdef object variable = PyContextVar_New("ndx.context", NULL)
 cdef Context default_context
+
+# What makes NumPy ask the current backend for the data of arrays (NEP 49).
+cdef object numpy_handler = None
+
+
+cdef int set_numpy_handler(object handler) except -1:
+    """Say which of NumPy's handlers serves in the scope of ``use(numpy=True)``."""
+    global numpy_handler
+    numpy_handler = handler
+    return 0
 
 
 cdef inline Context top_context():
@@ -92,6 +110,14 @@ cdef bint is_here(Context context) noexcept:
     must not allocate from its arena, whose cycle may end before they do.
     """
     return <PyObject *>context.home == PyThreadState_Get().context
+
+
+cdef Context numpy_context():
+    """Return the context that NumPy's arrays come from; None: from NumPy's own."""
+    cdef Context context = entered_context()
+    while context is not None and context.numpy is None:
+        context = before(context)
+    return context if context is not None and context.numpy else None
 
 
 cdef Arena current_arena():
@@ -209,6 +235,7 @@ cdef int left_with(Context context) except -1:
     cdef Context below = context.previous
     error = None
     try:
+        restore_numpy(context)
         context.scope.left()
     except BaseException as raised:
         error = raised
@@ -216,12 +243,20 @@ cdef int left_with(Context context) except -1:
         PyContextVar_Set(variable, below.previous)
         below.scope.settled += 1
         try:
+            restore_numpy(below)
             below.scope.left()
         except BaseException as raised:
             error = error or raised
         below = entered_context()
     if error is not None:
         raise error
+    return 0
+
+
+cdef int restore_numpy(Context context) except -1:
+    """Give NumPy the handler that it had when a context was entered."""
+    if context.numpy_before is not None:
+        PyDataMem_SetHandler(context.numpy_before)
     return 0
 
 
@@ -232,6 +267,9 @@ class use(Scope):
     ----------
     backend : str or ndx.backends.Backend
         One of `ndx.backends.available`, or a backend.
+    numpy : bool, optional
+        Whether the data of NumPy's new arrays comes from the backend, too; False: from
+        NumPy's own allocator. Default: as it is outside.
     **options
         The backend's own, such as ``limit="2GiB"``. With any, a new backend with
         its own counters is made.
@@ -255,6 +293,11 @@ class use(Scope):
     the backend, and by the workspace again when it ends. Arrays stay where they are
     when it ends.
 
+    With ``numpy=True`` a NumPy array counts for its bytes and a header of 64, and
+    NumPy raises MemoryError above the limit. Its data is never in a workspace: NumPy's
+    arrays live as long as they are referenced. What C code gets from malloc is not
+    counted.
+
     Examples
     --------
     >>> import ndx
@@ -262,24 +305,60 @@ class use(Scope):
     ...     x = ndx.zeros(1000)
     >>> x.backend is backend
     True
+
+    >>> import numpy as np
+    >>> with ndx.use("host", limit="1MiB", numpy=True) as backend:
+    ...     a = np.ones(1000)
+    >>> backend.stats()["allocated_bytes"]
+    8064
     """
 
-    def __init__(self, backend, /, **options):
+    def __init__(self, backend, /, *, numpy=None, **options):
+        if numpy is not None and not isinstance(numpy, bool):
+            raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
+        self.numpy = numpy
         self.backend = backends.get(backend, **options)
 
     def __repr__(self):
         return f"ndx.use({self.backend.name!r})"
 
     def __enter__(self):
-        enter_scope(Context(self.backend, None, self), entered_context())
+        enter_use(Context(self.backend, None, self), self.numpy)
         return self.backend
 
     def __exit__(self, kind, error, traceback):
+        if self.numpy and isinstance(error, MemoryError):
+            explain(error)
         leave_scope(self, kind)
 
     def __call__(self, function):
-        backend = self.backend
-        return wrapped(function, lambda: use(backend))
+        backend, numpy = self.backend, self.numpy
+        return wrapped(function, lambda: use(backend, numpy=numpy))
+
+
+cdef int enter_use(Context context, object numpy) except -1:
+    """Enter a context, and let NumPy's arrays be made as it says."""
+    if numpy is None:
+        return enter_scope(context, entered_context())
+    context.numpy = numpy
+    before = (PyDataMem_SetHandler(numpy_handler) if numpy
+              else reset_numpy_handler(NULL))
+    try:
+        enter_scope(context, entered_context())
+    except BaseException:
+        PyDataMem_SetHandler(before)
+        raise
+    context.numpy_before = before
+    return 0
+
+
+cdef int explain(object error) except -1:
+    """Say why NumPy got no memory, as its own error can't."""
+    cdef Context context = numpy_context()
+    if context is not None and context.refusal is not None and \
+            context.refusal is not error and error.__cause__ is None:
+        error.__cause__ = context.refusal
+    return 0
 
 
 class no_workspace(Scope):
