@@ -9,14 +9,19 @@ from ndx._context import current_backend
 from ndx._workspaces.manager import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends import get
+from ndx.memory._log import Event
+from ndx.memory._trace import Trace, record
 
 __all__ = [
+    "Event",
+    "Trace",
     "allocated",
     "debug_mode",
     "default_workspace_config",
     "destroy_all",
     "gc_window",
     "periodic_gc",
+    "record",
     "reserved",
     "reset_peak",
     "stats",

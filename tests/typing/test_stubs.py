@@ -27,7 +27,7 @@ IMPLIED = {
     "__delattr__", "__eq__", "__getattribute__", "__hash__", "__init__", "__ne__",
     "__new__", "__pyx_vtable__", "__reduce__", "__reduce_ex__", "__replace__",
     "__repr__", "__setattr__", "__setstate__", "__slotnames__", "__slots__",
-    "__static_attributes__",
+    "__static_attributes__", "__getnewargs__", "__orig_bases__",
     "__str__", "__weakref__", "__delitem__", "__firstlineno__", "__sizeof__",
     "__reduce_cython__", "__setstate_cython__", "__buffer__", "__release_buffer__",
 }  # fmt: skip
