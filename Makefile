@@ -6,16 +6,19 @@
 PYTHON ?= python3
 ARGS ?=
 JOBS ?= auto
+MINUTES ?= 3
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
+FUZZ ?= 20000
+EXAMPLE ?= train_digits heat_equation
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test conformance lint format sanitize bench build annotate clean distclean FORCE
+.PHONY: help demo test conformance fuzz lint format sanitize soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -31,11 +34,14 @@ help:  ## list the targets
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
-demo: $(VENV)/built  ## run the example (ARGS="--help")
-	$(PY) examples/train_digits.py $(ARGS)
+demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
+	@set -e; for name in $(EXAMPLE); do $(PY) examples/$$name.py $(ARGS); done
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
+	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b
@@ -65,8 +71,8 @@ format: $(VENV)/group-lint  ## apply what `make lint` can repair
 
 # A copied tree shadows the package in place, so that its extensions stay as they are.
 sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSan (Linux, GCC)
-	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples docs
-	@for name in ndx tests tools examples docs setup.py pyproject.toml README.md LICENSE; do \
+	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
+	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
 	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
@@ -75,6 +81,9 @@ sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSa
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	    $(CURDIR)/$(PY) -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+soak: $(VENV)/built  ## run workspaces for minutes; fail if memory grows (MINUTES=3)
+	$(PY) tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 bench: $(VENV)/built $(VENV)/group-bench  ## run every benchmark once, quickly (ARGS="-b create")
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null

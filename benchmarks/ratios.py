@@ -7,10 +7,14 @@ what disturbs the machine disturbs both. A row shows the median time of a call
 in each, and the median of the ratios of neighbouring batches, ndx / NumPy. The
 loops that run the calls are the same in both; their cost is not subtracted.
 
+(1) of an empty scope of a workspace, beside a ContextVar's set and reset;
+(2) made and dropped in a workspace, beside NumPy's.
+
 ``--check`` exits with 1 if a ratio misses its target.
 """
 
 import argparse
+import contextvars
 import itertools
 import json
 import platform
@@ -28,19 +32,25 @@ LARGE_TARGET = 1.05
 
 
 class Case(NamedTuple):
-    """One row: `code` is timed, in which `a`, `b`, `m`, `k` and `xp` are names.
+    """One row: `code` is timed, in which `a`, `b`, `m` and `k` are names.
 
-    `a` and `b` have `n` elements, `m` and `k` are `side` x `side` matrices.
+    `a` and `b` have `n` elements, `m` and `k` are `side` x `side` matrices. Where the
+    two sides differ, `theirs` is what ndx is compared with; `variable` is a
+    `ContextVar` in it, `ws` in `code` a workspace, and `hundred` a range.
     """
 
     code: str
     n: int = 10
     side: int = 10
     target: float | None = None
+    theirs: str | None = None
+    label: str | None = None
 
     @property
     def size(self):
         """The size as shown in the table."""
+        if self.label:
+            return ""
         if "empty(" in self.code:
             return self.code.partition("(")[2].rstrip(")")
         return f"{self.side}x{self.side}" if "m" in self.names else str(self.n)
@@ -49,6 +59,10 @@ class Case(NamedTuple):
     def names(self):
         """The names that the code uses."""
         return compile(self.code, "<case>", "exec").co_names
+
+    def side_of(self, xp):
+        """Return the code that one of the two runs."""
+        return self.theirs if self.theirs and xp is np else self.code
 
 
 class Result(NamedTuple):
@@ -78,6 +92,20 @@ def cases():
     rows.append(Case("empty(1000000)", target=LARGE_TARGET))
     for code in ("a * 2.0", "a += b", "a < b"):
         rows += [Case(code, n) for n in (10, 1_000, MILLION)]
+    rows += [
+        Case(
+            "with ws: pass",
+            target=3.0,
+            theirs="variable.reset(variable.set(1))",
+            label="enter + exit (1)",
+        ),
+        Case(
+            "with ws:\n                for _ in hundred: empty(1000)",
+            target=0.6,
+            theirs="for _ in hundred: empty(1000)",
+            label="100 empty(1000) in one (2)",
+        ),
+    ]
     rows += [Case("m @ k", side=side) for side in (10, 300)]
     for code in ("m.T + k", "m[:, 0]", "max(m, axis=0)", "m + k[0]"):
         rows += [Case(code, side=side) for side in (10, 1_000)]
@@ -98,8 +126,16 @@ def compile_loop(case, xp):
         "k": rng.standard_normal((case.side, case.side)),
     }
     scope = {"repeat": itertools.repeat, "clock": time.perf_counter_ns}
-    for name in case.names:
-        if name in values:
+    values_of_scopes = {
+        "ws": ndx.workspace(size="1MiB"),
+        "variable": contextvars.ContextVar("variable", default=0),
+        "hundred": range(100),
+    }
+    code = case.side_of(xp)
+    for name in compile(code, "<case>", "exec").co_names:
+        if name in values_of_scopes:
+            scope[name] = values_of_scopes[name]
+        elif name in values:
             scope[name] = xp.asarray(values[name], copy=True)
         elif hasattr(xp, name):
             scope[name] = getattr(xp, name)
@@ -109,7 +145,7 @@ def compile_loop(case, xp):
         f"    def loop(count, {', '.join(f'{name}={name}' for name in names)}):\n"
         f"        start = clock()\n"
         f"        for _ in repeat(None, count):\n"
-        f"            {case.code}\n"
+        f"            {code}\n"
         f"        return clock() - start\n"
         f"    return loop\n"
     )
@@ -160,7 +196,7 @@ def show_row(result):
     target = "" if case.target is None else f"<= {case.target:.2f}"
     verdict = {None: "", True: "ok", False: "MISSED"}[result.met]
     print(
-        f"{case.code:<16}{case.size:>10}{show_time(result.numpy_ns):>12}"
+        f"{case.label or case.code:<28}{case.size:>10}{show_time(result.numpy_ns):>12}"
         f"{show_time(result.ndx_ns):>12}{result.ratio:>8.2f}{target:>10}  {verdict}",
         flush=True,
     )
@@ -171,6 +207,7 @@ def as_json(results):
     rows = [
         {
             "code": result.case.code,
+            "label": result.case.label,
             "size": result.case.size,
             "numpy_ns": round(result.numpy_ns, 1),
             "ndx_ns": round(result.ndx_ns, 1),
@@ -204,7 +241,7 @@ def main(argv=None):
 
     if not args.json:
         print(
-            f"{'operation':<16}{'size':>10}{'NumPy':>12}{'ndx':>12}"
+            f"{'operation':<28}{'size':>10}{'NumPy':>12}{'ndx':>12}"
             f"{'ratio':>8}{'target':>10}"
         )
     results = []

@@ -7,29 +7,11 @@ makes the random numbers, so that every library starts from the same ones.
 
 import contextlib
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 
 LEARNING_RATE = 0.1
 MOMENTUM = 0.9
-
-
-class Digits(NamedTuple):
-    """The data set in NumPy arrays: images are rows of 64 numbers in [0, 1]."""
-
-    train_images: np.ndarray
-    train_targets: np.ndarray  # one-hot, so that a step needs no indexing
-    test_images: np.ndarray
-    test_labels: np.ndarray
-
-
-class Trained(NamedTuple):
-    """What a run leaves: the parameters, and the mean loss of each epoch."""
-
-    params: list
-    losses: list
-    accuracy: float
 
 
 def init_params(xp, sizes, seed):
@@ -127,61 +109,73 @@ def run_steps(xp, params, velocities, images, targets, batch_size, scope, on_ste
     return total / count
 
 
-def train(
-    xp,
-    digits,
-    *,
-    epochs,
-    batch_size=128,
-    hidden=(256,),
-    seed=0,
-    scope=contextlib.nullcontext,
-    meter=None,
-    on_step=lambda: None,
-    on_epoch=lambda loss: None,
-):
-    """Train on `digits` with the arrays of the namespace `xp`.
+class Training:
+    """A network in training, with the arrays of one namespace.
 
     Parameters
     ----------
     xp : namespace
         Any namespace of the Array API.
-    digits : Digits
-        The data, copied into arrays of `xp` first.
-    epochs, batch_size, seed : int
-    hidden : sequence of int
-        Widths of the hidden layers.
     scope : callable
         Called at each step; returns the context manager around that step.
-    meter : context manager, optional
-        Entered around the steps of each epoch.
-    on_step, on_epoch : callable
-        Called after each step, and with the mean loss after each epoch.
+    digits : digits_data.Digits
+        The data, copied into arrays of `xp` first.
+    batch_size, seed : int
+    hidden : sequence of int
+        Widths of the hidden layers.
 
-    Returns
-    -------
-    Trained
+    Attributes
+    ----------
+    params : list
+        The weight and the bias of each layer.
+    history : list of float
+        The mean loss of each epoch.
     """
-    train_images = xp.asarray(digits.train_images, copy=True)
-    train_targets = xp.asarray(digits.train_targets, copy=True)
-    sizes = (train_images.shape[1], *hidden, train_targets.shape[1])
-    params = init_params(xp, sizes, seed)
-    velocities = [tuple(xp.zeros_like(p) for p in layer) for layer in params]
-    meter = meter or contextlib.nullcontext()
-    rng = np.random.default_rng(seed)
-    losses = []
-    for _ in range(epochs):
+
+    def __init__(
+        self,
+        xp,
+        scope=contextlib.nullcontext,
+        *,
+        digits,
+        batch_size=128,
+        hidden=(256,),
+        seed=0,
+    ):
+        self.xp, self.scope, self.batch_size = xp, scope, batch_size
+        self.images = xp.asarray(digits.train_images, copy=True)
+        self.targets = xp.asarray(digits.train_targets, copy=True)
+        self.tests = digits.test_images, digits.test_labels
+        sizes = (self.images.shape[1], *hidden, self.targets.shape[1])
+        self.params = init_params(xp, sizes, seed)
+        self.velocities = [
+            tuple(xp.zeros_like(p) for p in layer) for layer in self.params
+        ]
+        self.rng = np.random.default_rng(seed)
+        self.history = []
+
+    def repeat(self, meter=None, on_step=lambda: None):
+        """Train for one epoch; `meter` is entered around its steps."""
+        xp = self.xp
         # Shuffled once per epoch, outside of the steps: each batch is then a
         # contiguous view of these two, which costs no memory.
-        order = xp.asarray(rng.permutation(train_images.shape[0]))
-        images = xp.take(train_images, order, axis=0)
-        targets = xp.take(train_targets, order, axis=0)
-        with meter:
+        order = xp.asarray(self.rng.permutation(self.images.shape[0]))
+        images = xp.take(self.images, order, axis=0)
+        targets = xp.take(self.targets, order, axis=0)
+        with meter or contextlib.nullcontext():
             loss = run_steps(
-                xp, params, velocities, images, targets, batch_size, scope, on_step
+                xp,
+                self.params,
+                self.velocities,
+                images,
+                targets,
+                self.batch_size,
+                self.scope,
+                on_step,
             )
-        losses.append(loss)
-        on_epoch(loss)
-    test_images = xp.asarray(digits.test_images, copy=True)
-    test_labels = xp.asarray(digits.test_labels, copy=True)
-    return Trained(params, losses, accuracy(xp, params, test_images, test_labels))
+        self.history.append(loss)
+
+    def accuracy(self):
+        """Return the share of the test images that are recognized."""
+        images, labels = (self.xp.asarray(x, copy=True) for x in self.tests)
+        return accuracy(self.xp, self.params, images, labels)

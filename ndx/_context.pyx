@@ -4,7 +4,6 @@ import functools
 import inspect
 import os
 
-cimport numpy as cnp
 from cpython.contextvars cimport (
     PyContextVar_Get, PyContextVar_New, PyContextVar_Set,
 )
@@ -12,20 +11,15 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._memory cimport Block, block_new, block_wrap
+from ndx._plain_numpy cimport PlainNumpy, restore_numpy, switch_numpy
 from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 
 from ndx import backends
+from ndx._budget import set_process_limit
 from ndx._errors import WorkspaceError
 
 __all__ = ["current_backend", "no_workspace", "set_default", "use"]
-
-cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    object PyDataMem_SetHandler(object handler)
-    # NULL: NumPy's own.
-    object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
@@ -35,40 +29,39 @@ cdef extern from "Python.h":
 
 
 cdef class Context:
-    """A backend and, inside a workspace, its arena."""
+    """A backend, and the scopes that were entered where it is the current one."""
 
-    def __cinit__(self, Backend backend not None, Arena arena=None, scope=None):
+    def __cinit__(self, Backend backend=None, Scope scope=None):
         self.backend = backend
-        self.arena = arena
         self.scope = scope
+
+
+cdef class Entry:
+    """One entry into a scope."""
+
+    def __cinit__(self, Scope scope, Arena arena=None):
+        self.scope = scope
+        self.arena = arena
 
 
 cdef class Scope:
     """Base class of what is entered and left, in reverse order."""
 
-    cdef int left(self) except -1:
-        """Act on the end of a scope; its context is gone already."""
+    cdef int left(self, Backend outside) except -1:
+        """Act on the end of a scope, whose entry is gone already."""
 
-    cdef Context innermost(self):
-        """Return the context of the last entry that was not left; None: unknown."""
+    cdef Entry last_entry(self):
+        """Return the innermost entry, wherever that is; None: unknown."""
 
 
-# None stands for the process's default, whatever that is by then.
 cdef object variable = PyContextVar_New("ndx.context", NULL)
-cdef Context default_context
-
-# What makes NumPy ask the current backend for the data of arrays (NEP 49).
-cdef object numpy_handler = None
+cdef Backend default_backend
 
 
-cdef int set_numpy_handler(object handler) except -1:
-    """Say which of NumPy's handlers serves in the scope of ``use(numpy=True)``."""
-    global numpy_handler
-    numpy_handler = handler
-    return 0
-
+# ---------------------------------------------------------------- what serves here
 
 cdef inline Context top_context():
+    """Return the current value of the variable; None if it has none."""
     cdef PyObject *value = NULL
     cdef Context context
     PyContextVar_Get(variable, NULL, &value)
@@ -81,11 +74,6 @@ cdef inline Context top_context():
     return context
 
 
-cdef Context entered_context():
-    """Return the innermost context that was entered here; None if none was."""
-    return top_context()
-
-
 cdef Context before(Context context):
     """Return the context that was current before one was entered."""
     context = context.previous
@@ -94,83 +82,118 @@ cdef Context before(Context context):
     return context
 
 
-cdef Context current_context():
-    return outer_context(entered_context())
+cdef inline Backend backend_of(Context context):
+    if context is None or context.backend is None:
+        return default_backend
+    return context.backend
 
 
-cdef Context outer_context(Context entered):
-    """Return what holds where a context, or none, was entered."""
-    return default_context if entered is None else entered
+cdef void *current_home() noexcept:
+    """Return which contextvars.Context is the current one; only to compare."""
+    return <void *>PyThreadState_Get().context
 
 
 cdef bint is_here(Context context) noexcept:
-    """Whether a context was entered in this thread or task.
+    """Whether the entries of a context are those of this thread or task.
 
-    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context. They
-    must not allocate from its arena, whose cycle may end before they do.
+    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context, and find
+    the parent's value there. They must not allocate from its arena, whose cycle may
+    end before they do.
     """
     return <PyObject *>context.home == PyThreadState_Get().context
 
 
-cdef Context numpy_context():
-    """Return the context that NumPy's arrays come from; None: from NumPy's own."""
-    cdef Context context = entered_context()
-    while context is not None and context.numpy is None:
-        context = before(context)
-    return context if context is not None and context.numpy else None
+cdef inline Arena arena_of(Context context):
+    if context is None or context.top is None or not is_here(context):
+        return None
+    return context.top.arena
+
+
+cdef Backend outer_backend():
+    """Return the backend that is current outside of the workspaces."""
+    return backend_of(top_context())
+
+
+cdef PlainNumpy plain_numpy():
+    """Return what NumPy's arrays are made by here; None: NumPy itself."""
+    cdef Context context = top_context()
+    return None if context is None else context.numpy
 
 
 cdef Arena current_arena():
     """Return the arena that serves new arrays here; None if a backend does."""
-    cdef Context context = entered_context()
-    if context is None or context.arena is None or not is_here(context):
-        return None
-    return context.arena
+    return arena_of(top_context())
 
 
 cdef Arena enclosing_arena():
     """Return the arena of the workspace around the current one, or None."""
-    cdef Arena arena = current_arena()
-    cdef Context context = entered_context()
-    while arena is not None and context is not None and is_here(context):
-        if context.arena is not None and context.arena is not arena:
-            return context.arena
+    cdef Context context = top_context()
+    cdef Arena arena = arena_of(context)
+    cdef Entry entry
+    if arena is None:
+        return None
+    while context is not None and is_here(context):
+        entry = context.top
+        while entry is not None:
+            if entry.arena is not None and entry.arena is not arena:
+                return entry.arena
+            entry = entry.lower
         context = before(context)
     return None
 
 
 cdef Arena open_arena(object wanted):
     """Return the arena of the scope open here that is, or has the name, `wanted`."""
-    cdef Context context = entered_context()
+    cdef Context context = top_context()
+    cdef Entry entry
     while context is not None:
-        if context.arena is not None and is_here(context) and (
-                context.scope is wanted or context.arena.clock.name == wanted):
-            return context.arena
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            if entry.arena is not None and (
+                    entry.scope is wanted or entry.arena.clock.name == wanted):
+                return entry.arena
+            entry = entry.lower
         context = before(context)
     return None
+
+
+cdef Scope scope_of(Arena arena):
+    """Return the first scope with an arena that was entered here; None: none was."""
+    cdef Context context = top_context()
+    cdef Scope found = None
+    cdef Entry entry
+    while context is not None:
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            if entry.arena is arena:
+                found = entry.scope
+            entry = entry.lower
+        context = before(context)
+    return found
 
 
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
     """Return a block from the current arena or, without one, backend."""
     cdef Context context = top_context()
+    cdef Arena arena
     if context is None:
-        return block_new(default_context.backend, nbytes, zero)
-    if context.arena is not None and is_here(context):
-        return context.arena.allocate(nbytes, zero)
-    return block_new(context.backend, nbytes, zero)
+        return block_new(default_backend, nbytes, zero)
+    arena = arena_of(context)
+    if arena is not None:
+        return arena.allocate(nbytes, zero)
+    return block_new(backend_of(context), nbytes, zero)
 
 
 cdef Backend spill_backend():
     """Return the backend of what is made here but can't lie in an arena."""
-    cdef Context context = current_context()
-    if context.arena is not None and is_here(context):
-        return context.arena.backend
-    return context.backend
+    cdef Context context = top_context()
+    cdef Arena arena = arena_of(context)
+    return backend_of(context) if arena is None else arena.backend
 
 
 cdef Block *allocate_detached(size_t nbytes) except NULL:
     """Return a block that no workspace reclaims, from the current backend."""
-    return block_new(current_context().backend, nbytes, False)
+    return block_new(outer_backend(), nbytes, False)
 
 
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
@@ -182,47 +205,93 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     return block
 
 
-cdef int enter_scope(Context context, Context outer) except -1:
-    """Make a context the current one, inside of the one that was entered before."""
-    context.previous = outer
-    context.left_early = context.abandoned = False
-    PyContextVar_Set(variable, context)
+# ----------------------------------------------------------- entering and leaving
+
+cdef int enter_context(Context context) except -1:
+    """Make a context the current one of this thread or task, and what inherits it."""
+    context.previous = top_context()
+    if context.previous is not None:
+        context.numpy = context.previous.numpy
+    try:
+        PyContextVar_Set(variable, context)
+    except MemoryError:
+        # CPython's failure may be that of the token, after the variable was set.
+        if top_context() is not context:
+            raise
     # After the set: that is what creates a thread's first contextvars.Context.
     context.home = <object>PyThreadState_Get().context
     return 0
 
 
-cdef int leave_scope(Scope scope, object kind) except -1:
-    """Leave the innermost context, which `scope` must have entered here.
+cdef Context own_context():
+    """Return the current context, whose entries are, or can be, those of this task.
 
-    Where that is not the innermost, nothing is changed and WorkspaceError is raised.
+    Entries are pushed to it without a change of the variable, which is slow. A context
+    without entries is anyone's who has it; where another task has entries in it, this
+    one gets a context of its own, which it keeps.
+    """
+    cdef Context context = top_context()
+    cdef Context made
+    if context is not None and (context.home is None or is_here(context)):
+        return context
+    made = Context(None if context is None else context.backend)
+    enter_context(made)
+    made.home = made.previous = None
+    return made
+
+
+cdef int push(Context context, Entry entry) noexcept:
+    """Make an entry the innermost one of a context of one's own."""
+    if context.home is None:
+        context.home = <object>PyThreadState_Get().context
+    entry.left_early = False
+    entry.context = context
+    entry.lower = context.top
+    context.top = entry
+    return 0
+
+
+cdef void unlink_entry(Entry entry) noexcept:
+    """Remove an entry, which need not be the innermost one."""
+    cdef Context context = entry.context
+    cdef Entry above = context.top
+    if above is entry:
+        context.top = entry.lower
+    else:
+        while above.lower is not entry:
+            above = above.lower
+        above.lower = entry.lower
+    entry.lower = entry.context = None
+    if context.top is None and context.scope is None:
+        context.home = None
+
+
+cdef int leave_scope(Scope scope, object kind) except -1:
+    """Leave the innermost scope, which `scope` must be, entered here.
+
+    Where it is not the innermost, nothing is changed and WorkspaceError is raised.
     But an exit comes only once, so it takes effect as soon as those above have left.
     What a finalizer leaves in another task (`kind` is GeneratorExit) ends at once.
     """
-    cdef Context context = entered_context()
-    cdef Context found
-    if context is not None and context.scope is scope and is_here(context):
-        PyContextVar_Set(variable, context.previous)
-        # Last: it may raise.
-        return left_with(context)
+    cdef Context context = top_context()
+    cdef Entry entry
+    cdef Backend outside
+    if context is not None and is_here(context) and innermost(context) is scope:
+        return leave_innermost(context)
     if scope.settled:
         scope.settled -= 1
         return 0
-    found = context
-    while found is not None and not (
-            found.scope is scope and is_here(found) and not found.left_early):
-        found = before(found)
-    if found is not None:
-        found.left_early = True
+    if mark_early(context, scope):
         raise WorkspaceError(
             f"{scope} was left out of order: the innermost scope here is "
-            f"{context.scope}; nothing was changed, and it is left when that is. Leave "
-            "scopes in the reverse order in which they were entered.")
-    found = scope.innermost()
-    if found is not None and not found.left_early and kind is GeneratorExit:
-        found.abandoned = True
-        return scope.left()
-    inner = "none" if context is None else context.scope
+            f"{innermost(context)}; nothing was changed, and it is left when that is. "
+            "Leave scopes in the reverse order in which they were entered.")
+    entry = scope.last_entry()
+    if entry is not None and not entry.left_early and kind is GeneratorExit:
+        outside = backend_of(entry.context)
+        unlink_entry(entry)
+        return scope.left(outside)
+    inner = "none" if context is None else innermost(context) or "none"
     inherited = context is not None and not is_here(context)
     raise WorkspaceError(
         f"{scope} was left out of order: it was not entered in this thread or task, "
@@ -230,34 +299,67 @@ cdef int leave_scope(Scope scope, object kind) except -1:
         "was changed. Leave scopes where they were entered, in the reverse order.")
 
 
-cdef int left_with(Context context) except -1:
-    """Tell a scope that it was left, and with it those that were left too early."""
-    cdef Context below = context.previous
+cdef Scope innermost(Context context):
+    """Return the innermost scope of a context; None if it has none."""
+    return context.scope if context.top is None else context.top.scope
+
+
+cdef bint mark_early(Context context, Scope scope) noexcept:
+    """Note that a scope that was entered here is left too early; False: it was not."""
+    cdef Entry entry
+    while context is not None:
+        if is_here(context):
+            entry = context.top
+            while entry is not None:
+                if entry.scope is scope and not entry.left_early:
+                    entry.left_early = True
+                    return True
+                entry = entry.lower
+            if context.scope is scope and not context.left_early:
+                context.left_early = True
+                return True
+        context = before(context)
+    return False
+
+
+cdef int leave_innermost(Context context) except -1:
+    """Leave the innermost scope, and with it those that were left too early."""
+    cdef Scope scope
     error = None
-    try:
-        restore_numpy(context)
-        context.scope.left()
-    except BaseException as raised:
-        error = raised
-    while below is not None and below.left_early and is_here(below):
-        PyContextVar_Set(variable, below.previous)
-        below.scope.settled += 1
+    while True:
+        scope = innermost(context)
         try:
-            restore_numpy(below)
-            below.scope.left()
+            if context.top is not None:
+                unlink_entry(context.top)
+                scope.left(backend_of(context))
+            else:
+                remove(context)
         except BaseException as raised:
             error = error or raised
-        below = entered_context()
+        context = top_context()
+        if context is None or not is_here(context):
+            break
+        if context.top is not None:
+            if not context.top.left_early:
+                break
+        elif not context.left_early:
+            break
+        scope = innermost(context)
+        scope.settled += 1
     if error is not None:
         raise error
     return 0
 
 
-cdef int restore_numpy(Context context) except -1:
-    """Give NumPy the handler that it had when a context was entered."""
-    if context.numpy_before is not None:
-        PyDataMem_SetHandler(context.numpy_before)
-    return 0
+cdef void remove(Context context) noexcept:
+    """Make the context before one that is left current again."""
+    restore_numpy(context.numpy_before)
+    try:
+        PyContextVar_Set(variable, context.previous)
+    except MemoryError:
+        # Leaving does not fail: where the variable can't be set, it is passed over.
+        context.abandoned = True
+    context.home = None
 
 
 class use(Scope):
@@ -323,7 +425,7 @@ class use(Scope):
         return f"ndx.use({self.backend.name!r})"
 
     def __enter__(self):
-        enter_use(Context(self.backend, None, self), self.numpy)
+        enter_use(Context(self.backend, self), self.numpy)
         return self.backend
 
     def __exit__(self, kind, error, traceback):
@@ -339,25 +441,23 @@ class use(Scope):
 cdef int enter_use(Context context, object numpy) except -1:
     """Enter a context, and let NumPy's arrays be made as it says."""
     if numpy is None:
-        return enter_scope(context, entered_context())
-    context.numpy = numpy
-    before = (PyDataMem_SetHandler(numpy_handler) if numpy
-              else reset_numpy_handler(NULL))
+        return enter_context(context)
+    before = switch_numpy(numpy)
     try:
-        enter_scope(context, entered_context())
+        enter_context(context)
     except BaseException:
-        PyDataMem_SetHandler(before)
+        restore_numpy(before)
         raise
     context.numpy_before = before
+    context.numpy = PlainNumpy(context.backend) if numpy else None
     return 0
 
 
 cdef int explain(object error) except -1:
     """Say why NumPy got no memory, as its own error can't."""
-    cdef Context context = numpy_context()
-    if context is not None and context.refusal is not None and \
-            context.refusal is not error and error.__cause__ is None:
-        error.__cause__ = context.refusal
+    cdef PlainNumpy plain = plain_numpy()
+    if plain is not None and plain.refusal is not None and error.__cause__ is None:
+        error.__cause__ = plain.refusal
     return 0
 
 
@@ -384,7 +484,7 @@ class no_workspace(Scope):
         return "ndx.no_workspace()"
 
     def __enter__(self):
-        enter_scope(Context(current_context().backend, None, self), entered_context())
+        push(own_context(), Entry(self))
 
     def __exit__(self, kind, error, traceback):
         leave_scope(self, kind)
@@ -429,9 +529,9 @@ def set_default(backend, /, **options):
     >>> ndx.set_default("host").name
     'host'
     """
-    global default_context
-    default_context = Context(backends.get(backend, **options))
-    return default_context.backend
+    global default_backend
+    default_backend = backends.get(backend, **options)
+    return default_backend
 
 
 def current_backend():
@@ -446,23 +546,35 @@ def current_backend():
     return spill_backend()
 
 
+def as_option(name, text):
+    """Return an option's value from the text of a variable."""
+    if name in ("idle_release", "reserve_fraction", "latency"):
+        return None if text.lower() == "none" else float(text)
+    return text
+
+
 def defaults_from_environment(environment):
-    """Set the default from ``NDX_BACKEND`` and ``NDX_<NAME>_LIMIT``.
+    """Set the defaults from ``NDX_BACKEND``, ``NDX_LIMIT`` and ``NDX_<NAME>_<OPTION>``.
 
     Raises
     ------
     ValueError
-        If a variable's value is bad; it names the variable.
+        If a variable's value is bad; it names the variables.
     """
     name = environment.get("NDX_BACKEND", "host")
-    limit = environment.get(f"NDX_{name.upper()}_LIMIT")
-    options = {} if limit is None else {"limit": limit}
+    prefix = f"NDX_{name.upper()}_"
+    options = {key[len(prefix):].lower(): key for key in environment
+               if key.startswith(prefix)}
     try:
-        set_default(backends.configure(name, **options))
+        if "NDX_LIMIT" in environment:
+            set_process_limit(environment["NDX_LIMIT"])
+        values = {option: as_option(option, environment[key])
+                  for option, key in options.items()}
+        set_default(backends.configure(name, **values))
     except (ValueError, TypeError) as error:
         variables = ", ".join([
             f"{key}={environment[key]!r}"
-            for key in ("NDX_BACKEND", f"NDX_{name.upper()}_LIMIT")
+            for key in ("NDX_BACKEND", "NDX_LIMIT", *options.values())
             if key in environment])
         raise ValueError(f"in the environment, {variables}: {error}") from None
 

@@ -1,9 +1,7 @@
 """`NDArray`: the array that users hold, with its operators and protocols."""
 
 cimport cython
-from cpython.object cimport (
-    Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, PyObject,
-)
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -17,7 +15,6 @@ from ndx._array cimport (
     BaseArray, check, data_of, export_array, is_array, new_empty, new_like,
     new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
 )
-from ndx._context cimport current_arena, enclosing_arena, open_arena
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
     KIND_COMPLEX, KIND_FLOAT, UINT8, UINT16, UINT32, UINT64, dtype_code, dtype_object,
@@ -33,10 +30,10 @@ from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
+from ndx._placement cimport detached, leveraged, leveraged_to, migrated
 from ndx._arenas.base cimport Arena
 
 from ndx._device import CPU, as_device
-from ndx._errors import WorkspaceError
 
 __all__ = ["NDArray"]
 
@@ -203,10 +200,7 @@ cdef class NDArray(BaseArray):
         >>> kept
         NDArray([1., 1., 1.])
         """
-        check(self)
-        if self.block.clock == NULL:
-            return self
-        return copied(self, None)
+        return detached(self)
 
     def leverage(self):
         """Return the array in the workspace around the current one.
@@ -236,12 +230,7 @@ cdef class NDArray(BaseArray):
         ...     x.workspace
         'outer'
         """
-        cdef Arena arena
-        check(self)
-        arena = enclosing_arena()
-        if self.block.clock == NULL or self.block.owner == <PyObject *>arena:
-            return self
-        return copied(self, arena)
+        return leveraged(self)
 
     def leverage_to(self, workspace, /, *, missing="keep"):
         """Return the array in a workspace that is open here.
@@ -280,16 +269,7 @@ cdef class NDArray(BaseArray):
         ...     x.in_scope
         True
         """
-        cdef Arena arena
-        check(self)
-        check_missing(missing)
-        arena = open_arena(workspace)
-        if self.block.clock == NULL or (
-                arena is not None and self.block.owner == <PyObject *>arena):
-            return self
-        if arena is None:
-            return without_arena(self, missing, f"workspace {workspace!r}")
-        return copied(self, arena)
+        return leveraged_to(self, workspace, missing)
 
     def migrate(self, /, *, missing="keep"):
         """Return a copy in the current workspace.
@@ -324,13 +304,7 @@ cdef class NDArray(BaseArray):
         ...     x.migrate().workspace
         'step'
         """
-        cdef Arena arena
-        check(self)
-        check_missing(missing)
-        arena = current_arena()
-        if arena is None:
-            return without_arena(self, missing, "a workspace")
-        return copied(self, arena)
+        return migrated(self, missing)
 
     def close(self):
         """Free the memory now, for all arrays that share it; they become unusable.
@@ -780,29 +754,6 @@ cdef object read_scalar(BaseArray x):
     if dtype == COMPLEX64:
         return complex((<float *>data)[0], (<float *>data)[1])
     return complex((<double *>data)[0], (<double *>data)[1])
-
-
-cdef BaseArray copied(BaseArray x, Arena arena):
-    """Return a copy in an arena; None: detached, from the current backend."""
-    cdef BaseArray result = new_like(x, x.dtype, True, arena)
-    copy_into(result, x)
-    return result
-
-
-cdef int check_missing(object missing) except -1:
-    if missing not in ("keep", "raise", "detach"):
-        raise ValueError(
-            f"missing={missing!r} is not valid; valid are 'keep', 'raise', 'detach'")
-    return 0
-
-
-cdef object without_arena(BaseArray x, object missing, str wanted):
-    """Return what becomes of an array where there is no workspace for it."""
-    if missing == "raise":
-        raise WorkspaceError(
-            f"no scope of {wanted} is open in this thread or task; enter it first, or "
-            "give missing='keep' or 'detach'")
-    return x if missing == "keep" or x.block.clock == NULL else copied(x, None)
 
 
 cdef object describe_dead(BaseArray x):

@@ -40,21 +40,47 @@ class OutOfMemoryError(MemoryError):
         The backend's limit on reserved bytes; None if it has none.
     backend : str
         Name of the backend.
+    cached : int
+        Bytes that the backend held, but in no array.
+    largest_free : int
+        Bytes of the largest piece of those.
+    device_free, device_total : int or None
+        Bytes of the device's memory; None where that is not known.
     """
 
     def __init__(
-        self, message, requested=0, allocated=0, reserved=0, limit=None, backend=""
+        self,
+        message,
+        requested=0,
+        allocated=0,
+        reserved=0,
+        limit=None,
+        backend="",
+        *,
+        cached=0,
+        largest_free=0,
+        device_free=None,
+        device_total=None,
     ):
         super().__init__(message)
+        self.cached = cached
+        self.largest_free = largest_free
+        self.device_free = device_free
+        self.device_total = device_total
         self.requested = requested
         self.allocated = allocated
         self.reserved = reserved
         self.limit = limit
         self.backend = backend
 
+    @property
+    def fragmentation(self):
+        """The part of the cached bytes that no request of their size could use."""
+        return 1 - self.largest_free / self.cached if self.cached else 0.0
+
     def __reduce__(self):
-        state = (self.requested, self.allocated, self.reserved, self.limit)
-        return type(self), (self.args[0], *state, self.backend)
+        # The keyword arguments are in the instance's dict.
+        return type(self), self.args, vars(self).copy()
 
 
 # Where users find them is what tracebacks and pickles name.

@@ -11,6 +11,12 @@ class OutOfMemoryError(MemoryError):
     reserved: int
     limit: int | None
     backend: str
+    cached: int
+    largest_free: int
+    device_free: int | None
+    device_total: int | None
+    @property
+    def fragmentation(self) -> float: ...
     def __init__(
         self,
         message: str,
@@ -19,4 +25,9 @@ class OutOfMemoryError(MemoryError):
         reserved: int = 0,
         limit: int | None = None,
         backend: str = "",
+        *,
+        cached: int = 0,
+        largest_free: int = 0,
+        device_free: int | None = None,
+        device_total: int | None = None,
     ) -> None: ...

@@ -14,10 +14,9 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ndx._collector cimport collect_for_memory
-from ndx.backends.base cimport ALLOCATED, Backend, Counters, Memory
+from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
-from ndx._errors import OutOfMemoryError
-from ndx._sizes import format_size
+from ndx import _pressure
 
 # What blocks outside of workspaces, and closed ones, compare their generation with.
 cdef uint64_t always = 0
@@ -58,29 +57,18 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
 
 
 cdef int obtain_again(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
-    cdef Counters counters
     if backend.limit_nbytes < 0 or nbytes <= <size_t>backend.limit_nbytes:
-        if backend.trim_idle() and backend.allocate(nbytes, zero, out) == ALLOCATED:
-            return 0
         collect_for_memory()
         backend.trim_idle()
         if backend.allocate(nbytes, zero, out) == ALLOCATED:
             return 0
-    backend.read_counters(&counters)
-    limit = backend.limit
-    if limit is None:
-        reason = "the system has no more"
-        advice = "drop arrays that you no longer need, or use smaller ones"
-    else:
-        reason = f"its limit is {format_size(limit)} ({limit} bytes)"
-        advice = ("drop arrays that you no longer need, or raise the limit: "
-                  f"ndx.use({backend.name!r}, limit=...)")
-    raise OutOfMemoryError(
-        f"backend {backend.name!r} can't allocate {format_size(nbytes)} ({nbytes} "
-        f"bytes): {reason}, and it holds {format_size(counters.allocated)} in "
-        f"{counters.live} arrays ({format_size(counters.reserved)} reserved). "
-        f"To go on, {advice}.",
-        nbytes, counters.allocated, counters.reserved, limit, backend.name)
+        for _ in _pressure.relieve(backend, nbytes):
+            backend.trim_idle()
+            if backend.allocate(nbytes, zero, out) == ALLOCATED:
+                return 0
+    if backend.allocate_elsewhere(nbytes, zero, out) == ALLOCATED:
+        return 0
+    raise _pressure.error(backend, nbytes)
 
 
 cdef Block *block_blank() except NULL:

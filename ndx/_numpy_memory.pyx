@@ -25,9 +25,10 @@ from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
     set_owner,
 )
-from ndx._context cimport Context, numpy_context, set_numpy_handler, spill_backend
+from ndx._context cimport plain_numpy, spill_backend
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
+from ndx._plain_numpy cimport PlainNumpy, set_numpy_handler
 from ndx._recording cimport range_adopted, range_freed, record_range
 from ndx._quiet cimport restore, silence
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
@@ -67,25 +68,25 @@ cdef object refusal = None
 
 cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
     """Return a new range: of the current backend or, plain, of NumPy's scope."""
-    cdef Context context = None
+    cdef PlainNumpy scope = None
     cdef Backend backend
     cdef void *ptr
     if plain == NULL:
         backend = spill_backend()
     else:
-        context = numpy_context()
-        if context is None:
-            # Its scope was left elsewhere, by a finalizer; nobody else will do this.
+        scope = plain_numpy()
+        if scope is None:
+            # Its scope was left, but the handler could not be set then.
             reset_numpy_handler(NULL)
-        backend = spill_backend() if context is None else context.backend
+        backend = spill_backend() if scope is None else scope.backend
     try:
         ptr = take(backend, nbytes, zero)
     except BaseException as raised:
         # Without its traceback, whose frames may hold arrays.
         note_refusal(plain, raised.with_traceback(None))
         return NULL
-    if context is not None:
-        context.refusal = None
+    if scope is not None:
+        scope.refusal = None
     return ptr
 
 
@@ -148,13 +149,13 @@ cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
 cdef void note_refusal(void *plain, object error) noexcept:
     """Keep why NumPy gets NULL, for who raises it."""
     global refusal
-    cdef Context context
+    cdef PlainNumpy scope
     if plain == NULL:
         refusal = error
         return
-    context = numpy_context()
-    if context is not None:
-        context.refusal = error
+    scope = plain_numpy()
+    if scope is not None:
+        scope.refusal = error
     tell(error)
 
 

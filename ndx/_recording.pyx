@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from ndx._array cimport BaseArray, set_announce
 from ndx._arenas.base cimport Arena
-from ndx._context cimport Context, current_context, entered_context
+from ndx._context cimport outer_backend, scope_of
 from ndx._dtypes cimport dtype_object
 from ndx._layout cimport shape_tuple
 from ndx._memory cimport ESCAPED, Block, BlockOwner, observers
@@ -91,7 +91,7 @@ cdef class Recorder:
         """Begin to record."""
         global active
         self.open = True
-        self.sample(current_context().backend)
+        self.sample(outer_backend())
         active = (*active, self)
         observers.cycled = note_cycle
         set_announce(note_birth)
@@ -226,16 +226,14 @@ cdef class Recorder:
 
 cdef object slot_of(Arena arena):
     """Return the slot of a ring that an arena is; None if it is none, or not known."""
-    cdef Context context = entered_context()
     cdef Workspace workspace
-    while context is not None:
-        if context.arena is arena and isinstance(context.scope, Workspace):
-            workspace = <Workspace>context.scope
-            if workspace.ring:
-                return [other is arena for other in workspace.arenas].index(True)
-            return None
-        context = context.previous
-    return None
+    scope = scope_of(arena)
+    if not isinstance(scope, Workspace):
+        return None
+    workspace = <Workspace>scope
+    if not workspace.ring:
+        return None
+    return [other is arena for other in workspace.arenas].index(True)
 
 
 cdef object thread_name():

@@ -3,7 +3,9 @@
 import operator
 import re
 
-__all__ = ["format_size", "parse_size"]
+from ndx._machine import machine_memory
+
+__all__ = ["format_size", "parse_limit", "parse_size"]
 
 _UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGTP", start=1):
@@ -11,6 +13,7 @@ for _power, _letter in enumerate("KMGTP", start=1):
     _UNITS[f"{_letter}B"] = 1000**_power
     _UNITS[_letter] = 1024**_power
 
+_PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*")
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
 
 
@@ -68,6 +71,28 @@ def parse_size(value, what="size"):
         msg = f"{what}={value!r} is beyond the address space (2**63 bytes)"
         raise ValueError(msg)
     return nbytes
+
+
+def parse_limit(value, total=None, what="limit"):
+    """Return a number of bytes from a size, or from a percentage of `total`.
+
+    Parameters
+    ----------
+    value : int or str
+        As for `parse_size`, or such as ``"60%"``.
+    total : int, optional
+        Bytes that 100 % are. Default: the machine's memory.
+    what : str
+        The option's name, for error messages.
+    """
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return parse_size(value, what)
+    share = float(match[1]) / 100
+    if share > 1:
+        msg = f"{what}={value!r} is more than all there is; write at most '100%'"
+        raise ValueError(msg)
+    return int(share * (machine_memory() if total is None else total))
 
 
 def format_size(nbytes):

@@ -115,12 +115,21 @@ def test_above_the_limit_numpy_raises_and_says_why():
     assert held(backend) == (0, 0)
 
 
-def test_the_limit_is_exact():
-    with ndx.use("host", limit=64 * 1024 + 64, numpy=True) as backend:
-        a = np.empty(64 * 1024, "b")
+def fill(kept):
+    for n in range(1, 10_000):
+        kept.append(np.empty(7 * n, "b"))
+
+
+def test_the_limit_is_never_passed():
+    kept = []
+    with ndx.use("host", limit="1MiB", numpy=True) as backend:
         with pytest.raises(MemoryError):
-            np.empty(1, "b")
-        del a
+            fill(kept)
+        stats = backend.stats()
+        assert 0.8 * 2**20 < stats["peak_reserved_bytes"] <= 2**20
+        nbytes = sum(array.nbytes + HEADER for array in kept)
+        assert held(backend) == (len(kept), nbytes)
+        del kept[:]
         assert held(backend) == (0, 0)
 
 
@@ -133,10 +142,10 @@ def test_a_refusal_is_logged(caplog):
 
 
 def test_another_memory_error_gets_no_cause():
-    @ndx.use("host", limit="1KiB", numpy=True)
+    @ndx.use("host", limit="64KiB", numpy=True)
     def fail():
         with pytest.raises(MemoryError):
-            np.ones(1000)
+            np.ones(10_000)
         np.ones(1)
         raise MemoryError("of another")
 

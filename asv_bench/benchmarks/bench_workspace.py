@@ -7,6 +7,7 @@ saves the page faults of each temporary.
 """
 
 import contextlib
+import contextvars
 
 import numpy as np
 from asv_runner.benchmarks.mark import SkipNotImplemented
@@ -69,12 +70,43 @@ class CycleAllocations(Cycle):
     track_system_allocations.unit = "allocations per cycle"
 
 
+class Empty:
+    """A hundred arrays of 1,000 float64, made and dropped."""
+
+    params = ["numpy", "none", "workspace"]
+    param_names = ["scope"]
+
+    def setup(self, scope):
+        self.empty = np.empty if scope == "numpy" else ndx.empty
+        self.scope = contextlib.nullcontext()
+        if scope == "workspace":
+            self.scope = ndx.workspace(size="1MiB")
+
+    def time_hundred(self, scope):
+        empty = self.empty
+        with self.scope:
+            for _ in range(100):
+                empty(1000)
+
+
 class Scope:
-    """Entering and leaving, with little or nothing inside."""
+    """Entering and leaving, with little or nothing inside.
+
+    A workspace at hand beside what it is compared with: a variable of a context.
+    """
 
     def setup(self):
+        self.variable = contextvars.ContextVar("variable", default=0)
+        self.workspace = ndx.workspace(size=1 << 16)
         for _ in range(2):
             self.time_one_empty()
+
+    def time_context_variable(self):
+        self.variable.reset(self.variable.set(1))
+
+    def time_nothing_at_hand(self):
+        with self.workspace:
+            pass
 
     def time_nothing(self):
         with ndx.workspace("bench scope", size=1 << 16):

@@ -29,9 +29,7 @@ cdef class Arena(BlockOwner):
     cdef readonly bint spill_fails
     cdef readonly bint escapes
     cdef readonly bint debug
-    cdef readonly bint busy              # a cycle starts or ends: no other may start
     cdef readonly bint used              # it holds a cycle that has not been expired
-    cdef size_t counter                  # of this cycle's blocks
     cdef bint spills_all
     cdef bint reuses                     # memory within a cycle: `vacate` is called
     cdef size_t ask_again                # for a chunk, in this cycle or later
@@ -50,7 +48,8 @@ cdef class Arena(BlockOwner):
 
     cdef Block *allocate(self, size_t nbytes, bint zero) except NULL
     cdef int adopt(self, Block *block) except -1
-    cdef int begin(self) except -1
+    cdef int prepare(self) except -1
+    cdef void begin(self) noexcept
     cdef int finish(self) except -1
     cdef int expire(self, Backend outside) except -1
     cdef int move_out(self, Block **blocks, Py_ssize_t count,

@@ -7,7 +7,7 @@ business: `find_free`, `place`, `vacate`.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -119,29 +119,23 @@ cdef class Arena(BlockOwner):
         """Tell the sizing what the cycle needed, at its end."""
         self.sizing.observe(self.cycle_bytes)
 
-    cdef int begin(self) except -1:
-        """Start a cycle; the one before has expired."""
-        if self.busy:
-            raise WorkspaceError(
-                f"workspace {self.clock.name!r} can't be entered while a scope of it "
-                "starts or ends (by a finalizer, or a backend that makes arrays)")
+    cdef int prepare(self) except -1:
+        """Make a cycle possible; the one before has expired."""
         self.spills_all = spill_everything
-        self.busy = True
-        try:
-            self.fit()
-            self.find_free()
-        finally:
-            self.busy = False
+        self.fit()
+        self.find_free()
+        return 0
+
+    cdef void begin(self) noexcept:
+        """Start the cycle that was prepared."""
         self.offset = 0
         self.cycle_bytes = 0
         self.live_bytes = 0
         self.spilled_count = 0
         self.spilled_bytes = 0
-        self.counter = 0
         self.used = True
         self.clock.open = True
         mark_cycle(self, True)
-        return 0
 
     cdef int finish(self) except -1:
         """The scope ends: count the cycle, and learn. Its arrays may live on."""
@@ -161,29 +155,32 @@ cdef class Arena(BlockOwner):
         What escapes goes to `outside`. Everything is done before an error is raised.
         """
         cdef Block *block
-        self.busy = True
-        try:
-            if self.escapes and self.live.next != &self.live:
+        interruption = None
+        if self.escapes and self.live.next != &self.live:
+            try:
                 self.escape(outside)
-            self.clock.now += 1
-            self.offset = 0
-            while self.live.next != &self.live:
-                block = self.live.next
-                unlink(block)
-                if block.pins > 0 or block.exports != NULL:
-                    block.retired = True
-                    link(&self.pinned, block)
-                    self.pinned_count += 1
-                    if self.debug:
-                        self.inspect(block)
-                    block_purge(block)
-                else:
-                    self.let_go(block)
-                    block_release_memory(block)
-            self.used = False
-            self.live_bytes = 0
-        finally:
-            self.busy = False
+            except BaseException as error:
+                # Ctrl-C, say: all have left all the same.
+                interruption = error
+        self.clock.now += 1
+        self.offset = 0
+        while self.live.next != &self.live:
+            block = self.live.next
+            unlink(block)
+            if block.pins > 0 or block.exports != NULL:
+                block.retired = True
+                link(&self.pinned, block)
+                self.pinned_count += 1
+                if self.debug:
+                    self.inspect(block)
+                block_purge(block)
+            else:
+                self.let_go(block)
+                block_release_memory(block)
+        self.used = False
+        self.live_bytes = 0
+        if interruption is not None:
+            raise interruption
         if self.damage:
             self.raise_damage()
         return 0
@@ -348,6 +345,7 @@ cdef class Arena(BlockOwner):
         cdef Py_ssize_t i, made = 0
         cdef Block *block
         cdef bint failed = moves == NULL
+        interruption = None
         for i in range(count):
             # To obtain memory may run Python, which may drop arrays.
             block_incref(blocks[i])
@@ -358,8 +356,10 @@ cdef class Arena(BlockOwner):
                 continue
             try:
                 obtain(outside, block.nbytes, False, &moves[made].memory)
-            except Exception:
+            except BaseException as error:
                 failed = True
+                if not isinstance(error, Exception):
+                    interruption = error
                 break
             moves[made].block = block
             made += 1
@@ -392,6 +392,8 @@ cdef class Arena(BlockOwner):
         PyMem_RawFree(moves)
         for i in range(count):
             block_decref(blocks[i])
+        if interruption is not None:
+            raise interruption
         return 0
 
     cdef void keep(self, Block *block) noexcept:
@@ -477,11 +479,7 @@ cdef class Arena(BlockOwner):
 
     cdef int destroy(self) except -1:
         """Give everything back; as new. Between cycles."""
-        self.busy = True
-        try:
-            self.drop_chunk()
-        finally:
-            self.busy = False
+        self.drop_chunk()
         self.last_cycle_bytes = self.max_cycle_bytes = self.cycle_bytes = 0
         self.peak_live_bytes = self.live_bytes = 0
         self.spilled_count = self.spilled_bytes = 0
@@ -503,7 +501,8 @@ cdef class Arena(BlockOwner):
             where = "?" if block.origin == NULL else <object>block.origin
             self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
                                f"at its end + {i}")
-        except BaseException:
+        except BaseException as error:
+            PyErr_SetObject(type(error), error)
             PyErr_WriteUnraisable(self)
 
     cdef int raise_damage(self) except -1:

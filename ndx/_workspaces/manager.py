@@ -37,21 +37,27 @@ def workspaces(*, thread=None, all_threads=False):
     True
     """
     if thread is None:
-        ident = threading.get_ident()
-    elif isinstance(thread, threading.Thread):
-        ident = thread.ident
+        thread = threading.current_thread()
     elif isinstance(thread, int) and not isinstance(thread, bool):
-        ident = thread
-    else:
+        # Of those that run: an ident is given again when its thread has ended.
+        running = {each.ident: each for each in threading.enumerate()}
+        thread = running.get(thread)
+    elif not isinstance(thread, threading.Thread):
         msg = (
             "thread must be a threading.Thread or its ident, not "
             f"{type(thread).__name__}"
         )
         raise TypeError(msg)
     found = [
-        each for each in all_workspaces.copy() if all_threads or each.thread == ident
+        each
+        for each in all_workspaces.copy()
+        if all_threads or (thread is not None and each.thread is thread)
     ]
-    return sorted(found, key=lambda each: (each.thread, each.name))
+    return sorted(found, key=lambda each: (_name(each.thread), each.name))
+
+
+def _name(thread):
+    return "(ended)" if thread is None else thread.name
 
 
 def destroy_all(*, thread=None, all_threads=False):
@@ -127,7 +133,7 @@ def workspace_summary(*, thread=None, all_threads=False):
         state = "bypassed" if each.bypassed else "open" if each.is_open else "closed"
         sizes = [format_size(stats[key]) for key in _COLUMNS.values()]
         counts = [str(stats["cycles"]), str(stats["generation"])]
-        rows.append([each.name, each.thread_name, state, *sizes, *counts])
+        rows.append([each.name, _name(each.thread), state, *sizes, *counts])
         for key in total:
             total[key] += stats[key]
     rows.append(["total", "", "", *map(format_size, total.values()), "", ""])

@@ -9,6 +9,12 @@ _of_thread = threading.local()
 _of_tasks = weakref.WeakKeyDictionary()
 
 
+class Names(dict):
+    """Workspaces by name; a dict that has weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
 def current_task():
     """Return the asyncio task that runs; None outside of one."""
     # Not imported for this: without it, or without a running loop, there is no task.
@@ -25,6 +31,6 @@ def named_workspaces():
         try:
             return _of_thread.workspaces
         except AttributeError:
-            _of_thread.workspaces = {}
+            _of_thread.workspaces = Names()
             return _of_thread.workspaces
-    return _of_tasks.setdefault(task, {})
+    return _of_tasks.setdefault(task, Names())

@@ -2,8 +2,9 @@
 
 import dataclasses
 import itertools
+import weakref
 
-from ndx._context cimport current_context
+from ndx._context cimport outer_backend
 from ndx._arenas.base cimport set_spill_everything
 from ndx._workspaces.workspace cimport Workspace, make_workspace
 
@@ -71,7 +72,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
     0
     """
     cdef Workspace found
-    cdef dict named = None
+    cdef object named = None
     if name is not None:
         if type(name) is not str:
             raise TypeError(
@@ -83,13 +84,13 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
                 check_same(found, config, policies, backend)
             return found
     wanted = checked(config, policies)
-    source = current_context().backend if backend is None else get_backend(backend)
+    source = outer_backend() if backend is None else get_backend(backend)
     if name is None:
         name = f"anonymous-{next(anonymous)}"
     found = make_workspace(name, source, wanted, mode == "bypass")
     if named is not None:
+        found.registry = weakref.ref(named)
         named[name] = found
-        found.registry = named
     return found
 
 
@@ -117,9 +118,11 @@ cdef int check_same(Workspace found, object config, dict policies,
             f"workspace {found.name!r} exists with {found.config}; it can't be had "
             f"with {wanted}. Ask for it by its name alone, or take another name.")
     if backend is not None and get_backend(backend) is not found.backend:
+        asked = get_backend(backend)
+        same = " (another instance)" if repr(asked) == repr(found.backend) else ""
         raise WorkspaceError(
-            f"workspace {found.name!r} exists on {found.backend}; it can't be "
-            f"had on {backend!r}. Take another name.")
+            f"workspace {found.name!r} exists on {found.backend}; it can't be had on "
+            f"{asked!r}{same}. Take another name, or give the same instance.")
     return 0
 
 

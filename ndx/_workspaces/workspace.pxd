@@ -1,4 +1,4 @@
-from ndx._context cimport Context, Scope
+from ndx._context cimport Context, Entry, Scope
 from ndx._arenas.base cimport Arena
 from ndx._arenas.sizing cimport Sizing
 
@@ -6,27 +6,30 @@ cdef class Workspace(Scope):
     cdef readonly str name
     cdef readonly object config
     cdef readonly object backend     # that its memory comes from
-    cdef readonly str thread_name
-    cdef readonly unsigned long thread
     cdef readonly bint bypassed      # made in the debug mode "bypass": no arena
     cdef list arenas                 # one, or one for each slot of a ring
     cdef Arena arena                 # of the current or last cycle
-    cdef dict registry               # that has it by its name; or None
+    cdef unsigned long ident         # of the thread that it belongs to
+    cdef object owner                # weak reference to that
+    cdef object registry             # weak reference to what has it by its name
     cdef Sizing sizing
     cdef Py_ssize_t depth            # how often it is entered now
     cdef Py_ssize_t turn             # the slot of `arena`
     cdef bint ring
-    cdef Context top                 # of the last entry that was not left
-    cdef Context spare               # of the last entry, to be used again
+    cdef bint busy                   # a cycle starts or ends
+    cdef Entry top                   # the last entry that was not left
+    cdef Entry spare                 # of the outermost scope, used again each time
+    cdef void *last_task             # the contextvars.Context of the last entry
     cdef object task                 # weak reference, or None outside of a task
     cdef object __weakref__
 
-    cdef Arena next_slot(self, Context context)
+    cdef int start(self, Context context) except -1
     cdef Workspace own(self)
     cdef int check_open_here(self) except -1
     cdef int check_owner(self) except -1
     cdef bint is_owned_here(self)
     cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
+    cdef int check_idle(self, str what) except -1
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed)

@@ -6,7 +6,7 @@ import inspect
 import threading
 import weakref
 
-from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -14,14 +14,15 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
-    Context, Scope, current_context, enter_scope, entered_context, is_here,
-    leave_scope, outer_context,
+    Context, Entry, Scope, current_home, is_here, leave_scope, outer_backend,
+    own_context, push,
 )
 from ndx._memory cimport Block, block_is_live
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
+from ndx.backends.base cimport Backend
 
 from ndx._errors import WorkspaceError
 from ndx._sizes import format_size
@@ -48,10 +49,11 @@ cdef class Workspace(Scope):
         self.config = config
         self.backend = backend
         self.bypassed = bypassed
+        self.spare = Entry(None)
         self.ring = config.reset == "ring"
         self.sizing = Sizing(config)
-        self.thread = PyThread_get_thread_ident()
-        self.thread_name = threading.current_thread().name
+        self.ident = PyThread_get_thread_ident()
+        self.owner = weakref.ref(threading.current_thread())
         self.task = None if task is None else weakref.ref(task)
         kind = PlannedArena if config.learn == "liveness" else BumpArena
         slots = config.slots if self.ring else 1
@@ -62,35 +64,49 @@ cdef class Workspace(Scope):
     # ------------------------------------------------------------------ scopes
 
     def __enter__(self):
-        cdef Context outer = entered_context()
-        cdef Context context = outer_context(outer)
-        cdef Arena arena = self.arena
+        cdef Context context = own_context()
+        cdef Entry entry = self.spare
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
             self.check_open_here()
-            context = Context(context.backend, arena, self)
+            entry = Entry(self, self.arena)
         else:
-            self.check_owner()
+            # Usually where it was entered the last time. (The address may be that of
+            # another task's by now; then only this check is less strict.)
+            if self.last_task != current_home() or \
+                    self.ident != <unsigned long>PyThread_get_thread_ident():
+                self.check_owner()
+                self.last_task = current_home()
+            self.check_idle("entered")
             if not self.bypassed:
-                if self.ring:
-                    arena = self.next_slot(context)
-                arena.begin()
-                self.arena = arena
-            if self.spare is None or self.spare.backend is not context.backend \
-                    or self.spare.arena is not arena:
-                self.spare = Context(context.backend, arena, self)
-            context = self.spare
-        try:
-            enter_scope(context, outer)
-        except BaseException:
-            if not self.depth and not self.bypassed:
-                arena.finish()
-                arena.expire(context.backend)
-            raise
-        context.lower = self.top
-        self.top = context
+                self.start(context)
+            entry.arena = self.arena
+            entry.scope = self
+        push(context, entry)
+        entry.before = self.top
+        self.top = entry
         self.depth += 1
         return self
+
+    cdef int start(self, Context context) except -1:
+        """Start a cycle, in the next slot of a ring."""
+        cdef Arena arena = self.arena
+        cdef Py_ssize_t turn = self.turn
+        self.busy = True
+        try:
+            if self.ring:
+                if arena.used:
+                    turn = turn + 1 if turn + 1 < len(self.arenas) else 0
+                    arena = self.arenas[turn]
+                if arena.used:
+                    arena.expire(outer_backend())
+            arena.prepare()
+        finally:
+            self.busy = False
+        arena.begin()
+        self.arena = arena
+        self.turn = turn
+        return 0
 
     def __exit__(self, kind, error, traceback):
         try:
@@ -99,38 +115,30 @@ cdef class Workspace(Scope):
             # What goes wrong at the end may not hide what went wrong in the scope.
             if error is None or isinstance(failure, WorkspaceError):
                 raise
+            PyErr_SetObject(type(failure), failure)
             PyErr_WriteUnraisable(self)
 
-    cdef int left(self) except -1:
-        cdef Context context = self.top
-        self.top = context.lower
-        context.lower = None
+    cdef int left(self, Backend outside) except -1:
+        cdef Entry entry = self.top
+        self.top = entry.before
+        # No cycle of references is left, so that the last one frees all.
+        entry.before = entry.scope = None
         self.depth -= 1
-        if context.abandoned:
-            self.spare = None
         if self.depth or self.bypassed:
             return 0
-        self.arena.finish()
-        if not self.ring:
-            self.arena.expire(context.backend)
-            self.arena.fit()
+        self.busy = True
+        try:
+            self.arena.finish()
+            if not self.ring:
+                self.arena.expire(outside)
+                self.arena.fit()
+        finally:
+            self.busy = False
         scope_ended()
         return 0
 
-    cdef Context innermost(self):
+    cdef Entry last_entry(self):
         return self.top
-
-    cdef Arena next_slot(self, Context context):
-        """Turn the ring: what was made in the next slot's last cycle goes stale."""
-        cdef Arena arena
-        if self.arena.used:
-            self.turn = (self.turn + 1) % len(self.arenas)
-        arena = self.arenas[self.turn]
-        if arena.busy:
-            arena.begin()        # raises
-        if arena.used:
-            arena.expire(context.backend)
-        return arena
 
     cdef int check_open_here(self) except -1:
         if not self.is_entered_here():
@@ -140,10 +148,6 @@ cdef class Workspace(Scope):
         return 0
 
     cdef int check_owner(self) except -1:
-        # The usual case first: where it was entered the last time.
-        if self.spare is not None and is_here(self.spare) \
-                and self.thread == <unsigned long>PyThread_get_thread_ident():
-            return 0
         if not self.is_owned_here():
             raise WorkspaceError(
                 f"{self} belongs to another thread or task; each has its own of every "
@@ -151,14 +155,14 @@ cdef class Workspace(Scope):
         return 0
 
     cdef bint is_owned_here(self):
-        if self.thread != <unsigned long>PyThread_get_thread_ident():
+        if self.ident != <unsigned long>PyThread_get_thread_ident():
             return False
         task = current_task()
         return self.task is None if task is None else (
             self.task is not None and self.task() is task)
 
     cdef bint is_entered_here(self):
-        return self.top is not None and is_here(self.top)
+        return self.top is not None and is_here(self.top.context)
 
     def borrow(self):
         """Make the workspace current again, inside of a scope of it; no new cycle.
@@ -231,13 +235,15 @@ cdef class Workspace(Scope):
 
     cdef Workspace own(self):
         """Return this workspace or, elsewhere, the one of its name there."""
+        cdef Workspace found
         if self.is_owned_here():
             return self
         named = named_workspaces()
         found = named.get(self.name)
         if found is None:
-            found = named[self.name] = make_workspace(
-                self.name, self.backend, self.config, self.bypassed)
+            found = make_workspace(self.name, self.backend, self.config, self.bypassed)
+            found.registry = weakref.ref(named)
+            named[self.name] = found
         return found
 
     # --------------------------------------------------------------- management
@@ -257,10 +263,14 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena
         self.check_closed("sized")
-        self.sizing.settle()
-        for arena in self.arenas:
-            if not arena.used:
-                arena.fit()
+        self.busy = True
+        try:
+            self.sizing.settle()
+            for arena in self.arenas:
+                if not arena.used:
+                    arena.fit()
+        finally:
+            self.busy = False
 
     def destroy(self):
         """Give all of its memory back, and forget its name and what it learned.
@@ -275,18 +285,30 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena
         self.check_closed("destroyed")
-        if self.registry is not None and self.registry.get(self.name) is self:
-            del self.registry[self.name]
-        self.sizing.forget()
-        for arena in self.arenas:
-            if arena.used:
-                arena.expire(current_context().backend)
-            arena.destroy()
+        named = None if self.registry is None else self.registry()
+        if named is not None and named.get(self.name) is self:
+            del named[self.name]
+        self.busy = True
+        try:
+            self.sizing.forget()
+            for arena in self.arenas:
+                if arena.used:
+                    arena.expire(outer_backend())
+                arena.destroy()
+        finally:
+            self.busy = False
 
     cdef int check_closed(self, str what) except -1:
         if self.depth:
             raise WorkspaceError(
                 f"{self} can't be {what} while a scope of it is open; leave it first")
+        return self.check_idle(what)
+
+    cdef int check_idle(self, str what) except -1:
+        if self.busy:
+            raise WorkspaceError(
+                f"{self} can't be {what} while a scope of it starts or ends (by a "
+                "finalizer, or a backend that runs Python)")
         return 0
 
     @property
@@ -305,17 +327,23 @@ cdef class Workspace(Scope):
         return self.depth > 0
 
     @property
+    def thread(self):
+        """The `threading.Thread` that it belongs to; None when that is gone."""
+        return self.owner()
+
+    @property
     def parent(self):
         """The workspace that was current where this one was entered; None: none."""
-        cdef Context context = self.top
-        if context is None:
+        cdef Entry entry = self.top
+        if entry is None:
             return None
-        while context.lower is not None:
-            context = context.lower
-        context = context.previous
-        if context is None or context.arena is None or not is_here(context):
+        while entry.before is not None:
+            entry = entry.before
+        entry = entry.lower
+        if entry is None or (entry.arena is None and not isinstance(
+                entry.scope, (Workspace, Borrowed))):
             return None
-        scope = context.scope
+        scope = entry.scope
         return (<Borrowed>scope).workspace if isinstance(scope, Borrowed) else scope
 
     def stats(self):
@@ -354,7 +382,8 @@ cdef class Workspace(Scope):
             greatest = max(greatest, arena.max_cycle_bytes)
             peak = max(peak, arena.peak_live_bytes)
         if now is not None and self.depth and self.ring:
-            last = (<Arena>self.arenas[self.turn - 1]).last_cycle_bytes
+            slot = (self.turn or len(self.arenas)) - 1
+            last = (<Arena>self.arenas[slot]).last_cycle_bytes
         elif now is not None:
             last = now.last_cycle_bytes
         return {
@@ -394,8 +423,7 @@ cdef class Borrowed(Scope):
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
-        enter_scope(Context(current_context().backend, self.workspace.arena, self),
-                    entered_context())
+        push(own_context(), Entry(self, self.workspace.arena))
         return self.workspace
 
     def __exit__(self, kind, error, traceback):
@@ -429,7 +457,7 @@ cdef object rescue(Workspace scope, object result):
         for x in found.values():
             blocks[count] = x.block
             count += 1
-        scope.arena.move_out(blocks, count, scope.top.backend)
+        scope.arena.move_out(blocks, count, outer_backend())
     finally:
         PyMem_RawFree(blocks)
     return result

@@ -6,13 +6,31 @@
 
 from importlib.metadata import entry_points
 
+from ndx._source import Source
 from ndx.backends.base import Backend
+from ndx.backends.buffers import Buffer
 from ndx.backends.host import HostBackend
+from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
+from ndx.backends.python_source import PythonSource
+from ndx.backends.simulated import SimulatedBackend
 
-__all__ = ["Backend", "PythonBackend", "available", "get", "register", "unregister"]
+__all__ = [
+    "Backend",
+    "Buffer",
+    "HostBackend",
+    "PooledBackend",
+    "PythonBackend",
+    "PythonSource",
+    "SimulatedBackend",
+    "Source",
+    "available",
+    "get",
+    "register",
+    "unregister",
+]
 
-_BUILTIN = {"host": HostBackend}
+_BUILTIN = {"host": HostBackend, "simulated": SimulatedBackend}
 _registered = {}
 _shared = {}
 
@@ -88,6 +106,7 @@ def get(backend, **options):
         If an option is unknown, or `backend` is neither a name nor a backend.
     """
     if isinstance(backend, Backend):
+        _check_whole(backend)
         if options:
             msg = f"options {sorted(options)} go with a name, not with {backend!r}"
             raise TypeError(msg)
@@ -116,6 +135,8 @@ def _create(name, options):
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)
+    if isinstance(options.get("fallback"), str):
+        options = {**options, "fallback": get(options["fallback"])}
     try:
         instance = factory(**options)
     except TypeError as error:
@@ -127,12 +148,23 @@ def _create(name, options):
             "not an ndx.backends.Backend"
         )
         raise TypeError(msg)
+    _check_whole(instance)
     if not instance.host_accessible:
         msg = f"backend {name!r} is not accessible to the CPU, which computes"
         raise ValueError(msg)
-    if isinstance(instance, PythonBackend) and instance.name == "backend":
+    if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:
         instance.name = name
     return instance
+
+
+def _check_whole(backend):
+    """Refuse instances of the base classes, which have no memory to give."""
+    if type(backend) in (Backend, PythonBackend):
+        msg = (
+            f"{type(backend).__name__} is a base class and has no memory: derive from "
+            "it, or take one of " + ", ".join(available())
+        )
+        raise TypeError(msg)
 
 
 def _entry_points():

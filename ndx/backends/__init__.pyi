@@ -3,10 +3,29 @@
 from collections.abc import Callable
 from typing import Any
 
+from ndx._source import Source as Source
 from ndx.backends.base import Backend as Backend
+from ndx.backends.buffers import Buffer as Buffer
+from ndx.backends.host import HostBackend as HostBackend
+from ndx.backends.pooled import PooledBackend as PooledBackend
 from ndx.backends.python import PythonBackend as PythonBackend
+from ndx.backends.python_source import PythonSource as PythonSource
+from ndx.backends.simulated import SimulatedBackend as SimulatedBackend
 
-__all__ = ["Backend", "PythonBackend", "available", "get", "register", "unregister"]
+__all__ = [
+    "Backend",
+    "Buffer",
+    "HostBackend",
+    "PooledBackend",
+    "PythonBackend",
+    "PythonSource",
+    "SimulatedBackend",
+    "Source",
+    "available",
+    "get",
+    "register",
+    "unregister",
+]
 
 def available() -> list[str]: ...
 def register(name: str, factory: Callable[..., Backend]) -> None: ...

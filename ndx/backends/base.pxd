@@ -35,5 +35,8 @@ cdef class Backend:
     cdef void release(self, Memory *memory) noexcept nogil
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil
     cdef size_t trim_idle(self) noexcept nogil
+    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
+                                Memory *out) except -1 nogil
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil

@@ -4,7 +4,7 @@ A backend hands out ranges of memory and takes them back. Nothing else in the
 package knows how memory is obtained, and a backend knows nothing of arrays.
 """
 
-from ndx._sizes import parse_size
+from ndx._sizes import parse_limit
 
 __all__ = ["Backend"]
 
@@ -21,8 +21,9 @@ cdef class Backend:
     name : str
         Name under which messages and statistics show it.
     limit : int or str, optional
-        Upper bound on the bytes held from the system, such as ``"2GiB"``;
-        ``None`` for no bound, 0 to refuse everything.
+        Upper bound on the bytes held from the system, such as ``"2GiB"`` or
+        ``"60%"`` of the machine's memory; ``None`` for no bound, 0 to refuse
+        everything.
 
     Notes
     -----
@@ -35,7 +36,7 @@ cdef class Backend:
         self.name = "backend"
         self.device = "cpu"
         self.host_accessible = True
-        self.limit_nbytes = -1 if limit is None else parse_size(limit, "limit")
+        self.limit_nbytes = -1 if limit is None else parse_limit(limit)
 
     def __init__(self, *, limit=None):
         # So that options which nobody takes raise.
@@ -79,10 +80,23 @@ cdef class Backend:
             "limit": self.limit,
         }
 
+    def holders(self):
+        """Return (bytes, number) of the largest live ranges, where that is known."""
+        return []
+
+    def memory_info(self):
+        """Return the free and all bytes of the source; None where not known."""
+        return None, None
+
     def reset_peak(self):
         """Let both peaks start again from what is held now."""
         with nogil:
             self.rewind_peak()
+
+    def raise_peak(self, size_t allocated, size_t reserved):
+        """Let the peaks be at least so high: who has reset them puts them back."""
+        with nogil:
+            self.lift_peak(allocated, reserved)
 
     def __repr__(self):
         limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
@@ -104,8 +118,17 @@ cdef class Backend:
     cdef size_t trim_idle(self) noexcept nogil:
         return 0
 
+    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
+                                Memory *out) except -1 nogil:
+        """Like `allocate`, from what serves when this has no more."""
+        return NO_MEMORY
+
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
+
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
+        self.counters.peak_allocated = max(self.counters.peak_allocated, allocated)
+        self.counters.peak_reserved = max(self.counters.peak_reserved, reserved)
 
     cdef void rewind_peak(self) noexcept nogil:
         self.counters.peak_allocated = self.counters.allocated

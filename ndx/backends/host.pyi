@@ -1,7 +1,20 @@
 """Memory of the host."""
 
-from ndx.backends.base import Backend
+from ndx._source import Source
+from ndx.backends.pooled import PooledBackend
 
-__all__ = ["HostBackend"]
+__all__ = ["HostBackend", "HostSource"]
 
-class HostBackend(Backend): ...
+class HostSource(Source): ...
+
+class HostBackend(PooledBackend):
+    def __init__(
+        self,
+        *,
+        limit: int | str | None = None,
+        pool: str = "split",
+        initial: int | str | None = None,
+        idle_release: float | None = 30.0,
+        reserve_fraction: float = 0.0,
+        fallback: str | PooledBackend | None = None,
+    ) -> None: ...

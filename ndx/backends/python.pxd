@@ -1,4 +1,4 @@
 from ndx.backends.base cimport Backend
 
 cdef class PythonBackend(Backend):
-    pass
+    cdef set inside              # threads that are in acquire or discard

@@ -4,12 +4,12 @@ from cpython.buffer cimport (
     PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
 from cpython.object cimport PyObject
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from ndx._budget cimport budget_give, budget_take
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
 
 __all__ = ["PythonBackend"]
@@ -21,6 +21,7 @@ cdef struct Acquired:
     PyObject *source             # strong
 
 cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident()
     void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
     void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
@@ -49,6 +50,10 @@ cdef class PythonBackend(Backend):
     'bytearrays'
     >>> ndx.backends.unregister("bytearrays")
     """
+
+    def __cinit__(self, *args, **options):
+        self.name = type(self).__name__
+        self.inside = set()
 
     def __init__(self, *, limit=None):
         pass
@@ -108,15 +113,19 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     if self.limit_nbytes >= 0 and \
             nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
         return NO_MEMORY
+    if not budget_take(nbytes):
+        return NO_MEMORY
     # Reserved before it is obtained: `acquire` may let other threads run.
     self.counters.reserved += nbytes
     try:
         acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
     except MemoryError:
         self.counters.reserved -= nbytes
+        budget_give(nbytes)
         return NO_MEMORY
     except BaseException:
         self.counters.reserved -= nbytes
+        budget_give(nbytes)
         raise
     out.ptr = <char *>((<uintptr_t>acquired.view.buf + ALIGNMENT - 1)
                        & ~<uintptr_t>(ALIGNMENT - 1))
@@ -137,12 +146,26 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
 
 cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
     """Return a held buffer of at least `nbytes` bytes."""
-    source = self.acquire(nbytes)
+    PythonBackend_enter(self)
     try:
-        return hold_buffer(self.name, source, nbytes)
-    except BaseException:
-        self.discard(source)
-        raise
+        source = self.acquire(nbytes)
+        try:
+            return hold_buffer(self.name, source, nbytes)
+        except BaseException:
+            self.discard(source)
+            raise
+    finally:
+        self.inside.discard(PyThread_get_thread_ident())
+
+
+cdef int PythonBackend_enter(PythonBackend self) except -1:
+    """Refuse a call from inside of one, in the same thread."""
+    if PyThread_get_thread_ident() in self.inside:
+        raise RuntimeError(
+            f"acquire or discard of backend {self.name!r} made an array in this very "
+            "backend; they must make none: inside them, use ndx.use('host') or NumPy")
+    self.inside.add(PyThread_get_thread_ident())
+    return 0
 
 
 cdef Acquired *hold_buffer(str name, object source, size_t nbytes) except NULL:
@@ -171,9 +194,17 @@ cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     self.counters.live -= 1
     self.counters.allocated -= memory.nbytes
     self.counters.reserved -= memory.nbytes
+    budget_give(memory.nbytes)
     self.counters.system_frees += 1
     source = <object>acquired.source
     Py_DECREF(source)
     PyBuffer_Release(&acquired.view)
     free(acquired)
-    self.discard(source)
+    # A nested one is that of an array which discard itself made and dropped.
+    nested = PyThread_get_thread_ident() in self.inside
+    self.inside.add(PyThread_get_thread_ident())
+    try:
+        self.discard(source)
+    finally:
+        if not nested:
+            self.inside.discard(PyThread_get_thread_ident())

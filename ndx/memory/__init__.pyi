@@ -1,8 +1,10 @@
-"""What memory ndx holds: counters of each backend."""
+"""What memory ndx holds, how much it may hold, and what to do when there is no more."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ndx._collector import gc_window as gc_window
 from ndx._collector import periodic_gc as periodic_gc
@@ -14,30 +16,97 @@ from ndx._workspaces.registry import (
     default_workspace_config as default_workspace_config,
 )
 from ndx.backends import Backend
+from ndx.backends.adaptors import Adaptor as Adaptor
+from ndx.backends.adaptors import FailureCallbackAdaptor as FailureCallbackAdaptor
+from ndx.backends.adaptors import LimitingAdaptor as LimitingAdaptor
+from ndx.backends.adaptors import LoggingAdaptor as LoggingAdaptor
+from ndx.backends.adaptors import TrackingAdaptor as TrackingAdaptor
 
 __all__ = [
+    "Adaptor",
     "Event",
+    "FailureCallbackAdaptor",
+    "LimitingAdaptor",
+    "LoggingAdaptor",
+    "MemoryInfo",
+    "Statistics",
     "Trace",
+    "TrackingAdaptor",
     "allocated",
     "debug_mode",
     "default_workspace_config",
     "destroy_all",
+    "empty_cache",
     "gc_window",
+    "info",
+    "limit",
+    "max_allocated",
+    "max_reserved",
+    "on_oom",
     "periodic_gc",
+    "profile",
+    "profile_report",
     "record",
+    "remove_on_oom",
     "reserved",
     "reset_peak",
+    "set_limit",
+    "snapshot",
+    "statistics",
     "stats",
+    "summary",
     "trim",
     "workspace_summary",
     "workspaces",
 ]
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+class MemoryInfo(NamedTuple):
+    free: int | None
+    total: int | None
+    reserved: int
+    allocated: int
+    limit: int | None
+
+@dataclass
+class Statistics:
+    current_bytes: int = 0
+    current_count: int = 0
+    peak_bytes: int = 0
+    total_count: int = 0
+
+class statistics:
+    def __init__(self, backend: str | Backend | None = None) -> None: ...
+    def __enter__(self) -> Statistics: ...
+    def __exit__(
+        self, *exception: type[BaseException] | BaseException | TracebackType | None
+    ) -> None: ...
+
+class profile:
+    def __init__(self, name: str, backend: str | Backend | None = None) -> None: ...
+    def __enter__(self) -> Statistics: ...
+    def __exit__(
+        self, *exception: type[BaseException] | BaseException | TracebackType | None
+    ) -> None: ...
+    def __call__(self, function: _Function) -> _Function: ...
+
+def profile_report(clear: bool = False) -> str: ...
 def stats(backend: str | Backend | None = None) -> dict[str, int | None]: ...
 def allocated(backend: str | Backend | None = None) -> int: ...
 def reserved(backend: str | Backend | None = None) -> int: ...
+def max_allocated(backend: str | Backend | None = None) -> int: ...
+def max_reserved(backend: str | Backend | None = None) -> int: ...
 def reset_peak(backend: str | Backend | None = None) -> None: ...
 def trim(backend: str | Backend | None = None) -> int: ...
+def empty_cache(backend: str | Backend | None = None) -> int: ...
+def info(backend: str | Backend | None = None) -> MemoryInfo: ...
+def summary(backend: str | Backend | None = None) -> str: ...
+def snapshot(backend: str | Backend | None = None) -> dict[str, Any]: ...
+def on_oom(callback: Callable[[int], object]) -> None: ...
+def remove_on_oom(callback: Callable[[int], object]) -> None: ...
+def limit() -> int | None: ...
+def set_limit(value: int | str | None) -> None: ...
 
 class Event(NamedTuple):
     time: float

@@ -227,7 +227,7 @@ def test_empty_goes_where_the_context_says(consumer):
     with step:
         x = consumer.empty((3,), code)
         assert x.workspace == step.name
-    with ndx.use("host", limit="1KiB") as backend:
+    with ndx.use("host", limit="4KiB") as backend:
         x = consumer.empty((3,), code)
         assert x.backend is backend
         with pytest.raises(ndx.OutOfMemoryError, match="its limit is"):

@@ -1,6 +1,5 @@
 """The example does its job: it learns, and its workspace asks for nothing."""
 
-import contextlib
 import subprocess
 import sys
 import tracemalloc
@@ -8,71 +7,35 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.steps import CountedSteps, numpy_data_bytes
 
 import ndx
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _examples_on_path():
-    sys.path.insert(0, str(EXAMPLES))
-    yield
-    sys.path.remove(str(EXAMPLES))
-
-
 @pytest.fixture(scope="module")
 def digits():
-    import train_digits
+    from digits_data import load_data
 
-    return train_digits.load_data(0)
-
-
-def numpy_data_bytes():
-    """Return the bytes and the number of live blocks of NumPy's own array data."""
-    snapshot = tracemalloc.take_snapshot().filter_traces(
-        [tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)]
-    )
-    return sum(trace.size for trace in snapshot.traces), len(snapshot.traces)
+    return load_data(0)
 
 
-class Steps:
-    """A scope for each step that checks what the step asked for."""
+def trained(xp, digits, epochs, *scope):
+    from digits_network import Training
 
-    def __init__(self):
-        self.workspace = ndx.workspace(size=0, learn="first")
-        self.asked = []
-        self.numpy_peaks = []
-
-    @contextlib.contextmanager
-    def __call__(self):
-        before = ndx.memory.stats("host")
-        with self.workspace:
-            tracemalloc.start()
-            yield
-            # All traces of this step: the peak shows what was freed again, too.
-            numpy_data = numpy_data_bytes()
-            tracemalloc.stop()
-        after = ndx.memory.stats("host")
-        keys = ("system_allocations", "total_allocations")
-        self.asked.append(tuple(after[key] - before[key] for key in keys))
-        self.numpy_peaks.append(numpy_data)
+    run = Training(xp, *scope, digits=digits)
+    for _ in range(epochs):
+        run.repeat()
+    return run
 
 
-def test_a_step_in_a_workspace_asks_for_nothing_after_the_first(digits):
-    from digits_network import train
-
-    steps = Steps()
-    trained = train(ndx, digits, epochs=2, scope=steps)
+@pytest.mark.parametrize("learn", ["first", "liveness"])
+def test_a_step_in_a_workspace_asks_for_nothing_after_the_first(digits, learn):
+    steps = CountedSteps(learn=learn)
+    trained(ndx, digits, 2, steps)
     assert len(steps.asked) > 20
-    # The first cycle is served by the backend, and its end makes the arena.
-    assert steps.asked[0][1] > 10
-    assert set(steps.asked[1:]) == {(0, 0)}
-    assert set(steps.numpy_peaks[1:]) == {(0, 0)}
-    assert steps.workspace.stats()["spilled_count"] == 0
-    spills = steps.workspace.stats()["total_spills"]
-    assert spills == steps.asked[0][1] - 1
-    assert len(trained.losses) == 2
+    steps.check()
 
 
 def test_no_numpy_data_within_a_step_either(digits):
@@ -109,18 +72,16 @@ def test_no_numpy_data_within_a_step_either(digits):
     assert set(seen) == {(0, 0)}
 
 
-def test_the_three_variants_agree(digits):
-    from digits_network import train
-
-    workspace = ndx.workspace()
-    variants = [
-        train(np, digits, epochs=3),
-        train(ndx, digits, epochs=3),
-        train(ndx, digits, epochs=3, scope=lambda: workspace),
+def test_the_variants_agree(digits):
+    workspaces = ndx.workspace(), ndx.workspace(learn="liveness")
+    reference, *others = [
+        trained(np, digits, 3),
+        trained(ndx, digits, 3),
+        *(trained(ndx, digits, 3, lambda w=w: w) for w in workspaces),
     ]
-    for other in variants[1:]:
-        np.testing.assert_allclose(variants[0].losses, other.losses, rtol=1e-4)
-        assert abs(variants[0].accuracy - other.accuracy) < 0.01
+    for other in others:
+        np.testing.assert_allclose(reference.history, other.history, rtol=1e-4)
+        assert abs(reference.accuracy() - other.accuracy()) < 0.01
 
 
 def run(*arguments):
@@ -136,7 +97,7 @@ def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
     done = run("--no-progress", "--epochs", "30", "--picture", str(picture))
     assert done.returncode == 0, done.stderr
-    for variant in ("NumPy", "ndx", "ndx + workspace"):
+    for variant in ("NumPy", "ndx ", "ndx + workspace", "ndx + liveness"):
         assert variant in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
 

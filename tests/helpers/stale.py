@@ -3,6 +3,7 @@
 import contextlib
 
 import numpy as np
+import pytest
 
 import ndx
 from helpers.calls import CALLS, resolve
@@ -48,3 +49,12 @@ def _use(function, call, operands, chosen):
         return call(function, *args)
 
     return use
+
+
+def message_of(use, *args):
+    """Return the message of the StaleArrayError that `use` raises."""
+    try:
+        use(*args)
+    except ndx.StaleArrayError as error:
+        return str(error)
+    pytest.fail("no StaleArrayError")

@@ -20,14 +20,15 @@ STUBS = {
     if path.name != "_typing.pyi"
 }
 # What Python and Cython add to a class, or object has as well.
-IMPLIED = {
+IMPLIED = {"__getnewargs__", "__orig_bases__",  # of a NamedTuple
+
     "__array_priority__", "__annotations__", "__dataclass_fields__", "__doc__",
     "__dataclass_params__", "__dict__", "__getstate__", "__match_args__",
     "__module__", "__post_init__",
     "__delattr__", "__eq__", "__getattribute__", "__hash__", "__init__", "__ne__",
     "__new__", "__pyx_vtable__", "__reduce__", "__reduce_ex__", "__replace__",
     "__repr__", "__setattr__", "__setstate__", "__slotnames__", "__slots__",
-    "__static_attributes__", "__getnewargs__", "__orig_bases__",
+    "__static_attributes__",
     "__str__", "__weakref__", "__delitem__", "__firstlineno__", "__sizeof__",
     "__reduce_cython__", "__setstate_cython__", "__buffer__", "__release_buffer__",
 }  # fmt: skip

@@ -228,6 +228,26 @@ def test_a_child_asking_for_its_parents_name_gets_its_own():
     assert (outer.size, inner.size) == (16384, 1024)
 
 
+def test_an_inherited_context_does_not_make_it_an_owner():
+    workspace = ndx.workspace(size="1KiB")
+    with workspace:
+        pass
+
+    def enter():
+        with workspace:
+            pass
+
+    async def child():
+        with pytest.raises(ndx.WorkspaceError, match="belongs to another"):
+            enter()
+        with pytest.raises(ndx.WorkspaceError, match="belongs to another"):
+            await asyncio.to_thread(enter)
+
+    asyncio.run(child())
+    with workspace:
+        assert ndx.ones(3).attached
+
+
 def test_a_workspace_of_the_thread_is_not_the_tasks():
     async def main(workspace):
         with pytest.raises(ndx.WorkspaceError, match="belongs to another"), workspace:

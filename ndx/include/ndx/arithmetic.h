@@ -3,6 +3,7 @@
 #define NDX_ARITHMETIC_H
 
 #include <Python.h>
+#include <stdint.h>
 
 /* a * b into out; 1 if that overflows. Both are positive. */
 static inline int ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
@@ -23,6 +24,17 @@ static inline int ndx_highest_bit(size_t number) {
 #else
     int bit = 0;
     while (number >>= 1) { ++bit; }
+    return bit;
+#endif
+}
+
+/* The index of the lowest bit that is set; of a number that is not 0. */
+static inline int ndx_lowest_bit(uint64_t number) {
+#if defined(__GNUC__)
+    return __builtin_ctzll((unsigned long long)number);
+#else
+    int bit = 0;
+    while (!(number & 1)) { number >>= 1; ++bit; }
     return bit;
 #endif
 }

@@ -21,8 +21,23 @@ static inline int ndx_at_fork(void (*before)(void), void (*after)(void)) {
 #else
 #include <pthread.h>
 #include <sched.h>
+#if defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define NDX_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#if !defined(NDX_SINGLE_THREADED)
+#define NDX_SINGLE_THREADED 0
+#endif
 typedef int ndx_lock;
 static inline void ndx_lock_acquire(ndx_lock *lock) {
+    /* As glibc's malloc: without other threads, nobody can hold it, and the atomic
+     * exchange is half of what a small allocation costs. */
+    if (NDX_SINGLE_THREADED) {
+        *lock = 1;
+        return;
+    }
     for (int spins = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0; ++spins) {
         if (spins >= 64) { sched_yield(); }
     }

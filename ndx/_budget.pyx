@@ -1,0 +1,71 @@
+"""What the whole process holds from the system, and the limit on it."""
+
+from ndx._sizes import parse_size
+
+__all__ = ["process_limit", "process_peak", "process_reserved", "set_process_limit"]
+
+cdef extern from "ndx/lock.h" nogil:
+    ctypedef int ndx_lock
+    void ndx_lock_acquire(ndx_lock *lock)
+    void ndx_lock_release(ndx_lock *lock)
+
+cdef ndx_lock lock               # taken last; guards the following
+cdef size_t held = 0
+cdef size_t peak = 0
+cdef size_t limit = <size_t>-1   # the greatest: none
+
+
+cdef bint budget_take(size_t nbytes) noexcept nogil:
+    """Count bytes before they are obtained; False if that would exceed the limit."""
+    global held, peak
+    cdef bint fits
+    ndx_lock_acquire(&lock)
+    fits = held <= limit and nbytes <= limit - held
+    if fits:
+        held += nbytes
+        if held > peak:
+            peak = held
+    ndx_lock_release(&lock)
+    return fits
+
+
+cdef void budget_give(size_t nbytes) noexcept nogil:
+    """Count bytes as given back, once they are."""
+    global held
+    ndx_lock_acquire(&lock)
+    held -= nbytes
+    ndx_lock_release(&lock)
+
+
+cdef void budget_lock() noexcept nogil:
+    ndx_lock_acquire(&lock)
+
+
+cdef void budget_unlock() noexcept nogil:
+    ndx_lock_release(&lock)
+
+
+def set_process_limit(value):
+    """Set the limit on what all backends of ndx hold together; None for none."""
+    global limit
+    cdef size_t nbytes = <size_t>-1
+    if value is not None:
+        nbytes = parse_size(value, "limit")
+    ndx_lock_acquire(&lock)
+    limit = nbytes
+    ndx_lock_release(&lock)
+
+
+def process_limit():
+    """Return the limit on what all backends of ndx hold together; None for none."""
+    return None if limit == <size_t>-1 else limit
+
+
+def process_reserved():
+    """Return the bytes that all backends of ndx hold from the system."""
+    return held
+
+
+def process_peak():
+    """Return the most bytes that all backends of ndx have held at once."""
+    return peak

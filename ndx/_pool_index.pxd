@@ -1,0 +1,159 @@
+"""The parts of a pool's memory, and an index of free ones with constant-time search.
+
+Two-level segregated lists: sizes are classed by their highest bit and the five bits
+after it; two levels of bitmaps find the next class that has a block.
+
+References
+----------
+Masmano, Ripoll, Crespo, Real: TLSF, a new dynamic memory allocator for real-time
+systems, ECRTS 2004.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    int ndx_highest_bit(size_t number)
+    int ndx_lowest_bit(uint64_t number)
+
+cdef enum:
+    UNIT_BITS = 6                # sizes are multiples of 64 bytes
+    SUB_BITS = 5
+    SUBS = 32
+    TOPS = 52
+    SCAN = 8                     # blocks of one class that are looked at
+
+cdef enum BlockState:
+    USED
+    FREE                         # warm: its memory is held from the system
+    COLD                         # address space only; starts and ends on pages
+    QUICK                        # free, but in a list of its very size, not merged
+    BUSY                         # neither: someone works on it without the lock
+
+# What was recorded on a stream that used a block, when it was freed.
+cdef struct PoolEvent:
+    void *event
+    PoolEvent *next
+
+# A part of a segment. All fields are guarded by the pool's lock, but those of a USED
+# block are its holder's.
+cdef struct PoolBlock:
+    char *ptr
+    size_t nbytes
+    size_t requested             # bytes asked for; 0 unless USED
+    PoolSegment *segment
+    PoolBlock *prev              # neighbours in the segment, by address
+    PoolBlock *next
+    PoolBlock *prev_free         # in a list of the index; `next_free` in others too
+    PoolBlock *next_free
+    PoolEvent *events            # to wait for before it is used again
+    uint64_t uses                # slots of streams, other than its own, that used it
+    uint64_t stamp               # milliseconds, when it became free
+    int slot
+    BlockState state
+
+# A range from the source.
+cdef struct PoolSegment:
+    char *ptr
+    size_t nbytes
+    size_t cold                  # bytes of it that are not held
+    void *cookie
+    PoolBlock *first
+    PoolSegment *prev
+    PoolSegment *next
+    bint small
+    bint paged
+
+cdef struct PoolIndex:
+    uint64_t tops
+    uint32_t subs[TOPS]
+    PoolBlock *heads[TOPS][SUBS]
+
+
+cdef inline void class_of(size_t nbytes, int *top, int *sub) noexcept nogil:
+    cdef size_t units = nbytes >> UNIT_BITS
+    cdef int bit
+    if units < SUBS:
+        top[0] = 0
+        sub[0] = <int>units
+    else:
+        bit = ndx_highest_bit(units)
+        top[0] = bit - SUB_BITS + 1
+        sub[0] = <int>(units >> (bit - SUB_BITS)) & (SUBS - 1)
+
+
+cdef inline void index_insert(PoolIndex *index, PoolBlock *block) noexcept nogil:
+    cdef int top = 0, sub = 0
+    cdef PoolBlock *head
+    class_of(block.nbytes, &top, &sub)
+    head = index.heads[top][sub]
+    block.prev_free = NULL
+    block.next_free = head
+    if head != NULL:
+        head.prev_free = block
+    else:
+        index.tops |= <uint64_t>1 << top
+        index.subs[top] |= <uint32_t>1 << sub
+    index.heads[top][sub] = block
+
+
+cdef inline void index_remove(PoolIndex *index, PoolBlock *block) noexcept nogil:
+    cdef int top = 0, sub = 0
+    if block.next_free != NULL:
+        block.next_free.prev_free = block.prev_free
+    if block.prev_free != NULL:
+        block.prev_free.next_free = block.next_free
+        return
+    class_of(block.nbytes, &top, &sub)
+    index.heads[top][sub] = block.next_free
+    if block.next_free == NULL:
+        index.subs[top] &= ~(<uint32_t>1 << sub)
+        if index.subs[top] == 0:
+            index.tops &= ~(<uint64_t>1 << top)
+
+
+cdef inline PoolBlock *best_of(PoolBlock *block, size_t nbytes) noexcept nogil:
+    """Return the smallest fit of the first ones of a list, the most recent first."""
+    cdef PoolBlock *best = NULL
+    cdef int looked = 0
+    while block != NULL and looked < SCAN:
+        if block.nbytes >= nbytes and (best == NULL or block.nbytes < best.nbytes):
+            best = block
+            if block.nbytes == nbytes:
+                break
+        block = block.next_free
+        looked += 1
+    return best
+
+
+cdef inline PoolBlock *index_search(PoolIndex *index, size_t nbytes) noexcept nogil:
+    """Return a block of at least nbytes that is hardly larger than need be, or NULL."""
+    cdef int top = 0, sub = 0
+    cdef uint32_t subs
+    cdef uint64_t tops
+    cdef PoolBlock *found
+    class_of(nbytes, &top, &sub)
+    # The request's own class first: what was freed there last is most often the same
+    # size. All blocks of the classes above fit.
+    found = best_of(index.heads[top][sub], nbytes)
+    if found != NULL:
+        return found
+    subs = index.subs[top] & <uint32_t>(~((<uint64_t>2 << sub) - 1))
+    if subs == 0:
+        tops = index.tops & ~((<uint64_t>2 << top) - 1)
+        if tops == 0:
+            return NULL
+        top = ndx_lowest_bit(tops)
+        subs = index.subs[top]
+    return best_of(index.heads[top][ndx_lowest_bit(subs)], nbytes)
+
+
+cdef inline PoolBlock *index_search_exact(PoolIndex *index,
+                                          size_t nbytes) noexcept nogil:
+    """Return the block of that very size that was freed last, or NULL."""
+    cdef int top = 0, sub = 0
+    cdef PoolBlock *block
+    class_of(nbytes, &top, &sub)
+    block = index.heads[top][sub]
+    while block != NULL and block.nbytes != nbytes:
+        block = block.next_free
+    return block

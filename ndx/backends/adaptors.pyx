@@ -1,0 +1,300 @@
+"""Backends around a backend: each sees the requests, and passes them on.
+
+They can be stacked. Memory belongs to the innermost one; an adaptor keeps the one
+that it is around alive.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Backend, Counters, Memory
+
+import threading
+import time
+import traceback
+
+from ndx._sizes import parse_size
+
+__all__ = [
+    "Adaptor", "FailureCallbackAdaptor", "LimitingAdaptor", "LoggingAdaptor",
+    "TrackingAdaptor",
+]
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **trace) noexcept
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *trace) noexcept
+
+
+@cython.no_gc_clear
+cdef class Adaptor(Backend):
+    """Base class: counts what passes it. Override the methods that are called.
+
+    Parameters
+    ----------
+    upstream : Backend
+        The backend that serves the requests.
+    """
+
+    cdef readonly Backend upstream
+
+    def __init__(self, Backend upstream not None):
+        self.upstream = upstream
+        self.name = upstream.name
+        self.device = upstream.device
+        self.host_accessible = upstream.host_accessible
+
+    def before(self, nbytes):
+        """Return whether a request may pass; called before it does."""
+        return True
+
+    def allocated(self, nbytes, address):
+        """Take note of a range; an exception gives it back and is raised."""
+
+    def refused(self, nbytes):
+        """Return whether to ask upstream again, after it has refused."""
+        return False
+
+    def released(self, nbytes, address):
+        """Take note that a range is about to be given back."""
+
+    def holders(self):
+        """Return (bytes, number) of the largest live ranges upstream."""
+        return self.upstream.holders()
+
+    def memory_info(self):
+        """Return the free and all bytes of the source; None where not known."""
+        return self.upstream.memory_info()
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        with gil:
+            return Adaptor_allocate(self, nbytes, zero, out)
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        with gil:
+            Adaptor_release(self, memory)
+        self.upstream.release(memory)
+
+    cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
+        self.upstream.purge(memory, low, high)
+
+    cdef size_t trim_idle(self) noexcept nogil:
+        return self.upstream.trim_idle()
+
+    cdef void read_counters(self, Counters *out) noexcept nogil:
+        cdef Counters inner
+        self.upstream.read_counters(&inner)
+        out[0] = self.counters
+        # What is held from the system is known upstream only.
+        out.reserved = inner.reserved
+        out.peak_reserved = inner.peak_reserved
+        out.system_allocations = inner.system_allocations
+        out.system_frees = inner.system_frees
+
+
+cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero,
+                          Memory *out) except -1:
+    cdef int status
+    if not self.before(nbytes):
+        return NO_MEMORY
+    status = self.upstream.allocate(nbytes, zero, out)
+    while status != ALLOCATED:
+        if not self.refused(nbytes):
+            return NO_MEMORY
+        status = self.upstream.allocate(nbytes, zero, out)
+    try:
+        self.allocated(nbytes, <uintptr_t>out.ptr)
+    except BaseException:
+        self.upstream.release(out)
+        raise
+    self.counters.allocations += 1
+    self.counters.live += 1
+    self.counters.allocated += nbytes
+    if self.counters.allocated > self.counters.peak_allocated:
+        self.counters.peak_allocated = self.counters.allocated
+    return ALLOCATED
+
+
+cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *trace = NULL
+    self.counters.live -= 1
+    self.counters.allocated -= memory.nbytes
+    PyErr_Fetch(&kind, &value, &trace)
+    try:
+        self.released(memory.nbytes, <uintptr_t>memory.ptr)
+    except BaseException:
+        PyErr_WriteUnraisable(self)
+    PyErr_Restore(kind, value, trace)
+
+
+cdef class LimitingAdaptor(Adaptor):
+    """Let no more than so many bytes of live ranges pass.
+
+    Parameters
+    ----------
+    upstream : Backend
+        The backend that serves the requests.
+    nbytes : int or str
+        The bound on what is live at once. (A backend's own ``limit`` is on what it
+        holds from the system.)
+
+    Examples
+    --------
+    >>> import ndx
+    >>> small = ndx.memory.LimitingAdaptor(ndx.backends.get("host"), "1KiB")
+    >>> with ndx.use(small):
+    ...     x = ndx.zeros(128)
+    """
+
+    cdef readonly size_t allowed
+
+    def __init__(self, Backend upstream not None, nbytes):
+        Adaptor.__init__(self, upstream)
+        self.allowed = parse_size(nbytes, "nbytes")
+        self.limit_nbytes = self.allowed
+
+    def before(self, nbytes):
+        """Return whether a request keeps to the bound."""
+        return nbytes <= self.allowed - min(self.allowed, self.counters.allocated)
+
+
+cdef class LoggingAdaptor(Adaptor):
+    """Write each request to a file, in the CSV format of RMM's logs.
+
+    Parameters
+    ----------
+    upstream : Backend
+        The backend that serves the requests.
+    file : path or file
+        Where to; a path is opened, and closed by `close`.
+    """
+
+    cdef object file
+    cdef bint own
+
+    def __init__(self, Backend upstream not None, file):
+        Adaptor.__init__(self, upstream)
+        self.own = not hasattr(file, "write")
+        self.file = open(file, "w", encoding="ascii") if self.own else file
+        self.file.write("Thread,Time,Action,Pointer,Size,Stream\n")
+
+    cdef write(self, str action, object nbytes, object address):
+        if self.file is None:
+            return
+        now = time.time()
+        stamp = time.strftime("%H:%M:%S", time.localtime(now))
+        self.file.write(f"{threading.get_ident()},{stamp}.{int(now % 1 * 1e6):06d},"
+                        f"{action},{address:#x},{nbytes},0\n")
+
+    def allocated(self, nbytes, address):
+        """Write a line."""
+        self.write("allocate", nbytes, address)
+
+    def refused(self, nbytes):
+        """Write a line; don't ask again."""
+        self.write("allocate failure", nbytes, 0)
+        return False
+
+    def released(self, nbytes, address):
+        """Write a line."""
+        self.write("free", nbytes, address)
+
+    def flush(self):
+        """Write to the file what is still to be written."""
+        if self.file is not None:
+            self.file.flush()
+
+    def close(self):
+        """Write no more, and close the file if this has opened it."""
+        file, self.file = self.file, None
+        if file is not None and self.own:
+            file.close()
+
+
+cdef class TrackingAdaptor(Adaptor):
+    """Remember each live range, and who made it.
+
+    Parameters
+    ----------
+    upstream : Backend
+        The backend that serves the requests.
+    stacks : bool, default True
+        Whether to keep the stack of Python at the allocation: some microseconds.
+    """
+
+    cdef dict live
+    cdef bint stacks
+
+    def __init__(self, Backend upstream not None, *, stacks=True):
+        Adaptor.__init__(self, upstream)
+        self.live = {}
+        self.stacks = stacks
+
+    def allocated(self, nbytes, address):
+        """Remember a range."""
+        stack = None
+        if self.stacks:
+            stack = traceback.StackSummary.extract(
+                traceback.walk_stack(None), limit=16, lookup_lines=False)
+        self.live[address] = nbytes, stack
+
+    def released(self, nbytes, address):
+        """Forget a range."""
+        self.live.pop(address, None)
+
+    def outstanding(self):
+        """Return (address, bytes, stack or None) of all live ranges, by address."""
+        return [(address, *value) for address, value in sorted(self.live.items())]
+
+    def report(self):
+        """Return what is live as text, the largest first."""
+        ranges = sorted(self.outstanding(), key=by_size)
+        lines = [f"{len(ranges)} ranges, {self.counters.allocated} bytes"]
+        for address, nbytes, stack in ranges:
+            lines.append(f"{nbytes} bytes at {address:#x}")
+            if stack:
+                lines += [f"    {frame.filename}:{frame.lineno} {frame.name}"
+                          for frame in stack]
+        return "\n".join(lines)
+
+
+def by_size(item):
+    """Return the key that sorts the largest range first."""
+    return -item[1]
+
+
+cdef class FailureCallbackAdaptor(Adaptor):
+    """Ask a function what to do when there is no more memory.
+
+    Parameters
+    ----------
+    upstream : Backend
+        The backend that serves the requests.
+    callback : callable
+        Called with the bytes asked for; the request is made again if it returns
+        true, but no more than `times` times.
+    times : int, default 3
+        How often one request is made again.
+    """
+
+    cdef object callback
+    cdef int times
+    cdef int left
+
+    def __init__(self, Backend upstream not None, callback, *, int times=3):
+        Adaptor.__init__(self, upstream)
+        self.callback = callback
+        self.times = times
+
+    def before(self, nbytes):
+        """Count the turns of each request anew."""
+        self.left = self.times
+        return True
+
+    def refused(self, nbytes):
+        """Ask the function."""
+        self.left -= 1
+        return self.left >= 0 and bool(self.callback(nbytes))

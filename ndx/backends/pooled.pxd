@@ -1,0 +1,27 @@
+from libc.stdint cimport uint64_t
+
+from ndx._pool cimport Pool
+from ndx._source cimport Source
+from ndx.backends.base cimport Backend, Memory
+
+cdef class PooledBackend(Backend):
+    cdef Pool pool
+    cdef Backend elsewhere           # serves what this can't; None: nobody
+    cdef size_t recycled             # bytes given back to avoid growth, in all
+    cdef uint64_t traffic            # bytes allocated, but from quick lists
+    cdef size_t headroom             # bytes of the source that are left to others
+    cdef uint64_t idle_after         # milliseconds; 0: never
+    cdef uint64_t next_look          # for what is idle
+    cdef size_t stream               # that the memory is for, and first used on
+    cdef readonly object kind        # of pool, as given
+    cdef object hooks                # tuple of callables
+    cdef bint hooked
+
+    cdef int setup(self, Source source, dict options) except -1
+    cdef int try_again(self, size_t nbytes, Memory *out, bint *clean) except -1 nogil
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil
+    cdef void release_idle(self) noexcept nogil
+    cdef void recycle(self, size_t nbytes) noexcept nogil
+    cdef void keep_headroom(self, size_t nbytes) noexcept nogil
+    cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

@@ -1,0 +1,459 @@
+"""What backends with a pool have in common, whatever its source."""
+
+cimport cython
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from ndx._pool cimport Pool
+from ndx._pool_index cimport PoolBlock
+from ndx._pool_report cimport (
+    pool_events, pool_holders, pool_snapshot, pool_stats,
+)
+from ndx._pool_store cimport (
+    SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
+)
+from ndx._pool_trim cimport (
+    pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
+)
+from ndx._source cimport Source
+from ndx.backends.base cimport (
+    ALLOCATED, NO_MEMORY, Backend, Counters, Memory,
+)
+
+from ndx import _pressure
+from ndx._sizes import parse_limit, parse_size
+
+__all__ = ["PooledBackend"]
+
+cdef extern from "ndx/clock.h" nogil:
+    uint64_t ndx_milliseconds()
+
+cdef enum:
+    LOOK_EVERY = 64              # allocations
+    RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
+
+cdef uint64_t FOR_EVER = <uint64_t>-1
+
+# Memory that another backend gave, in place of the description of a block; its
+# segment is NULL.
+cdef struct Elsewhere:
+    PoolBlock mark
+    Memory memory
+
+
+@cython.no_gc_clear
+cdef class PooledBackend(Backend):
+    """A backend whose memory a pool keeps: base class, and for sources of one's own.
+
+    Parameters
+    ----------
+    source : ndx.backends.Source
+        Where the pool takes its memory from.
+    limit : int or str, optional
+        Upper bound on the bytes held from the source, idle ones included, such as
+        ``"2GiB"`` or ``"60%"``; None for no bound. Never exceeded, not by a byte.
+    pool : {'split', 'round', 'naive', 'unpooled', 'arena'}, default 'split'
+        What is done with memory that is released. ``split``: kept, cut and merged
+        as needed. ``round``: kept, in powers of two. ``naive``: kept, for requests
+        of its very size in pages. ``unpooled``: given back at once. ``arena``: one
+        segment of `initial` bytes, and no more.
+    initial : int or str, optional
+        The size of an ``arena``. Default: `limit`.
+    idle_release : float or None, default 30
+        Seconds after which idle memory is given back to the system, at one of the
+        next requests; None for never.
+    reserve_fraction : float, default 0
+        The part of the source's memory that is left to others: before the pool
+        takes more than that, it gives back what it keeps idle.
+    fallback : str or Backend, optional
+        The backend that serves what this one can't.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.hooks = ()
+
+    def __init__(self, source, *, limit=None, pool="split", initial=None,
+                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+        if self.pool is not None:
+            return
+        if not isinstance(source, Source):
+            raise TypeError(
+                f"source must be an ndx.backends.Source, not {type(source).__name__}")
+        self.name = type(source).__name__.removesuffix("Source").lower() or "pooled"
+        self.setup(source, {
+            "limit": limit, "pool": pool, "initial": initial,
+            "idle_release": idle_release, "reserve_fraction": reserve_fraction,
+            "fallback": fallback})
+
+    cdef int setup(self, Source source, dict options) except -1:
+        cdef size_t total = 0
+        self.kind = options.get("pool", "split")
+        cdef double seconds
+        known = source.info(NULL, &total)
+        limit = options.get("limit")
+        initial = options.get("initial")
+        if limit is not None:
+            limit = parse_limit(limit, total if known else None)
+            self.limit_nbytes = limit
+        if initial is not None:
+            initial = parse_size(initial, "initial")
+        idle_release = options.get("idle_release", 30.0)
+        if idle_release is not None:
+            if not isinstance(idle_release, int | float) or not idle_release >= 0:
+                raise ValueError(
+                    f"idle_release={idle_release!r} is not a time: give seconds, 0 or "
+                    "more, or None to keep idle memory for ever")
+            seconds = idle_release
+            self.idle_after = max(1, <uint64_t>(min(seconds, 1e9) * 1000))
+        fraction = options.get("reserve_fraction", 0.0)
+        if not isinstance(fraction, int | float) or not 0 <= fraction < 1:
+            raise ValueError(
+                f"reserve_fraction={fraction!r} is not a part of the memory: give a "
+                "number from 0 to less than 1")
+        if known:
+            self.headroom = <size_t>(fraction * total)
+        self.elsewhere = options.get("fallback")
+        self.host_accessible = source.host_accessible
+        self.pool = Pool(source, kind=options.get("pool", "split"), limit=limit,
+                         initial=initial)
+        _pressure.pooled.add(self)
+        return 0
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        cdef PoolBlock *block
+        if self.hooked or self.pool.counters.allocations % LOOK_EVERY == 0:
+            return self.allocate_on(nbytes, zero, self.stream, out)
+        block = quick_take(self.pool, nbytes)
+        if block == NULL:
+            return self.allocate_on(nbytes, zero, self.stream, out)
+        out.ptr = block.ptr
+        out.nbytes = nbytes
+        out.cookie = block
+        out.purged = 0
+        if zero:
+            memset(block.ptr, 0, nbytes)
+        return ALLOCATED
+
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil:
+        cdef PoolBlock *block = NULL
+        cdef bint clean = False
+        if self.idle_after and self.pool.counters.allocations % LOOK_EVERY == 0:
+            self.release_idle()
+        if self.headroom and nbytes > self.pool.quick_max:
+            self.keep_headroom(nbytes)
+        self.traffic += nbytes
+        if self.pool.kind == SPLIT and self.pool.counters.reserved + nbytes > \
+                self.pool.counters.peak_reserved:
+            self.recycle(nbytes)
+        if self.pool.allocate(nbytes, stream, &block, &clean) != ALLOCATED:
+            if self.try_again(nbytes, out, &clean) != ALLOCATED:
+                return NO_MEMORY
+            block = <PoolBlock *>out.cookie
+        out.ptr = block.ptr
+        out.nbytes = nbytes
+        out.cookie = block
+        out.purged = 0
+        if zero and not clean:
+            self.pool.source.clear(block.ptr, nbytes, stream)
+        if self.hooked:
+            with gil:
+                try:
+                    self.notify("allocate", nbytes, block.ptr)
+                except BaseException:
+                    self.pool.release(block)
+                    raise
+        return ALLOCATED
+
+    cdef int try_again(self, size_t nbytes, Memory *out, bint *clean) except -1 nogil:
+        """Free just enough, then all that is idle; the cookie is the block found."""
+        cdef size_t need = self.pool.round(nbytes)
+        cdef size_t target = 0
+        cdef int turn
+        out.cookie = NULL
+        if need == 0 or need > self.pool.limit or need > self.pool.most:
+            return NO_MEMORY
+        for turn in range(3):
+            if turn == 0:
+                if not self.pool.source.streams:
+                    continue
+                pool_settle(self.pool, False)
+            elif turn == 1:
+                need = (need + self.pool.source.granularity - 1) \
+                    & ~(self.pool.source.granularity - 1)
+                if self.pool.limit == <size_t>-1 or need > self.pool.limit:
+                    continue
+                target = self.pool.limit - need
+                if pool_trim(self.pool, target, FOR_EVER) == 0:
+                    return NO_MEMORY
+            elif pool_trim(self.pool, 0, FOR_EVER) == 0:
+                # Nothing was idle; what streams were done with may still be merged.
+                if not self.pool.source.streams:
+                    return NO_MEMORY
+            if self.pool.allocate(nbytes, self.stream, <PoolBlock **>&out.cookie,
+                                  clean) == ALLOCATED:
+                return ALLOCATED
+        return NO_MEMORY
+
+    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
+                                Memory *out) except -1 nogil:
+        cdef Elsewhere *mark
+        cdef int status
+        if self.elsewhere is None:
+            return NO_MEMORY
+        mark = <Elsewhere *>calloc(1, sizeof(Elsewhere))
+        if mark == NULL:
+            return NO_MEMORY
+        status = NO_MEMORY
+        try:
+            status = self.elsewhere.allocate(nbytes, zero, &mark.memory)
+        finally:
+            if status != ALLOCATED:
+                free(mark)
+        if status != ALLOCATED:
+            return NO_MEMORY
+        out[0] = mark.memory
+        out.cookie = mark
+        return ALLOCATED
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        cdef Elsewhere *mark
+        if not self.hooked and block.segment != NULL and quick_give(self.pool, block):
+            return
+        if block.segment == NULL:
+            mark = <Elsewhere *>block
+            mark.memory.purged = memory.purged
+            self.elsewhere.release(&mark.memory)
+            free(mark)
+            return
+        if self.hooked:
+            with gil:
+                tell_of_release(self, memory)
+        self.pool.release(block)
+
+    cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        # Once; and small ranges are worth more whole.
+        if block.segment == NULL or memory.purged \
+                or memory.nbytes <= self.pool.quick_max:
+            return
+        memory.purged = pool_purge_used(self.pool, block, low, high)
+
+    cdef size_t trim_idle(self) noexcept nogil:
+        return pool_trim(self.pool, 0, FOR_EVER)
+
+    cdef void release_idle(self) noexcept nogil:
+        """Give back what has been idle for long, if it is time to look for that."""
+        cdef uint64_t now = ndx_milliseconds()
+        if now < self.next_look:
+            return
+        self.next_look = now + self.idle_after // 4 + 1
+        if self.pool.counters.reserved > self.pool.extra.rounded and \
+                now > self.idle_after:
+            pool_trim(self.pool, 0, now - self.idle_after)
+
+    cdef void recycle(self, size_t nbytes) noexcept nogil:
+        """Where the pool would hold more than ever, give back idle memory first.
+
+        Fresh memory costs the faults of its pages, whether the pool grows for it or
+        not. In all, no more is recycled than twice what the pool has ever held and
+        a part of what was allocated, so that a program which needs now this and now
+        that memory grows in the end, and never pays for more than that part.
+        """
+        cdef size_t reserved = self.pool.counters.reserved
+        cdef size_t idle = reserved - self.pool.extra.rounded
+        cdef size_t wanted = max(nbytes, reserved >> 4)
+        cdef size_t budget = (2 * self.pool.counters.peak_reserved
+                              + (self.traffic >> RECYCLE_SHIFT))
+        # Large requests may always: at worst they cost what they cost in the C library,
+        # which gets each from the system.
+        if nbytes < self.pool.counters.peak_reserved >> 3 and self.recycled > budget:
+            return
+        if idle < wanted >> 2 or self.pool.would_hit(nbytes):
+            return
+        if self.pool.source.streams:
+            pool_settle(self.pool, False)
+            if self.pool.would_hit(nbytes):
+                return
+        if self.pool.source.paged and reserved > wanted:
+            self.recycled += pool_trim(self.pool, reserved - wanted, FOR_EVER)
+
+    cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
+        """Before the pool grows, leave the source its reserve, if idle memory can."""
+        cdef size_t idle = 0, total = 0, wanted, reserved
+        if self.pool.would_hit(nbytes) or not self.pool.source.info(&idle, &total):
+            return
+        wanted = nbytes + self.headroom
+        if idle >= wanted:
+            return
+        wanted -= idle
+        reserved = self.pool.counters.reserved
+        pool_trim(self.pool, reserved - wanted if reserved > wanted else 0, FOR_EVER)
+
+    cdef void read_counters(self, Counters *out) noexcept nogil:
+        ndx_lock_acquire(&self.pool.lock)
+        out[0] = self.pool.counters
+        ndx_lock_release(&self.pool.lock)
+
+    cdef void rewind_peak(self) noexcept nogil:
+        ndx_lock_acquire(&self.pool.lock)
+        self.pool.counters.peak_allocated = self.pool.counters.allocated
+        self.pool.counters.peak_reserved = self.pool.counters.reserved
+        ndx_lock_release(&self.pool.lock)
+
+    cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
+        cdef Counters *counters = &self.pool.counters
+        ndx_lock_acquire(&self.pool.lock)
+        counters.peak_allocated = max(counters.peak_allocated, allocated)
+        counters.peak_reserved = max(counters.peak_reserved, reserved)
+        ndx_lock_release(&self.pool.lock)
+
+    cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
+        for hook in self.hooks:
+            hook(action, nbytes, <uintptr_t>ptr)
+        return 0
+
+    @property
+    def limit(self):
+        """Upper bound on the bytes held from the system; None for no bound."""
+        return None if self.limit_nbytes < 0 else self.limit_nbytes
+
+    @limit.setter
+    def limit(self, value):
+        cdef size_t total = 0, nbytes
+        known = self.pool.source.info(NULL, &total)
+        if value is None:
+            self.limit_nbytes = -1
+            self.pool.limit = <size_t>-1
+            return
+        nbytes = parse_limit(value, total if known else None)
+        # What is held already stays; nothing is added until there is room.
+        self.limit_nbytes = nbytes
+        self.pool.limit = nbytes
+        if self.pool.counters.reserved > nbytes:
+            with nogil:
+                pool_trim(self.pool, nbytes, FOR_EVER)
+
+    @property
+    def page_nbytes(self):
+        """Bytes of the pieces in which memory is obtained."""
+        return self.pool.source.granularity
+
+    @property
+    def fallback(self):
+        """The backend that serves what this one can't, or None."""
+        return self.elsewhere
+
+    def trim(self, target=0, idle=None):
+        """Give idle memory back to the system, what has been so longest first.
+
+        Parameters
+        ----------
+        target : int or str, default 0
+            Bytes at which to stop: no more than that is held then, if so much is
+            idle.
+        idle : float, optional
+            Only what has been idle for so many seconds. Default: all.
+
+        Returns
+        -------
+        int
+            Bytes given back.
+        """
+        cdef size_t nbytes = parse_size(target, "target")
+        cdef uint64_t before = FOR_EVER
+        cdef uint64_t now = ndx_milliseconds()
+        cdef size_t released
+        if idle is not None:
+            before = now - min(now, <uint64_t>(1000 * float(idle))) + 1
+        with nogil:
+            released = pool_trim(self.pool, nbytes, before)
+        return released
+
+    def synchronize(self):
+        """Wait until all streams are done with what they were given."""
+        with nogil:
+            pool_synchronize(self.pool)
+
+    def close_stream(self, size_t stream):
+        """Wait for a stream, and let others have the memory that was its own."""
+        with nogil:
+            pool_close_stream(self.pool, stream)
+
+    def stats(self):
+        """Return what is allocated and reserved, as a dict of bytes and counts.
+
+        Returns
+        -------
+        dict
+            What every backend has (see `ndx.memory.stats`), and: ``rounded_bytes``
+            (of live ranges, with what they have too much), ``cached_bytes`` (held
+            and free), ``largest_free_bytes``, ``segments``.
+        """
+        return {**Backend.stats(self), **pool_stats(self.pool)}
+
+    def events(self):
+        """Return how often things happened, as a dict of counts.
+
+        Returns
+        -------
+        dict
+            ``hits`` and ``misses`` (requests served from what was held, and
+            others), ``splits``, ``merges``, ``steals`` (of another stream's range),
+            ``commits``, ``purges``, ``trims``, ``refusals``.
+        """
+        return pool_events(self.pool)
+
+    def holders(self):
+        """Return (bytes, number) of the live ranges that hold the most together."""
+        return pool_holders(self.pool, 8)
+
+    def memory_info(self):
+        """Return the free and all bytes of the source; None where not known."""
+        cdef size_t idle = 0, total = 0
+        if not self.pool.source.info(&idle, &total):
+            return None, None
+        return idle, total
+
+    def snapshot(self):
+        """Return all segments and their blocks, as `ndx.memory.snapshot` does."""
+        return pool_snapshot(self.pool)
+
+    def add_hook(self, hook):
+        """Call ``hook(action, nbytes, address)`` at each allocation and release.
+
+        `action` is "allocate" or "free". An exception of the hook fails the
+        allocation, and is reported where a release can't fail.
+        """
+        self.hooks = (*self.hooks, hook)
+        self.hooked = True
+
+    def remove_hook(self, hook):
+        """Stop calling a hook that `add_hook` added."""
+        if hook not in self.hooks:
+            raise ValueError(f"{hook!r} is not a hook of {self!r}")
+        kept = list(self.hooks)
+        kept.remove(hook)
+        self.hooks = tuple(kept)
+        self.hooked = bool(kept)
+
+
+cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    # Arrays die while exceptions pass, too; Python must not run over one.
+    PyErr_Fetch(&kind, &value, &traceback)
+    try:
+        self.notify("free", memory.nbytes, memory.ptr)
+    except BaseException:
+        PyErr_WriteUnraisable(self)
+    PyErr_Restore(kind, value, traceback)

@@ -1,0 +1,112 @@
+"""The adaptor for sources that are written in Python."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+
+from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
+
+__all__ = ["PythonSource"]
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
+    void PyErr_SetObject(object kind, object value) noexcept
+
+
+@cython.no_gc_clear
+cdef class PythonSource(Source):
+    """Base class for a source of large ranges that is written in Python.
+
+    Override `acquire`, and `discard` if there is something to undo; give an instance
+    to `ndx.backends.PooledBackend`.
+
+    Examples
+    --------
+    >>> import mmap
+    >>> import ndx
+    >>> class Shared(ndx.backends.PythonSource):
+    ...     def acquire(self, nbytes):
+    ...         return mmap.mmap(-1, nbytes)
+    >>> backend = ndx.backends.PooledBackend(Shared(), limit="64MiB")
+    >>> with ndx.use(backend):
+    ...     x = ndx.ones(3)
+    >>> backend.stats()["reserved_bytes"] >= 24
+    True
+    """
+
+    cdef dict views              # address -> (source, memoryview that holds it)
+
+    def __cinit__(self, *args, **options):
+        self.views = {}
+
+    def acquire(self, nbytes):
+        """Return a writable, contiguous buffer of at least `nbytes` bytes.
+
+        Raise MemoryError to refuse; ndx then frees what it can and asks for less.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override acquire")
+
+    def discard(self, buffer):
+        """Take back a buffer that `acquire` gave; its memory is no longer used."""
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            return PythonSource_reserve(self, nbytes, ptr, cookie)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        cdef PyObject *kind = NULL
+        cdef PyObject *value = NULL
+        cdef PyObject *traceback = NULL
+        with gil:
+            PyErr_Fetch(&kind, &value, &traceback)
+            PythonSource_release(self, <Py_buffer *>cookie)
+            PyErr_Restore(kind, value, traceback)
+
+
+cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
+                              void **cookie) noexcept:
+    cdef Py_buffer *view = <Py_buffer *>malloc(sizeof(Py_buffer))
+    cdef int status = RAISED
+    cdef size_t wanted = nbytes + self.alignment
+    if view == NULL:
+        return NO_RANGE
+    raised = None
+    try:
+        source = self.acquire(wanted)
+        try:
+            PyObject_GetBuffer(source, view, PyBUF_WRITABLE)
+            if <size_t>view.len < wanted:
+                found = view.len
+                PyBuffer_Release(view)
+                raise ValueError(
+                    f"acquire({wanted}) returned a buffer of {found} bytes; it must "
+                    "have at least as many as were asked for")
+        except BaseException:
+            self.discard(source)
+            raise
+        self.views[<uintptr_t>view] = source
+        status = RESERVED
+    except MemoryError:
+        status = NO_RANGE
+    except BaseException as error:
+        raised = error
+    if status == RESERVED:
+        ptr[0] = <void *>((<uintptr_t>view.buf + self.alignment - 1)
+                          & ~<uintptr_t>(self.alignment - 1))
+        cookie[0] = view
+    else:
+        free(view)
+        if raised is not None:
+            PyErr_SetObject(type(raised), raised)
+    return status
+
+
+cdef void PythonSource_release(PythonSource self, Py_buffer *view) noexcept:
+    source = self.views.pop(<uintptr_t>view)
+    PyBuffer_Release(view)
+    free(view)
+    self.discard(source)

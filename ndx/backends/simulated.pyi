@@ -1,0 +1,41 @@
+"""A device that is not there."""
+
+from ndx._source import Source
+from ndx.backends.pooled import PooledBackend
+
+__all__ = ["SimulatedBackend", "SimulatedSource"]
+
+class SimulatedSource(Source):
+    fail_at: set[int]
+    broken: bool
+    latency: float
+    waits: list[tuple[int, int, int]]
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def held(self) -> int: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def synchronizations(self) -> int: ...
+    @property
+    def live_events(self) -> int: ...
+    def submit(self, stream: int, units: int = 1) -> None: ...
+    def finish(self, stream: int) -> None: ...
+
+class SimulatedBackend(PooledBackend):
+    def __init__(
+        self,
+        *,
+        capacity: int | str = "64MiB",
+        page: int | str = 65536,
+        latency: float = 0.0,
+        limit: int | str | None = None,
+        pool: str = "split",
+        initial: int | str | None = None,
+        idle_release: float | None = 30.0,
+        reserve_fraction: float = 0.0,
+        fallback: str | PooledBackend | None = None,
+    ) -> None: ...
+    @property
+    def source(self) -> SimulatedSource: ...

@@ -1,0 +1,208 @@
+"""A device that is not there: what a pool of GPU memory meets, without a GPU.
+
+Its memory is the host's, of a fixed capacity, dirty when it is new. Streams have
+work that is done when the test says so, and any call can be made to fail.
+"""
+
+from libc.stdint cimport uintptr_t
+from libc.string cimport memset
+
+from ndx._source cimport NO_RANGE, RESERVED, Source
+from ndx.backends.pooled cimport PooledBackend
+
+import time
+
+from ndx._sizes import parse_limit, parse_size
+
+__all__ = ["SimulatedBackend", "SimulatedSource"]
+
+cdef extern from "ndx/pages.h" nogil:
+    void *ndx_reserve(size_t nbytes, bint whole)
+    void ndx_unreserve(void *ptr, size_t nbytes)
+
+cdef enum:
+    ALIGN = 512
+    DIRT = 0xA5
+
+
+cdef class SimulatedSource(Source):
+    """The device: what it has, what was asked of it, and what fails.
+
+    Attributes
+    ----------
+    held : int
+        Bytes given out; never more than `capacity`.
+    calls : int
+        Requests for memory so far.
+    fail_at : set of int
+        Requests, counted from 0, that are refused whatever there is.
+    broken : bool
+        Whether memory can't be taken back either: purges fail.
+    waits : list of (int, int, int)
+        (stream that waits, stream that it waits for, how much of its work).
+    synchronizations : int
+        How often the host waited.
+    """
+
+    cdef readonly size_t capacity
+    cdef readonly size_t held
+    cdef readonly size_t calls
+    cdef readonly size_t synchronizations
+    cdef public set fail_at
+    cdef public bint broken
+    cdef public double latency
+    cdef public list waits
+    cdef dict given              # stream -> units of work that it was given
+    cdef dict finished           # stream -> how many of them are done
+    cdef dict tickets            # event -> (stream, units)
+    cdef size_t last_event
+
+    def __cinit__(self, *args, capacity="64MiB", page=65536, **options):
+        self.capacity = parse_size(capacity, "capacity")
+        self.alignment = ALIGN
+        self.paged = bool(page)
+        self.granularity = parse_size(page, "page") if page else ALIGN
+        if self.granularity & (self.granularity - 1) or self.granularity < ALIGN:
+            raise ValueError(
+                f"page={page!r} is not a power of two of {ALIGN} bytes or more, nor "
+                "0 for a device whose ranges are memory throughout")
+        self.extent = 4 * self.capacity
+        self.streams = True
+        self.fork_safe = False
+        self.latency = float(options.get("latency", 0.0))
+        self.fail_at = set()
+        self.waits = []
+        self.given = {}
+        self.finished = {}
+        self.tickets = {}
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            if (whole or not self.paged) and not SimulatedSource_take(self, nbytes):
+                return NO_RANGE
+            ptr[0] = ndx_reserve(nbytes, False)
+            if ptr[0] == NULL:
+                if whole or not self.paged:
+                    self.held -= nbytes
+                return NO_RANGE
+            if whole or not self.paged:
+                memset(ptr[0], DIRT, nbytes)
+            cookie[0] = <void *><size_t>(whole or not self.paged)
+            return RESERVED
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        with gil:
+            if cookie != NULL:
+                self.held -= nbytes
+            ndx_unreserve(ptr, nbytes)
+
+    cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
+        with gil:
+            if not SimulatedSource_take(self, nbytes):
+                return NO_RANGE
+        memset(ptr, DIRT, nbytes)
+        return RESERVED
+
+    cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
+        with gil:
+            if self.broken:
+                return False
+            self.held -= nbytes
+            return True
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        total[0] = self.capacity
+        if idle != NULL:
+            idle[0] = self.capacity - self.held
+        return True
+
+    cdef void *record(self, size_t stream) noexcept nogil:
+        with gil:
+            given = self.given.get(stream, 0)
+            if given == self.finished.get(stream, 0):
+                return NULL
+            self.last_event += 1
+            self.tickets[self.last_event] = (stream, given)
+            return <void *><uintptr_t>self.last_event
+
+    cdef bint is_done(self, void *event) noexcept nogil:
+        with gil:
+            stream, given = self.tickets[<uintptr_t>event]
+            return self.finished.get(stream, 0) >= given
+
+    cdef void wait(self, size_t stream, void *event) noexcept nogil:
+        with gil:
+            self.waits.append((stream, *self.tickets[<uintptr_t>event]))
+
+    cdef void drop_event(self, void *event) noexcept nogil:
+        with gil:
+            del self.tickets[<uintptr_t>event]
+
+    cdef void synchronize(self, size_t stream) noexcept nogil:
+        with gil:
+            self.synchronizations += 1
+            self.finished[stream] = self.given.get(stream, 0)
+
+    @property
+    def live_events(self):
+        """Events that were recorded and not yet forgotten."""
+        return len(self.tickets)
+
+    def submit(self, stream, units=1):
+        """Give a stream work, which is not done until `finish` says so."""
+        self.given[stream] = self.given.get(stream, 0) + units
+
+    def finish(self, stream):
+        """Let a stream have done all that it was given."""
+        self.finished[stream] = self.given.get(stream, 0)
+
+
+cdef bint SimulatedSource_take(SimulatedSource self, size_t nbytes) noexcept:
+    cdef bint fails = self.calls in self.fail_at
+    self.calls += 1
+    if self.latency:
+        time.sleep(self.latency)
+    if fails or nbytes > self.capacity - self.held:
+        return False
+    self.held += nbytes
+    return True
+
+
+cdef class SimulatedBackend(PooledBackend):
+    """A pool over a device that is not there, to test what uses one.
+
+    Parameters
+    ----------
+    capacity : int or str, default "64MiB"
+        The memory of the device.
+    page : int or str, default 65536
+        What can be given back inside of a range; 0: only whole ranges can.
+    latency : float, default 0
+        Seconds that each request for memory takes.
+    limit, pool, initial, idle_release, reserve_fraction, fallback : optional
+        As for `ndx.backends.PooledBackend`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.use("simulated", capacity="1MiB") as device:
+    ...     x = ndx.ones(1000)
+    >>> device.source.held
+    65536
+    """
+
+    cdef readonly SimulatedSource source
+
+    def __cinit__(self, *args, limit=None, **options):
+        self.name = "simulated"
+        self.source = SimulatedSource(**{key: options[key] for key in (
+            "capacity", "page", "latency") if key in options})
+        if limit is not None:
+            parse_limit(limit)
+        self.setup(self.source, {"limit": limit, **options})
+
+    def __init__(self, *, capacity="64MiB", page=65536, latency=0.0, limit=None,
+                 pool="split", initial=None, idle_release=30.0, reserve_fraction=0.0,
+                 fallback=None):
+        pass

@@ -1,0 +1,81 @@
+"""What is held, for people and for tools."""
+
+from ndx import _pressure
+from ndx._budget import process_limit, process_peak, process_reserved
+from ndx._sizes import format_size
+from ndx.backends import get
+
+__all__ = ["snapshot", "summary"]
+
+
+def _pools(backend):
+    if backend is None:
+        return sorted(_pressure.pooled, key=lambda each: each.name)
+    return [get(backend)]
+
+
+def summary(backend=None):
+    """Return a table of what is held: of one backend or, for None, of all pools.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.zeros(1000)
+    >>> print(ndx.memory.summary("host").splitlines()[0].split())
+    ['backend', 'pool', 'allocated', 'peak', 'cached', 'reserved', 'limit', 'hits']
+    """
+    names = ("allocated", "peak", "cached", "reserved", "limit")
+    columns = "".join(f"{name:>12}" for name in names)
+    lines = [f"{'backend':<16}{'pool':<10}{columns}{'hits':>8}"]
+    for each in _pools(backend):
+        stats = each.stats()
+        events = each.events() if hasattr(each, "events") else {"hits": 0}
+        requests = stats["total_allocations"]
+        if backend is None and not requests:
+            continue
+        hits = f"{events['hits'] / requests:.1%}" if requests else "-"
+        sizes = [
+            stats["allocated_bytes"],
+            stats["peak_bytes"],
+            stats.get("cached_bytes", 0),
+            stats["reserved_bytes"],
+        ]
+        cells = [format_size(size) for size in sizes]
+        cells.append("-" if each.limit is None else format_size(each.limit))
+        lines.append(
+            f"{each.name:<16}{getattr(each, 'kind', '-'):<10}"
+            + "".join(f"{cell:>12}" for cell in cells)
+            + f"{hits:>8}"
+        )
+    whole = process_limit()
+    lines.append(
+        f"the process: {format_size(process_reserved())} reserved, at most "
+        f"{format_size(process_peak())}, limit "
+        + ("-" if whole is None else format_size(whole))
+    )
+    return "\n".join(lines)
+
+
+def snapshot(backend=None):
+    """Return all segments and blocks, in the schema of PyTorch's memory snapshots.
+
+    Returns
+    -------
+    dict
+        ``segments``, each with ``address``, ``total_size``, ``blocks`` and so on;
+        ``device_traces`` (empty). A pickle of it opens in PyTorch's memory viewer.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.zeros(1000)
+    >>> segment = ndx.memory.snapshot("host")["segments"][0]
+    >>> segment["total_size"] == sum(block["size"] for block in segment["blocks"])
+    True
+    """
+    segments = []
+    for number, each in enumerate(_pools(backend)):
+        for segment in each.snapshot() if hasattr(each, "snapshot") else ():
+            segment["device"] = number
+            segments.append(segment)
+    return {"segments": segments, "device_traces": []}

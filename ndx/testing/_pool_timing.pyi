@@ -1,0 +1,8 @@
+"""Loops in C around a pool and around the C library's, for benchmarks."""
+
+from ndx.backends.base import Backend
+
+__all__ = ["time_malloc", "time_pool"]
+
+def time_pool(backend: Backend, nbytes: int, count: int) -> float: ...
+def time_malloc(nbytes: int, count: int) -> float: ...

@@ -1,0 +1,101 @@
+"""Names, options and environment variables of backends."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import ndx
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"NDX_HOST_LIMIT": "1MiB"}, "1048576 split"),
+        ({"NDX_HOST_POOL": "round"}, "None round"),
+        ({"NDX_HOST_POOL": "arena", "NDX_HOST_INITIAL": "1MiB"}, "None arena"),
+        (
+            {
+                "NDX_BACKEND": "simulated",
+                "NDX_SIMULATED_LIMIT": "50%",
+                "NDX_SIMULATED_CAPACITY": "8MiB",
+            },
+            "4194304 split",
+        ),
+        ({"NDX_HOST_IDLE_RELEASE": "none", "NDX_HOST_RESERVE_FRACTION": "0.1"},
+         "None split"),
+    ],
+)  # fmt: skip
+def test_the_environment_sets_options(environment, expected):
+    code = "import ndx; b = ndx.current_backend(); print(b.limit, b.kind)"
+    result = run(code, **environment)
+    assert (result.stdout.strip(), result.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"NDX_HOST_POOL": "best"},
+        {"NDX_HOST_LIMIT": "lots"},
+        {"NDX_BACKEND": "nothing"},
+        {"NDX_LIMIT": "lots"},
+        {"NDX_HOST_IDLE_RELEASE": "soon"},
+    ],
+)
+def test_bad_variables_are_named(environment):
+    result = run("import ndx", **environment)
+    ((name, value),) = environment.items()
+    assert result.returncode == 1
+    assert f"{name}={value!r}" in result.stderr
+
+
+def test_the_limit_of_the_process():
+    code = """
+import ndx
+for kind in ("host", "simulated"):
+    with ndx.use(kind):
+        try:
+            ndx.ones(2**20)
+        except ndx.OutOfMemoryError as error:
+            print("the limit of the process is 1 MiB" in str(error))
+print(ndx.memory.limit())
+"""
+    result = run(code, NDX_LIMIT="1MiB")
+    assert result.stdout.split() == ["True", "True", "1048576"]
+
+
+def test_shared_and_own_instances():
+    assert ndx.backends.get("host") is ndx.backends.get("host")
+    assert ndx.backends.get("host", pool="naive").kind == "naive"
+
+
+def test_a_fallback_serves_what_does_not_fit():
+    with ndx.use("host", limit="64KiB", fallback="simulated") as backend:
+        assert backend.fallback is ndx.backends.get("simulated")
+        small, large = ndx.ones(100), ndx.ones(10_000)
+        before = backend.fallback.stats()["allocated_bytes"]
+        assert backend.stats()["allocated_bytes"] == 800
+        assert before >= 80_000
+        assert large.backend is backend
+        assert float(ndx.sum(large)) == 10_000
+        del large
+        assert backend.fallback.stats()["allocated_bytes"] == before - 80_000
+        del small
+
+
+def test_a_fallback_that_is_full_too():
+    full = ndx.backends.get("host", limit=0)
+    backend = ndx.backends.get("host", limit="64KiB", fallback=full)
+    with ndx.use(backend), pytest.raises(ndx.OutOfMemoryError, match="64 KiB"):
+        ndx.ones(10_000)

@@ -1,0 +1,227 @@
+"""Fork, threads, exit, and the passing of time."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from helpers.pools import check, host, take
+
+import ndx
+from ndx.backends import HostBackend
+
+KIB, MIB = 2**10, 2**20
+
+
+def run(code):
+    result = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout.split()
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+@needs_fork
+def test_a_forked_child_goes_on():
+    code = """
+import os, threading, ndx
+stop = False
+def churn():
+    while not stop:
+        ndx.ones(100_000); ndx.ones(10)
+threads = [threading.Thread(target=churn) for _ in range(2)]
+for thread in threads: thread.start()
+kept = ndx.ones(1000)
+codes = []
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        x = ndx.ones(50_000) + 1
+        fine = float(ndx.sum(x)) == 100_000 and float(ndx.sum(kept)) == 1000
+        ndx.memory.trim()
+        os._exit(0 if fine else 1)
+    codes.append(os.waitpid(child, 0)[1])
+stop = True
+for thread in threads: thread.join()
+print(set(codes))
+"""
+    assert run(code) == ["{0}"]
+
+
+@needs_fork
+def test_a_device_refuses_a_forked_child():
+    code = """
+import os, ndx
+device = ndx.backends.SimulatedBackend()
+with ndx.use(device):
+    x = ndx.ones(100)
+read, write = os.pipe()
+if not os.fork():
+    try:
+        with ndx.use(device):
+            ndx.ones(100)
+    except RuntimeError as error:
+        os.write(write, str(error).encode())
+    del x
+    device.trim()
+    y = ndx.ones(10)
+    os._exit(0)
+os.wait()
+print("fork" in os.read(read, 1000).decode())
+del x
+with ndx.use(device):
+    print(ndx.ones(3).shape[0])
+"""
+    assert run(code) == ["True", "3"]
+
+
+def test_exit_with_live_memory():
+    code = """
+import ndx
+a = ndx.backends.Buffer(ndx.backends.HostBackend(), 1000)
+b = ndx.backends.Buffer(ndx.backends.SimulatedBackend(), 1000)
+with ndx.use("simulated"):
+    c = ndx.ones(1000)
+import sys
+sys.kept = (a, b, c)
+print("end")
+"""
+    assert run(code) == ["end"]
+
+
+def test_cycles_of_buffers_and_backends():
+    code = """
+import gc, ndx
+class Holder: pass
+for _ in range(100):
+    h = Holder()
+    h.me, h.backend = h, ndx.backends.SimulatedBackend()
+    h.buffers = [ndx.backends.Buffer(h.backend, 1000) for _ in range(3)]
+    h.backend.add_hook(lambda *event, h=h: None)
+    del h
+    gc.collect()
+print("end")
+"""
+    assert run(code) == ["end"]
+
+
+def test_threads_share_a_limit():
+    backend = HostBackend(limit=MIB)
+    failures = []
+
+    def work(seed):
+        live = []
+        for n in range(300):
+            try:
+                live.append(take(backend, 1000 + (seed * n * 7919) % 90_000))
+            except ndx.OutOfMemoryError:
+                live.clear()
+            if len(live) > 4:
+                live.pop(0).release()
+            if backend.stats()["reserved_bytes"] > MIB:
+                failures.append(n)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert backend.stats()["peak_reserved_bytes"] <= MIB
+    check(backend)
+
+
+def test_what_is_idle_for_long_is_given_back():
+    backend = HostBackend(idle_release=0.05)
+    take(backend, 4 * MIB).release()
+    kept = take(backend, 100)
+    assert backend.stats()["cached_bytes"] > 3 * MIB
+    time.sleep(0.2)
+    for _ in range(200):
+        take(backend, 100).release()
+    assert backend.stats()["cached_bytes"] < MIB
+    kept.release()
+
+
+def test_trimming_by_age_and_to_a_target():
+    backend = host(idle_release=None)
+    old = take(backend, 2 * MIB)
+    guard = take(backend, 64 * KIB + 1)
+    young = take(backend, 3 * MIB)
+    guard2 = take(backend, 64 * KIB + 1)
+    old.release()
+    time.sleep(0.15)
+    young.release()
+    assert 2 * MIB - 8 * KIB <= backend.trim(idle=0.1) <= 2 * MIB
+    assert backend.trim(idle=0.1) == 0
+    assert backend.trim("1MiB") > 2 * MIB
+    check(backend, [guard, guard2])
+
+
+def test_pages_inside_of_a_segment_are_given_back():
+    backend = host()
+    live = [take(backend, 100_000) for _ in range(50)]
+    pins = live[::10]
+    for x in live:
+        if x not in pins:
+            x.release()
+    before = backend.stats()["reserved_bytes"]
+    assert backend.trim() > 0.8 * before
+    check(backend, pins)
+    for x in pins:
+        memoryview(x)[:] = b"x" * x.nbytes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_system_holds_no_more_than_is_counted():
+    code = """
+import os, ndx
+def rss():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+backend = ndx.backends.HostBackend()
+with ndx.use(backend):
+    x = ndx.ones(10)
+    before, counted = rss(), backend.stats()["reserved_bytes"]
+    y = [ndx.ones(3_000_000) for _ in range(4)]
+    print(abs(rss() - before - backend.stats()["reserved_bytes"] + counted) < 4e6)
+    del y
+    backend.trim()
+    print(rss() - before < 4e6)
+"""
+    assert run(code) == ["True", "True"]
+
+
+def test_room_is_left_to_others():
+    backend = ndx.backends.SimulatedBackend(
+        capacity="8MiB", reserve_fraction=0.5, idle_release=None
+    )
+    live = [take(backend, MIB) for _ in range(4)]
+    for x in live[:3]:
+        x.release()
+    # 3 MiB are idle, but in pieces that may not serve: the device keeps its half.
+    big = take(backend, 3 * MIB + 65536)
+    assert backend.memory_info()[0] >= 3 * MIB
+    check(backend, [live[3], big])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no such limit here")
+def test_where_address_space_is_rationed():
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+import ndx
+x = [ndx.ones(10_000_000) for _ in range(3)]
+try:
+    ndx.empty(10**9)
+except ndx.OutOfMemoryError:
+    print("refused")
+"""
+    assert run(code) == ["refused"]

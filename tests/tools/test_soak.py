@@ -1,0 +1,68 @@
+"""A short soak of every part, and that it would find a leak."""
+
+import os
+
+import pytest
+import soak
+from helpers.threads import in_thread
+
+import ndx
+
+CYCLES = {"small-arrays": 60, "threads": 60, "threads-that-stay": 30, "tasks": 100}
+
+
+@pytest.fixture(autouse=True)
+def _quarantine(monkeypatch):
+    # AddressSanitizer keeps freed memory for some time: the process may grow.
+    if "ASAN_OPTIONS" in os.environ:
+        monkeypatch.setattr(soak, "TOLERATED_BYTES", 2**40)
+
+
+@pytest.mark.nd4j(73, 74, 75, 76, 77, 78, 79, 81)
+@pytest.mark.parametrize("name", soak.PARTS)
+@in_thread
+def test_nothing_grows(name):
+    cycles = CYCLES.get(name, 1500)
+    outcome = soak.run(name, cycles, 60.0)
+    assert outcome.cycles == cycles
+    assert outcome.failures == []
+
+
+def leaking(what):
+    def part():
+        kept = []
+        while True:
+            kept.append(what())
+            yield
+
+    return part
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (lambda: bytearray(8192), "resident memory grew"),
+        (object, "Python's blocks grew"),
+        (lambda: ndx.zeros(8), "the backend's ranges grew"),
+    ],
+    ids=["memory", "objects", "arrays"],
+)
+@in_thread
+def test_a_leak_is_found(what, message, monkeypatch, capsys):
+    monkeypatch.setitem(soak.PARTS, "leaking", leaking(what))
+    assert soak.main(["leaking", "--cycles", "2000", "--minutes", "0.5"]) == 1
+    out = capsys.readouterr().out
+    assert message in out
+    assert "2,000 cycles" in out
+
+
+def test_it_ends_in_time(capsys):
+    assert soak.main(["no-workspace", "--minutes", "0.005"]) == 0
+    assert "flat" in capsys.readouterr().out
+
+
+def test_wrong_arguments_are_refused():
+    for arguments in (["nosuch"], ["--minutes", "0"], ["--cycles", "0"]):
+        with pytest.raises(SystemExit) as caught:
+            soak.main(arguments)
+        assert caught.value.code == 2

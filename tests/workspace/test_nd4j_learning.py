@@ -1,0 +1,271 @@
+"""How a size is found and grows, as ND4J's tests have it, in our words."""
+
+import pytest
+from helpers.nd4j import L1, LT, MIB, cycle, lines, offset, spilled, up
+
+import ndx
+
+nd4j = pytest.mark.nd4j
+
+
+@nd4j(2)
+def test_the_least_size_of_a_learned_arena():
+    workspace = ndx.workspace(min_size="10MiB", overallocation=1.0)
+    with workspace:
+        ndx.zeros(100)
+        assert workspace.size == 0
+    with workspace:
+        ndx.zeros(100)
+        assert workspace.size == 10 * MIB
+
+
+def test_the_largest_size_of_a_learned_arena():
+    workspace = ndx.workspace(max_size=lines(100), overallocation=1.0)
+    for _ in range(3):
+        cycle(workspace, 90, 90)
+    # What is beyond it is spilled.
+    assert workspace.size == lines(100)
+    assert spilled(workspace) == (1, lines(90))
+
+
+@nd4j(17)
+def test_an_explicit_size():
+    """ND4J adds its margin to this, too: 2048. Here what is asked for is had."""
+    assert ndx.workspace(size=1024, overallocation=1.0, learn="none").size == 1024
+    assert ndx.workspace(size=1000).size == 1024
+
+
+@nd4j(18)
+def test_overallocation():
+    workspace = ndx.workspace(overallocation=1.0)
+    with workspace:
+        ndx.zeros(100)
+        assert workspace.size == 0
+    assert workspace.size == 2 * lines(100)
+
+
+@nd4j(19)
+def test_over_time_waits_to_be_initialized():
+    workspace = ndx.workspace(learn="over-time", overallocation=1.0)
+    for count in range(10, 110, 10):
+        cycle(workspace, count)
+        assert workspace.size == 0
+    workspace.initialize()
+    assert workspace.size == 2 * lines(100)
+
+
+@nd4j(20)
+def test_what_is_made_out_of_the_workspace_is_not_learned():
+    """ND4J switches the workspace off and on; that is what ``no_workspace`` is for."""
+    workspace = ndx.workspace(**L1)
+    for _ in range(2):
+        with workspace:
+            x = ndx.ones(100)
+            with ndx.no_workspace():
+                between = ndx.ones(1000)
+            y = ndx.ones(100)
+            assert float(ndx.sum(between[:100] + x + y)) == 300.0
+    # The sum and its operands are temporaries of the cycle, too.
+    assert workspace.size == 4 * lines(100) + lines(1)
+    with workspace:
+        ndx.ones(100)
+        assert offset(workspace) == lines(100)
+        with ndx.no_workspace():
+            ndx.ones(100)
+        ndx.ones(100)
+        assert offset(workspace) == 2 * lines(100)
+
+
+@nd4j(21)
+def test_the_offset_follows_the_cycle():
+    workspace = ndx.workspace(**L1)
+    cycle(workspace, 100, 100)
+    assert offset(workspace) == 0
+    assert workspace.size == 2 * lines(100)
+    with workspace:
+        ndx.ones(100)
+        assert offset(workspace) == lines(100)
+    assert offset(workspace) == 0
+
+
+@nd4j(22)
+def test_the_first_cycle_is_spilled():
+    workspace = ndx.workspace(**L1)
+    workspace.__enter__()
+    ndx.ones(100)
+    ndx.ones(10)
+    assert offset(workspace) == workspace.size == 0
+    assert spilled(workspace) == (2, lines(100) + lines(10))
+    workspace.__exit__(None, None, None)
+    assert workspace.size == lines(100) + lines(10)
+
+
+@nd4j(23)
+def test_over_time_learns_from_100_cycles():
+    workspace = ndx.workspace(**LT)
+    for number in range(1, 101):
+        with workspace:
+            ndx.ones(number)
+            assert offset(workspace) == workspace.size == 0
+        assert workspace.size == 0
+    workspace.initialize()
+    assert offset(workspace) == 0
+    assert workspace.size == lines(100)
+    with workspace:
+        ndx.ones(100)
+        assert offset(workspace) == lines(100)
+        assert spilled(workspace) == (0, 0)
+
+
+@nd4j(24)
+def test_cycles_after_initialization():
+    workspace = ndx.workspace(**LT)
+    with workspace:
+        float(ndx.sum(ndx.ones(10)))
+    workspace.initialize()
+    for number in range(10):
+        with workspace:
+            assert offset(workspace) == 0
+            x = ndx.full(10, float(number))
+            assert offset(workspace) == lines(10)
+            assert float(ndx.sum(x)) == 10.0 * number
+            # The sum is an array of one element.
+            assert offset(workspace) == lines(10) + lines(1)
+        assert offset(workspace) == 0
+
+
+@nd4j(55)
+def test_grow_over_time():
+    workspace = ndx.workspace(**LT, spill="grow")
+    for count in (100, 200, 300):
+        cycle(workspace, count)
+    workspace.initialize()
+    assert workspace.size == lines(300)
+    for count in range(1000, 0, -100):
+        cycle(workspace, count)
+    workspace.initialize()
+    # The most; it never shrinks.
+    assert workspace.size == lines(1000)
+
+
+@nd4j(56)
+def test_grow_after_some_cycles():
+    workspace = ndx.workspace(**LT, cycles=3, spill="grow")
+    sizes = []
+    for count in range(100, 1100, 100):
+        cycle(workspace, count)
+        sizes.append(workspace.size)
+    assert sizes == [0, 0, *(lines(count) for count in range(300, 1100, 100))]
+
+
+@nd4j(57)
+def test_grow_then_allocate():
+    workspace = ndx.workspace(**L1, spill="grow")
+    cycle(workspace, 100)
+    cycle(workspace, 1000)
+    assert workspace.stats()["max_cycle_bytes"] == lines(1000)
+    workspace.initialize()
+    assert workspace.size == lines(1000)
+    with workspace:
+        x = ndx.full(500, 2.0)
+        assert offset(workspace) == lines(500)
+        assert float(ndx.sum(x)) == 1000.0
+
+
+def test_growth_has_a_margin_each_time():
+    """ND4J adds its margin once only, so that each larger cycle grows the arena."""
+    workspace = ndx.workspace(overallocation=0.5, spill="grow")
+    for count in (100, 1000):
+        cycle(workspace, count)
+        assert workspace.size == up(1.5 * lines(count))
+
+
+@nd4j(59)
+def test_a_learned_size_stays():
+    workspace = ndx.workspace(**LT)
+    cycle(workspace, 100)
+    workspace.initialize()
+    assert workspace.size == lines(100)
+    cycle(workspace, 1000)
+    assert spilled(workspace) == (1, lines(1000))
+    workspace.initialize()
+    assert workspace.size == lines(100)
+
+
+@nd4j(60)
+def test_the_size_is_fixed_after_some_cycles():
+    workspace = ndx.workspace(**LT, cycles=3)
+    sizes = []
+    for count in range(100, 1000, 100):
+        cycle(workspace, count)
+        sizes.append(workspace.size)
+    assert sizes == [0, 0, *[lines(300)] * 7]
+
+
+@nd4j(68)
+def test_inner_cycles_are_learned_over_time():
+    inner = ndx.workspace(**LT)
+    with ndx.workspace(**L1):
+        for number in range(1, 101):
+            cycle(inner, number)
+            assert inner.stats()["last_cycle_bytes"] == lines(number)
+            assert inner.size == 0
+        inner.initialize()
+    assert inner.size == lines(100)
+
+
+# ---- debug modes -------------------------------------------------------------
+
+
+@pytest.fixture
+def debug_mode():
+    yield ndx.memory.debug_mode
+    ndx.memory.debug_mode("off")
+
+
+@nd4j(32)
+def test_the_debug_mode(debug_mode):
+    assert debug_mode() == "off"
+    assert debug_mode("spill") == "off"
+    assert debug_mode() == "spill"
+    with pytest.raises(ValueError, match="'off', 'spill', 'bypass'"):
+        debug_mode("loud")
+    assert debug_mode("off") == "spill"
+
+
+@nd4j(33)
+def test_spill_everything(debug_mode):
+    debug_mode("spill")
+    workspace = ndx.workspace(size="10MiB")
+    with workspace:
+        x = ndx.ones(10)
+        assert x.attached
+        assert offset(workspace) == 0
+        assert spilled(workspace) == (1, lines(10))
+    assert not x.in_scope
+
+
+@nd4j(34)
+def test_spill_everything_learns_nothing(debug_mode):
+    debug_mode("spill")
+    workspace = ndx.workspace(**L1)
+    with workspace:
+        ndx.ones(10)
+        assert workspace.size == 0
+        assert spilled(workspace) == (1, lines(10))
+    with workspace:
+        assert spilled(workspace) == (0, 0)
+    assert workspace.size == 0
+    debug_mode("off")
+    cycle(workspace, 10)
+    assert workspace.size == lines(10)
+
+
+@nd4j(35)
+def test_bypass_everything(debug_mode):
+    debug_mode("bypass")
+    with ndx.workspace(size="10MiB") as workspace:
+        x = ndx.ones(10)
+        assert not x.attached
+        assert workspace.size == 0
+    assert x.tolist() == [1.0] * 10

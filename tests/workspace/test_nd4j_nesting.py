@@ -1,0 +1,251 @@
+"""Workspaces within workspaces, and threads, as ND4J's tests have them."""
+
+import threading
+
+import pytest
+from helpers.nd4j import L1, LT, MIB, B, cycle, lines, offset, where
+from helpers.threads import in_thread, run_in_thread
+
+import ndx
+
+nd4j = pytest.mark.nd4j
+
+
+@nd4j(48)
+@in_thread
+def test_a_copy_is_made_in_the_borrowed_workspace():
+    with ndx.workspace("WS1", **B) as ws1:
+        x = ndx.arange(10.0)
+        with ndx.workspace("WS2", **B) as ws2:
+            before = offset(ws2)
+            with ndx.workspace("WS1").borrow() as borrowed:
+                assert borrowed is ws1
+                assert where() == "WS1"
+                y = ndx.asarray(x, copy=True)
+                assert offset(ws1) == 2 * lines(10)
+                assert offset(ws2) == before
+            assert where() == "WS2"
+            assert y.tolist() == list(range(10))
+        assert y.in_scope
+        assert ws1.generation == 1
+
+
+@nd4j(49)
+@in_thread
+def test_new_arrays_in_the_borrowed_workspace():
+    with ndx.workspace("WS1", **B) as ws1:
+        ndx.ones(10)
+        with ndx.workspace("WS2", **B) as ws2:
+            ndx.ones(10)
+            with ws1.borrow():
+                ndx.ones(10)
+            assert offset(ws1) == 2 * lines(10)
+            assert offset(ws2) == lines(10)
+
+
+@in_thread
+def test_borrowing_a_borrowed_workspace():
+    """ND4J refuses this: its workspace remembers one place to go back to."""
+    with ndx.workspace("WS1", **B) as ws1, ndx.workspace("WS2", **B) as ws2:
+        with ws1.borrow(), ws2.borrow():
+            assert where() == "WS2"
+            with ws1.borrow(), ws1.borrow():
+                assert where() == "WS1"
+            assert where() == "WS2"
+        assert where() == "WS2"
+    assert ws1.generation == ws2.generation == 2
+    with pytest.raises(ndx.WorkspaceError, match="no scope of it is open"):
+        ws1.borrow().__enter__()
+
+
+@nd4j(47)
+def test_20_threads_have_20_workspaces():
+    barrier = threading.Barrier(20)
+    found = []
+
+    def work():
+        workspace = ndx.workspace("default")
+        found.append(workspace)
+        barrier.wait()
+        assert ndx.workspace("default") is workspace
+
+    threads = [threading.Thread(target=work) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(workspace) for workspace in found}) == 20
+
+
+@nd4j(61, 62)
+@in_thread
+def test_borrowing_within_itself():
+    """ND4J's deeper variant (62) is ignored there: its context is lost. Not here."""
+    config = L1 | {"learn": "over-time", "cycles": 3}
+    workspace = ndx.workspace("A", **config)
+    for count in range(100, 1000, 100):
+        with workspace:
+            x = ndx.full(count, 1.0)
+            with workspace:
+                y = x + 1
+                with workspace.borrow():
+                    z = x + y
+                    with workspace, workspace.borrow():
+                        z += 1
+                    assert where() == "A"
+                assert where() == "A"
+            assert float(ndx.sum(z)) == 4.0 * count
+        assert where() is None
+    assert workspace.size == 3 * lines(300) + lines(1)
+    assert workspace.stats()["cycles"] == 9
+
+
+@nd4j(63)
+@in_thread
+def test_parents():
+    external, forward = ndx.workspace("External", **B), ndx.workspace("Forward", **B)
+    with external:
+        assert external.parent is None
+        x = ndx.ones(10)
+        with forward:
+            assert forward.parent is external
+            y = ndx.ones(10)
+            with external.borrow():
+                # Where it was entered does not change.
+                assert external.parent is None
+                z = ndx.ones(10)
+                with ndx.no_workspace():
+                    assert where() is None
+                    outside = ndx.ones(10)
+                assert where() == "External"
+            assert where() == "Forward"
+            assert forward.parent is external
+        assert where() == "External"
+        assert [a.attached for a in (x, y, z, outside)] == [True, True, True, False]
+        assert [a.in_scope for a in (x, y, z, outside)] == [True, False, True, True]
+    assert external.parent is None
+    assert forward.parent is None
+
+
+@nd4j(64)
+@in_thread
+def test_parents_that_are_still_learning():
+    external, forward = ndx.workspace("External", **L1), ndx.workspace("Forward", **L1)
+    with external:
+        x = ndx.ones(10)
+        assert x.workspace == "External"
+        with forward:
+            y = ndx.ones(10)
+            with external.borrow():
+                z = ndx.ones(10)
+                with ndx.no_workspace():
+                    assert not ndx.ones(10).attached
+                assert external.size == 0
+            assert y.workspace == "Forward"
+        assert z.workspace == "External"
+        assert external.size == 0
+        assert forward.size == lines(10)
+    assert external.size == 2 * lines(10)
+
+
+@nd4j(65)
+def test_a_workspace_entered_again_counts_on():
+    workspace = ndx.workspace(**B)
+    with workspace:
+        ndx.ones(100)
+        with workspace:
+            ndx.ones(100)
+        assert offset(workspace) == 2 * lines(100)
+        ndx.ones(100)
+        assert offset(workspace) == 3 * lines(100)
+    assert offset(workspace) == 0
+    assert workspace.stats()["cycles"] == 1
+
+
+@nd4j(66)
+def test_three_deep():
+    ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
+
+    def offsets():
+        return [offset(ws) // lines(100) for ws in (ws1, ws2, ws3)]
+
+    with ws1:
+        ndx.ones(100)
+        with ws2:
+            ndx.ones(100)
+            with ws3:
+                ndx.ones(100)
+                assert offsets() == [1, 1, 1]
+            ndx.ones(100)
+            assert offsets() == [1, 2, 0]
+        ndx.ones(100)
+        assert offsets() == [2, 0, 0]
+    assert offsets() == [0, 0, 0]
+
+
+@nd4j(67)
+def test_siblings():
+    ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
+    with ws1:
+        ndx.ones(100)
+        for sibling in (ws2, ws3):
+            with sibling:
+                ndx.ones(100)
+                assert sibling.parent is ws1
+                assert offset(sibling) == lines(100)
+            assert offset(ws1) == lines(100)
+        ndx.ones(100)
+        assert offset(ws1) == 2 * lines(100)
+
+
+@nd4j(69)
+@in_thread
+def test_two_levels_of_learning_and_the_end_of_all():
+    external, internal = ndx.workspace("External", **LT), ndx.workspace("Inner", **LT)
+    for initialized in (False, True):
+        with external:
+            ndx.ones(20)
+            for _ in range(5):
+                with internal:
+                    ndx.ones(10)
+                    assert offset(internal) == initialized * lines(10)
+                assert offset(external) == initialized * lines(20)
+        assert where() is None
+        external.initialize()
+        internal.initialize()
+    assert (external.size, internal.size) == (lines(20), lines(10))
+    assert sorted(ws.name for ws in ndx.memory.workspaces()) == ["External", "Inner"]
+    assert ndx.memory.destroy_all() == 2
+    assert (external.size, internal.size) == (0, 0)
+    assert ndx.workspace("External") is not external
+
+
+@nd4j(70)
+@in_thread
+def test_a_name_gives_the_same_workspace():
+    """ND4J has one of the name DefaultWorkspace; here its policies are the default."""
+    assert ndx.workspace("DefaultWorkspace") is ndx.workspace("DefaultWorkspace")
+    before = ndx.memory.default_workspace_config()
+    ndx.memory.default_workspace_config(ndx.WorkspaceConfig(min_size="1MiB"))
+    try:
+        workspace = ndx.workspace("mine")
+        assert workspace is ndx.workspace("mine")
+        cycle(workspace, 10)
+        assert workspace.size == MIB
+    finally:
+        ndx.memory.default_workspace_config(before)
+
+
+@nd4j(71)
+def test_threads_that_end_leave_nothing():
+    """ND4J waits for a full collection here; a thread's end is the workspaces' end."""
+    backend = ndx.backends.get("host", limit="1GiB")
+
+    def work():
+        with ndx.workspace("left behind", size="1MiB", backend=backend):
+            ndx.ones(1000)
+
+    for _ in range(10):
+        run_in_thread(work)
+    assert backend.stats()["allocated_count"] == 0
+    assert ndx.memory.workspaces(all_threads=True) == []
