@@ -227,6 +227,9 @@ cdef class Pool(PoolStore):
                 return status
         block = grant.block
         if grant.cut:
+            if self.source.host_accessible:
+                # It may have been in use before, and the source may write to it.
+                ndx_unpoison(grant.fresh, grant.fresh_nbytes)
             status = self.source.commit(grant.fresh, grant.fresh_nbytes)
             if status != RESERVED:
                 self.undo_commit(&grant)

@@ -29,8 +29,9 @@ import ndx
 MIB = 2**20
 SLICES = 10
 WARM_UP = 3
-# What the C library and the interpreter may do on their own.
-TOLERATED_BYTES = 1 * MIB
+# What the C library and the interpreter may do on their own; and the pool takes memory
+# for small arrays from the system in segments of 2 MiB.
+TOLERATED_BYTES = 4 * MIB
 TOLERATED_BLOCKS = 500
 # What is kept at the moment of a look differs from one to the next.
 TOLERATED_RANGES = 30

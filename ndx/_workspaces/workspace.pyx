@@ -56,10 +56,12 @@ cdef class Workspace(Scope):
         self.owner = weakref.ref(threading.current_thread())
         self.task = None if task is None else weakref.ref(task)
         kind = PlannedArena if config.learn == "liveness" else BumpArena
-        slots = config.slots if self.ring else 1
-        self.arenas = [] if bypassed else [
-            kind(name, backend, self.sizing, config) for _ in range(slots)]
-        self.arena = None if bypassed else self.arenas[0]
+        slots = 0 if bypassed else config.slots if self.ring else 1
+        # No comprehension: Cython's drops an item twice if the list can't grow.
+        self.arenas = []
+        for _ in range(slots):
+            self.arenas.append(kind(name, backend, self.sizing, config))
+        self.arena = self.arenas[0] if slots else None
 
     # ------------------------------------------------------------------ scopes
 

@@ -375,13 +375,13 @@ def test_periodic_collections(collections):
 
 
 def test_the_window_of_collections_for_memory(collections):
-    backend = ndx.backends.get("host", limit="1KiB")
+    backend = ndx.backends.get("host", limit="1MiB")
 
     def fail():
         with ndx.use(backend):
-            x = ndx.ones(100)
+            x = ndx.ones(100_000)
             with pytest.raises(ndx.OutOfMemoryError):
-                ndx.ones(100)
+                ndx.ones(100_000)
             del x
 
     fail()
