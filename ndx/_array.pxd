@@ -28,6 +28,7 @@ cdef class Holder:
     cdef object owner                # of foreign memory; else None
 
 cdef int set_array_type(type array_type) except -1
+cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
 cdef void set_owner(BaseArray x, object owner) noexcept

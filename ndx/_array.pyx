@@ -53,6 +53,10 @@ cdef extern from "ndx/objects.h":
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
     void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
 
+# Told of each new array with a block of its own; NULL: nobody records.
+cdef void (*announce)(BaseArray x) noexcept
+announce = NULL
+
 cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
 
@@ -64,6 +68,12 @@ cdef int set_array_type(type cls) except -1:
     array_type = <PyTypeObject *>cls
     ndx_set_dealloc(array_type, array_dealloc)
     return 0
+
+
+cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
+    """Let a function be told of each new array; NULL: none."""
+    global announce
+    announce = hook
 
 
 cdef bint is_array(object x) noexcept:
@@ -157,6 +167,8 @@ cdef inline BaseArray new_contiguous(int dtype, int ndim, const Py_ssize_t *shap
     x.c_contiguous = True
     x.f_contiguous = long_axes <= 1 or x.size == 0
     x.block = allocate_block(x.size * itemsize, zero)
+    if announce != NULL:
+        announce(x)
     return x
 
 
@@ -194,6 +206,8 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
         x.block = allocate_detached(nbytes)
     else:
         x.block = arena.allocate(nbytes, False)
+    if announce != NULL:
+        announce(x)
     return x
 
 
@@ -229,6 +243,8 @@ cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
     result.c_contiguous = True
     result.f_contiguous = x.f_contiguous
     result.block = allocate_block(x.size * itemsize, False)
+    if announce != NULL:
+        announce(result)
     return result
 
 

@@ -1,5 +1,6 @@
 from ndx._arenas.base cimport Arena
 from ndx._memory cimport Block
+from ndx._plain_numpy cimport PlainNumpy
 from ndx.backends.base cimport Backend
 
 # The value of a ContextVar: a backend and, where it is at home, what was entered.
@@ -11,6 +12,8 @@ cdef class Context:
     cdef Entry top                   # the innermost entry
     cdef bint left_early             # `scope`, out of order
     cdef bint abandoned              # `scope` was left; the variable could not be set
+    cdef PlainNumpy numpy            # where NumPy's arrays come from; None: its own
+    cdef object numpy_before         # NumPy's handler outside; None: the same
 
 # A scope that only its own thread or task can see: a workspace, or none.
 cdef class Entry:
@@ -28,6 +31,8 @@ cdef class Scope:
     cdef Entry last_entry(self)
 
 cdef Backend outer_backend()
+cdef PlainNumpy plain_numpy()
+cdef Scope scope_of(Arena arena)
 cdef void *current_home() noexcept
 cdef bint is_here(Context context) noexcept
 cdef Arena current_arena()

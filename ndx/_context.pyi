@@ -12,7 +12,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class use:
     backend: Backend
-    def __init__(self, backend: str | Backend, /, **options: Any) -> None: ...
+    numpy: bool | None
+    def __init__(
+        self, backend: str | Backend, /, *, numpy: bool | None = None, **options: Any
+    ) -> None: ...
     def __enter__(self) -> Backend: ...
     def __exit__(
         self,

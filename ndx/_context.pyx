@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._memory cimport Block, block_new, block_wrap
+from ndx._plain_numpy cimport PlainNumpy, restore_numpy, switch_numpy
 from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 
@@ -113,6 +114,12 @@ cdef Backend outer_backend():
     return backend_of(top_context())
 
 
+cdef PlainNumpy plain_numpy():
+    """Return what NumPy's arrays are made by here; None: NumPy itself."""
+    cdef Context context = top_context()
+    return None if context is None else context.numpy
+
+
 cdef Arena current_arena():
     """Return the arena that serves new arrays here; None if a backend does."""
     return arena_of(top_context())
@@ -148,6 +155,21 @@ cdef Arena open_arena(object wanted):
             entry = entry.lower
         context = before(context)
     return None
+
+
+cdef Scope scope_of(Arena arena):
+    """Return the first scope with an arena that was entered here; None: none was."""
+    cdef Context context = top_context()
+    cdef Scope found = None
+    cdef Entry entry
+    while context is not None:
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            if entry.arena is arena:
+                found = entry.scope
+            entry = entry.lower
+        context = before(context)
+    return found
 
 
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
@@ -188,6 +210,8 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
 cdef int enter_context(Context context) except -1:
     """Make a context the current one of this thread or task, and what inherits it."""
     context.previous = top_context()
+    if context.previous is not None:
+        context.numpy = context.previous.numpy
     try:
         PyContextVar_Set(variable, context)
     except MemoryError:
@@ -329,6 +353,7 @@ cdef int leave_innermost(Context context) except -1:
 
 cdef void remove(Context context) noexcept:
     """Make the context before one that is left current again."""
+    restore_numpy(context.numpy_before)
     try:
         PyContextVar_Set(variable, context.previous)
     except MemoryError:
@@ -344,6 +369,9 @@ class use(Scope):
     ----------
     backend : str or ndx.backends.Backend
         One of `ndx.backends.available`, or a backend.
+    numpy : bool, optional
+        Whether the data of NumPy's new arrays comes from the backend, too; False: from
+        NumPy's own allocator. Default: as it is outside.
     **options
         The backend's own, such as ``limit="2GiB"``. With any, a new backend with
         its own counters is made.
@@ -367,6 +395,11 @@ class use(Scope):
     the backend, and by the workspace again when it ends. Arrays stay where they are
     when it ends.
 
+    With ``numpy=True`` a NumPy array counts for its bytes and a header of 64, and
+    NumPy raises MemoryError above the limit. Its data is never in a workspace: NumPy's
+    arrays live as long as they are referenced. What C code gets from malloc is not
+    counted.
+
     Examples
     --------
     >>> import ndx
@@ -374,24 +407,58 @@ class use(Scope):
     ...     x = ndx.zeros(1000)
     >>> x.backend is backend
     True
+
+    >>> import numpy as np
+    >>> with ndx.use("host", limit="1MiB", numpy=True) as backend:
+    ...     a = np.ones(1000)
+    >>> backend.stats()["allocated_bytes"]
+    8064
     """
 
-    def __init__(self, backend, /, **options):
+    def __init__(self, backend, /, *, numpy=None, **options):
+        if numpy is not None and not isinstance(numpy, bool):
+            raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
+        self.numpy = numpy
         self.backend = backends.get(backend, **options)
 
     def __repr__(self):
         return f"ndx.use({self.backend.name!r})"
 
     def __enter__(self):
-        enter_context(Context(self.backend, self))
+        enter_use(Context(self.backend, self), self.numpy)
         return self.backend
 
     def __exit__(self, kind, error, traceback):
+        if self.numpy and isinstance(error, MemoryError):
+            explain(error)
         leave_scope(self, kind)
 
     def __call__(self, function):
-        backend = self.backend
-        return wrapped(function, lambda: use(backend))
+        backend, numpy = self.backend, self.numpy
+        return wrapped(function, lambda: use(backend, numpy=numpy))
+
+
+cdef int enter_use(Context context, object numpy) except -1:
+    """Enter a context, and let NumPy's arrays be made as it says."""
+    if numpy is None:
+        return enter_context(context)
+    before = switch_numpy(numpy)
+    try:
+        enter_context(context)
+    except BaseException:
+        restore_numpy(before)
+        raise
+    context.numpy_before = before
+    context.numpy = PlainNumpy(context.backend) if numpy else None
+    return 0
+
+
+cdef int explain(object error) except -1:
+    """Say why NumPy got no memory, as its own error can't."""
+    cdef PlainNumpy plain = plain_numpy()
+    if plain is not None and plain.refusal is not None and error.__cause__ is None:
+        error.__cause__ = plain.refusal
+    return 0
 
 
 class no_workspace(Scope):

@@ -36,14 +36,32 @@ cdef struct Block:
     Block *next
     PyObject *origin             # str, strong: where it was made, if that is recorded
     size_t index                 # in the order of its cycle
+    uint64_t serial              # of its birth, in recordings; 0: it is in none
     bint readonly
     bint retired                 # its scope has ended, but its range is still in use
     bint kept                    # it left its workspace, but its range lies there
+
+# Why the memory of a block goes back.
+cdef enum Ending:
+    DROPPED = 0                  # its last reference is gone
+    SCOPE_END = 1
+    CLOSED = 2
+    ESCAPED = 3                  # it left its workspace, and lives on elsewhere
 
 # Whoever lends ranges out of a larger one: it is told of the end of each.
 cdef class BlockOwner:
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
+
+# What recordings want to know of blocks with a serial; called by nobody else.
+cdef struct Observers:
+    void (*ended)(uint64_t serial, int ending) noexcept
+    void (*moved)(Block *block) noexcept
+    void (*retired)(Block *block) noexcept
+    # Of the scopes of all arenas, while there is a recording; NULL otherwise.
+    void (*cycled)(BlockOwner arena, bint begins) noexcept
+
+cdef Observers observers
 
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
@@ -59,6 +77,10 @@ cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
+
+cdef inline void mark_cycle(BlockOwner arena, bint begins) noexcept:
+    if observers.cycled != NULL:
+        observers.cycled(arena, begins)
 
 cdef inline bint block_is_live(const Block *block) noexcept:
     return block.now[0] == block.generation

@@ -135,21 +135,33 @@ cdef void block_discard(Block *block) noexcept:
     idle_blocks = block
 
 
+cdef int ending_of(Block *block) noexcept:
+    """Return why the memory of a block goes back now."""
+    if block_is_closed(block):
+        return CLOSED
+    return DROPPED if block_is_live(block) else SCOPE_END
+
+
 cdef void block_release_memory(Block *block) noexcept:
     """Give the memory of a block back; the block itself stays."""
     cdef PyObject *backend = block.backend
     cdef PyObject *keeper = block.keeper
     cdef Memory memory = block.memory
+    cdef uint64_t serial = block.serial
+    cdef int ending = ending_of(block) if serial else DROPPED
     # Detached first: a backend or a keeper may run Python.
     block.backend = NULL
     block.keeper = NULL
     block.ptr = NULL
+    block.serial = 0
     if backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
         if memory.ptr != NULL:
             (<Backend>backend).release(&memory)
         Py_DECREF(<object>backend)
     Py_XDECREF(keeper)
+    if serial != 0:
+        observers.ended(serial, ending)
 
 
 cdef void block_set_free(Block *block) noexcept:
@@ -159,6 +171,8 @@ cdef void block_set_free(Block *block) noexcept:
     block.generation = 0
     block.clock = NULL
     Py_XDECREF(clock)
+    if block.serial != 0:
+        observers.moved(block)
 
 
 cdef void block_free(Block *block) noexcept:
@@ -218,6 +232,8 @@ cdef void block_purge(Block *block) noexcept:
     """Give back what of a block's own memory its exports do not read."""
     cdef Export *export = block.exports
     cdef size_t low = block.nbytes, high = 0
+    if block.serial != 0:
+        observers.retired(block)
     if block.backend == NULL or block.pins > 0:
         return
     while export != NULL:

@@ -1,4 +1,4 @@
-"""NumPy's functions with their results in our memory (NEP 49).
+"""NumPy's functions with their results in our memory (NEP 49), and plain NumPy.
 
 While a function runs through `call_numpy`, NumPy takes the data of every array it
 makes from our backend. The handler is immortal and each range says itself where it
@@ -11,20 +11,25 @@ References
 NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
 """
 
+import sys
+
 cimport numpy as cnp
+from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array cimport (
     BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
     set_owner,
 )
-from ndx._context cimport spill_backend
+from ndx._context cimport plain_numpy, spill_backend
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
+from ndx._plain_numpy cimport PlainNumpy, set_numpy_handler
+from ndx._recording cimport range_adopted, range_freed, record_range
 from ndx._quiet cimport restore, silence
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
@@ -45,6 +50,8 @@ cdef extern from "numpy/arrayobject.h":
         uint8_t version
         PyDataMemAllocator allocator
     object PyDataMem_SetHandler(object handler)
+    # NULL: NumPy's own.
+    object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
     PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
 
 # Lies in the ALIGNMENT bytes before the data.
@@ -52,77 +59,142 @@ cdef struct Header:
     Memory memory
     PyObject *backend        # strong
     size_t nbytes            # of the data; NumPy's own figure is only a hint
+    uint64_t serial          # of its birth in recordings; 0: not recorded
 
 
 # Why NumPy was last given NULL; `call_numpy` raises it in place of NumPy's error.
 cdef object refusal = None
 
 
-cdef void *handler_take(size_t nbytes, bint zero) noexcept:
-    global refusal
-    cdef Backend backend = spill_backend()
+cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
+    """Return a new range: of the current backend or, plain, of NumPy's scope."""
+    cdef PlainNumpy scope = None
+    cdef Backend backend
+    cdef void *ptr
+    if plain == NULL:
+        backend = spill_backend()
+    else:
+        scope = plain_numpy()
+        if scope is None:
+            # Its scope was left, but the handler could not be set then.
+            reset_numpy_handler(NULL)
+        backend = spill_backend() if scope is None else scope.backend
+    try:
+        ptr = take(backend, nbytes, zero)
+    except BaseException as raised:
+        # Without its traceback, whose frames may hold arrays.
+        note_refusal(plain, raised.with_traceback(None))
+        return NULL
+    if scope is not None:
+        scope.refusal = None
+    return ptr
+
+
+cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
+    """Return a new range for NumPy behind its header; raise if there is none."""
     cdef Memory memory
     cdef Header *header
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
-        return NULL
-    try:
-        obtain(backend, nbytes + ALIGNMENT, zero, &memory)
-    except BaseException as error:
-        refusal = error.with_traceback(None)
-        return NULL
+        raise MemoryError(f"{nbytes} bytes are beyond the address space")
+    obtain(backend, nbytes + ALIGNMENT, zero, &memory)
     header = <Header *>memory.ptr
     header.memory = memory
     header.nbytes = nbytes
     Py_INCREF(backend)
     header.backend = <PyObject *>backend
+    header.serial = record_range(memory.ptr + ALIGNMENT, nbytes, backend)
     return memory.ptr + ALIGNMENT
 
 
+cdef void tell(object error) noexcept:
+    """Log why NumPy gets no memory: it raises an error of its own."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        try:
+            logging.getLogger("ndx").info("NumPy gets no memory: %s", error)
+        except BaseException:
+            PyErr_WriteUnraisable(error)
+
+
 cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:
-    return handler_take(size, False)
+    return handler_take(ctx, size, False)
 
 
 cdef void *handler_calloc(void *ctx, size_t count, size_t size) noexcept with gil:
     if size and count > <size_t>PY_SSIZE_T_MAX // size:
         return NULL
-    return handler_take(count * size, True)
+    return handler_take(ctx, count * size, True)
 
 
 cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
-    cdef void *moved = handler_take(size, False)
-    cdef size_t kept
-    if moved != NULL and ptr != NULL:
-        kept = (<Header *>(<char *>ptr - ALIGNMENT)).nbytes
-        memcpy(moved, ptr, kept if kept < size else size)
-        handler_free(ctx, ptr, 0)
+    """Move a range to a larger or smaller one of its own backend."""
+    cdef Header *header
+    cdef void *moved
+    if ptr == NULL:
+        return handler_take(ctx, size, False)
+    header = <Header *>(<char *>ptr - ALIGNMENT)
+    try:
+        moved = take(<Backend>header.backend, size, False)
+    except BaseException as raised:
+        # No room for a second, smaller one: it stays as large as it was.
+        if size <= header.nbytes:
+            return ptr
+        note_refusal(ctx, raised.with_traceback(None))
+        return NULL
+    memcpy(moved, ptr, min(header.nbytes, size))
+    handler_free(ctx, ptr, 0)
     return moved
+
+
+cdef void note_refusal(void *plain, object error) noexcept:
+    """Keep why NumPy gets NULL, for who raises it."""
+    global refusal
+    cdef PlainNumpy scope
+    if plain == NULL:
+        refusal = error
+        return
+    scope = plain_numpy()
+    if scope is not None:
+        scope.refusal = error
+    tell(error)
 
 
 cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
     cdef Header *header
     cdef PyObject *backend
     cdef Memory memory
+    cdef uint64_t serial
     if ptr == NULL:
         return
     header = <Header *>(<char *>ptr - ALIGNMENT)
     backend = header.backend
     memory = header.memory
+    serial = header.serial
     (<Backend>backend).release(&memory)
     Py_DECREF(<object>backend)
+    if serial:
+        range_freed(serial)
 
 
-cdef PyDataMem_Handler handler
-strncpy(handler.name, b"ndx", 126)
-handler.version = 1
-handler.allocator.ctx = NULL
-handler.allocator.malloc = handler_malloc
-handler.allocator.calloc = handler_calloc
-handler.allocator.realloc = handler_realloc
-handler.allocator.free = handler_free
+cdef object make_handler(PyDataMem_Handler *handler, const char *name, void *plain):
+    """Fill in a handler; return its capsule."""
+    strncpy(handler.name, name, 126)
+    handler.version = 1
+    handler.allocator.ctx = plain
+    handler.allocator.malloc = handler_malloc
+    handler.allocator.calloc = handler_calloc
+    handler.allocator.realloc = handler_realloc
+    handler.allocator.free = handler_free
+    capsule = PyCapsule_New(handler, "mem_handler", NULL)
+    # Arrays may outlive this module at exit: the capsule is never freed.
+    Py_INCREF(capsule)
+    return capsule
 
-cdef object handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL)
-# Arrays may outlive this module at exit: the capsule is never freed.
-Py_INCREF(handler_capsule)
+
+cdef PyDataMem_Handler of_results
+cdef PyDataMem_Handler of_plain
+cdef object handler_capsule = make_handler(&of_results, b"ndx", NULL)
+set_numpy_handler(make_handler(&of_plain, b"ndx_plain", &of_plain))
 
 
 cdef object call_numpy(object function, tuple args, dict kwargs):
@@ -157,11 +229,22 @@ cdef BaseArray own_result(object array):
     if isinstance(base, cnp.ndarray) \
             and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
             and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
-        return adopt_numpy(array)
+        return adopt_result(array, base)
     foreign = from_numpy(array)
     if foreign is None:
         raise TypeError(f"{array.dtype} is not a dtype of the array API")
     return copy(foreign)
+
+
+cdef BaseArray adopt_result(object array, object base):
+    """Return an array over data that our handler made for `base`."""
+    cdef BaseArray x = adopt_numpy(array)
+    cdef Header *header = <Header *>(<char *>cnp.PyArray_DATA(base) - ALIGNMENT)
+    if header.serial:
+        range_adopted(header.serial, x)
+        # From now on the block's end is what counts.
+        header.serial = 0
+    return x
 
 
 cdef object root_of(object array):

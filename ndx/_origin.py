@@ -3,7 +3,10 @@
 import os
 import sys
 
+import numpy as np
+
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_NUMPY = os.path.dirname(np.__file__) + os.sep
 
 
 def current_line():
@@ -15,3 +18,8 @@ def current_line():
         return "an unknown line"
     code = frame.f_code
     return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def is_ours(filename):
+    """Return whether a file is not the user's: of ndx, NumPy, or Python's start."""
+    return filename.startswith((_PACKAGE, _NUMPY, "<frozen "))

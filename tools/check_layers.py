@@ -17,16 +17,16 @@ from pathlib import Path
 LAYERS = [
     {"_errors", "_machine", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases",
      "_quiet", "_device", "_origin", "_collector", "_version", "_workspaces.config",
-     "_arenas", "_workspaces"},
+     "_arenas", "_workspaces", "_recording_log"},
     {"_source", "_pool_index", "_budget", "_pressure"},
     {"_memory", "backends.base"},
     {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},
     {"backends", "backends.*"},
-    {"_arenas.*"},
+    {"_arenas.*", "_plain_numpy"},
     {"_context"},
     {"_array"},
     {"_workspaces.*"},
-    {"_operations", "_interchange"},
+    {"_operations", "_interchange", "_recording"},
     {"_numpy_memory"},
     {"_indexing", "_matmul", "_placement"},
     {"_core"},
@@ -37,7 +37,8 @@ LAYERS = [
      "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
      "_capi"},
     {"__init__"},
-    {"testing", "testing.*"},
+    {"testing", "testing.*", "_report", "_script"},
+    {"__main__"},
 ]  # fmt: skip
 
 # (importer, imported) patterns that may stand inside a function: loaded on first use.

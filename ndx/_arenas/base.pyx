@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
-    block_purge, block_release_memory, block_set_free, obtain,
+    block_purge, block_release_memory, block_set_free, mark_cycle, obtain,
 )
 from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, rounded
@@ -135,10 +135,12 @@ cdef class Arena(BlockOwner):
         self.spilled_bytes = 0
         self.used = True
         self.clock.open = True
+        mark_cycle(self, True)
 
     cdef int finish(self) except -1:
         """The scope ends: count the cycle, and learn. Its arrays may live on."""
         self.clock.open = False
+        mark_cycle(self, False)
         self.cycles += 1
         self.last_cycle_bytes = self.cycle_bytes
         if self.cycle_bytes > self.max_cycle_bytes:

@@ -18,6 +18,7 @@ from ndx.backends.adaptors import (
     LoggingAdaptor,
     TrackingAdaptor,
 )
+from ndx.memory._log import Event
 from ndx.memory._report import snapshot, summary
 from ndx.memory._scopes import Statistics, profile, profile_report, statistics
 from ndx.memory._state import (
@@ -32,14 +33,17 @@ from ndx.memory._state import (
     stats,
     trim,
 )
+from ndx.memory._trace import Trace, record
 
 __all__ = [
     "Adaptor",
+    "Event",
     "FailureCallbackAdaptor",
     "LimitingAdaptor",
     "LoggingAdaptor",
     "MemoryInfo",
     "Statistics",
+    "Trace",
     "TrackingAdaptor",
     "allocated",
     "debug_mode",
@@ -55,6 +59,7 @@ __all__ = [
     "periodic_gc",
     "profile",
     "profile_report",
+    "record",
     "remove_on_oom",
     "reserved",
     "reset_peak",

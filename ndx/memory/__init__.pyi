@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,11 +24,13 @@ from ndx.backends.adaptors import TrackingAdaptor as TrackingAdaptor
 
 __all__ = [
     "Adaptor",
+    "Event",
     "FailureCallbackAdaptor",
     "LimitingAdaptor",
     "LoggingAdaptor",
     "MemoryInfo",
     "Statistics",
+    "Trace",
     "TrackingAdaptor",
     "allocated",
     "debug_mode",
@@ -43,6 +46,7 @@ __all__ = [
     "periodic_gc",
     "profile",
     "profile_report",
+    "record",
     "remove_on_oom",
     "reserved",
     "reset_peak",
@@ -103,3 +107,45 @@ def on_oom(callback: Callable[[int], object]) -> None: ...
 def remove_on_oom(callback: Callable[[int], object]) -> None: ...
 def limit() -> int | None: ...
 def set_limit(value: int | str | None) -> None: ...
+
+class Event(NamedTuple):
+    time: float
+    kind: str
+    array: int | None = None
+    nbytes: int | None = None
+    address: int | None = None
+    backend: str | None = None
+    workspace: str | None = None
+    generation: int | None = None
+    slot: int | None = None
+    place: str | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    maker: str | None = None
+    stack: tuple[str, ...] = ()
+    thread: str | None = None
+    freed: str | None = None
+    allocated: int | None = None
+    reserved: int | None = None
+
+class Trace:
+    def __init__(self, max_events: int = 100_000, stacks: int = 1) -> None: ...
+    def __enter__(self) -> Trace: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+    @property
+    def events(self) -> list[Event]: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def summary(self, makers: int = 10) -> str: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def plot(self, ax: Any = None) -> Any: ...
+
+def record(max_events: int = 100_000, stacks: int = 1) -> Trace: ...

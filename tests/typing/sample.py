@@ -51,6 +51,10 @@ with ndx.use("host") as backend:
 with ndx.workspace("step", size="64MiB", learn="none") as ws:
     assert_type(ws, ndx.Workspace)
     kept = ndx.ones(3, dtype="float32").detach()
+with ndx.use("host", limit="1GiB", numpy=True), ndx.memory.record(stacks=3) as trace:
+    ndx.ones(3)
+assert_type(trace, ndx.memory.Trace)
+assert_type(trace.events[0].maker, str | None)
 assert_type(ws.stats()["size"], int)
 assert_type(ndx.memory.allocated("host"), int)
 assert_allclose(kept, [1, 1, 1], rtol=1e-6)

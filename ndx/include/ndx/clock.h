@@ -1,4 +1,4 @@
-/* A clock that is cheap to read and only goes forward, in milliseconds. */
+/* Clocks that only go forward. In milliseconds it is cheaper to read. */
 #ifndef NDX_CLOCK_H
 #define NDX_CLOCK_H
 
@@ -7,6 +7,12 @@
 #if defined(_WIN32)
 #include <windows.h>
 static inline uint64_t ndx_milliseconds(void) { return (uint64_t)GetTickCount64(); }
+static inline int64_t ndx_nanoseconds(void) {
+    LARGE_INTEGER now, frequency;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&frequency);
+    return (int64_t)((double)now.QuadPart * 1e9 / (double)frequency.QuadPart);
+}
 #else
 #include <time.h>
 static inline uint64_t ndx_milliseconds(void) {
@@ -17,6 +23,11 @@ static inline uint64_t ndx_milliseconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &now);
 #endif
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+static inline int64_t ndx_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 #endif
 

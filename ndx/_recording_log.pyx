@@ -1,0 +1,170 @@
+"""The log of a recording: events in the order of time, in plain memory.
+
+Nothing here runs Python, so that it may be written to while an array dies. A log
+keeps the newest events: where it is full, it forgets the arrays that died first.
+"""
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from libc.string cimport memcpy
+
+cdef extern from "ndx/clock.h":
+    int64_t ndx_nanoseconds() noexcept
+
+cdef enum:
+    FORGOTTEN = 255              # a kind
+
+
+cdef class Log:
+    """Events of one recording.
+
+    Parameters
+    ----------
+    limit : int
+        The most events that are kept, but for the deaths of arrays in it.
+    """
+
+    def __cinit__(self, size_t limit):
+        self.limit = limit
+        self.begin = self.complete_from = ndx_nanoseconds()
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.events)
+
+    def close(self):
+        """Take note of the end of the recording."""
+        self.end = ndx_nanoseconds()
+
+    def now(self):
+        """Return the time now, in nanoseconds of the log's clock."""
+        return ndx_nanoseconds()
+
+    cdef bint append(self, const Event *event) noexcept:
+        """Add an event; the caller has set all but the marks. False: there is no room.
+
+        Of a birth, `subject` is greater than that of all births before.
+        """
+        cdef Event *added
+        if self.full or (self.count >= self.limit and not self.make_room()) or \
+                (self.count >= self.room and not self.resize(2 * self.room + 64)):
+            self.missed += event.kind == BIRTH
+            return False
+        added = &self.events[self.count]
+        added[0] = event[0]
+        if event.kind == BIRTH:
+            self.last = event.subject
+        added.mark = self.last
+        self.count += 1
+        return True
+
+    cdef bint note_death(self, const Event *event) noexcept:
+        """Add the death of a recorded block, or what happens to it, whatever the limit.
+
+        There is at most one of each kind for each birth, so the log stays bounded.
+        """
+        cdef Event *added
+        if self.count >= self.room and not self.resize(2 * self.room + 64):
+            return False
+        added = &self.events[self.count]
+        added[0] = event[0]
+        added.mark = self.last
+        self.count += 1
+        return True
+
+    cdef Event *find(self, uint64_t serial) noexcept:
+        """Return the birth of a block; NULL if it is not recorded."""
+        cdef size_t low = 0, high = self.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.events[middle].mark < serial:
+                low = middle + 1
+            else:
+                high = middle
+        # The first event with this mark is the birth itself.
+        if low < self.count and self.events[low].kind == BIRTH \
+                and self.events[low].subject == serial:
+            return &self.events[low]
+        return NULL
+
+    cdef bint resize(self, size_t room) noexcept:
+        cdef void *events = PyMem_RawRealloc(self.events, room * sizeof(Event))
+        if events == NULL:
+            return False
+        self.events = <Event *>events
+        self.room = room
+        return True
+
+    cdef bint make_room(self) noexcept:
+        """Forget the arrays that died first; False if there is no use in that."""
+        cdef size_t before = self.count
+        self.dropped += self.forget()
+        self.squeeze()
+        # Where nearly all of it are live arrays, the next births would do this again.
+        self.full = before - self.count <= self.limit // 8
+        return not self.full
+
+    cdef size_t forget(self) noexcept:
+        """Mark the events of the first half of the deaths; return the number of arrays.
+
+        Up to the last of these deaths nothing but the live arrays stays known.
+        """
+        cdef size_t i, deaths = 0, wanted
+        cdef Event *event
+        cdef Event *birth
+        for i in range(self.count):
+            deaths += self.events[i].kind == DEATH
+        wanted = (deaths + 1) // 2
+        deaths = 0
+        for i in range(self.count):
+            event = &self.events[i]
+            if event.kind == DEATH:
+                if deaths == wanted:
+                    break
+                birth = self.find(event.subject)
+                # Found by its mark, which stays.
+                if birth != NULL:
+                    birth.ending = FORGOTTEN
+                event.kind = FORGOTTEN
+                self.complete_from = event.time
+                deaths += 1
+        for i in range(self.count):
+            event = &self.events[i]
+            if event.kind == BIRTH and event.ending == FORGOTTEN:
+                event.kind = FORGOTTEN
+            elif event.kind == STALE:
+                birth = self.find(event.subject)
+                if birth == NULL or birth.ending == FORGOTTEN:
+                    event.kind = FORGOTTEN
+            elif event.time < self.complete_from and event.kind != BIRTH and \
+                    event.kind != DEATH:
+                event.kind = FORGOTTEN
+        return deaths
+
+    cdef void squeeze(self) noexcept:
+        """Close the gaps of forgotten events."""
+        cdef size_t i, kept = 0
+        for i in range(self.count):
+            if self.events[i].kind != FORGOTTEN:
+                self.events[kept] = self.events[i]
+                kept += 1
+        self.count = kept
+
+    def rows(self):
+        """Return all events as tuples, in the order of the fields of ``Event``."""
+        cdef size_t i, count = self.count
+        cdef Event *e
+        cdef list rows = []
+        # Of a copy: to make tuples may run the collector, and so log more.
+        cdef Event *events = <Event *>PyMem_RawMalloc((count + 1) * sizeof(Event))
+        if events == NULL:
+            raise MemoryError(f"no memory for a copy of {count} events")
+        memcpy(events, self.events, count * sizeof(Event))
+        try:
+            for i in range(count):
+                e = &events[i]
+                rows.append((
+                    e.kind, e.time, e.subject, e.before, e.nbytes, e.address,
+                    e.allocated, e.reserved, e.generation, e.backend, e.workspace,
+                    e.stack, e.shape, e.thread, e.dtype, e.place, e.ending))
+        finally:
+            PyMem_RawFree(events)
+        return rows

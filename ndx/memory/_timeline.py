@@ -1,0 +1,136 @@
+"""Sums over the columns of a trace: how much was alive when, and whose it was."""
+
+from ndx._sizes import format_size
+
+__all__ = ["curve_of", "maker_of", "peak_of", "step_curve", "summary_text"]
+
+
+def curve_of(arrays, chosen=None):
+    """Return when the bytes of live arrays changed, and what they were from then on.
+
+    Parameters
+    ----------
+    arrays : dict
+        The columns of `Trace.to_dict`.
+    chosen : iterable of int, optional
+        The arrays that count; default: all.
+
+    Returns
+    -------
+    times, sums : list of int
+        Nanoseconds and bytes. What dies and what is born at the same time overlaps.
+    """
+    changes = []
+    for array in range(len(arrays["born"])) if chosen is None else chosen:
+        nbytes = arrays["nbytes"][array]
+        changes.append((arrays["born"][array], 0, nbytes))
+        if arrays["died"][array] is not None:
+            # What escaped is copied first: both are there at that time.
+            changes.append((arrays["died"][array], 1, -nbytes))
+    changes.sort()
+    times, sums, total = [], [], 0
+    for time, _, change in changes:
+        total += change
+        times.append(time)
+        sums.append(total)
+    return times, sums
+
+
+def peak_of(data):
+    """Return (time, bytes) of the most bytes of recorded arrays at one time."""
+    times, sums = curve_of(data["arrays"])
+    if not sums:
+        return 0, 0
+    peak = max(sums)
+    return times[sums.index(peak)], peak
+
+
+def alive_at(arrays, time):
+    """Return the numbers of the arrays that were alive at a time."""
+    return [
+        array
+        for array, (born, died) in enumerate(
+            zip(arrays["born"], arrays["died"], strict=True)
+        )
+        if born <= time and (died is None or died >= time)
+    ]
+
+
+def maker_of(data, array):
+    """Return which line made an array."""
+    stack = data["arrays"]["stack"][array]
+    lines = () if stack is None else data["stacks"][stack]
+    return data["lines"][lines[0]] if lines else "an unknown line"
+
+
+def makers_at_peak(data):
+    """Return (bytes, number of arrays, line) for each maker, largest first."""
+    time, _ = peak_of(data)
+    sums = {}
+    for array in alive_at(data["arrays"], time):
+        entry = sums.setdefault(maker_of(data, array), [0, 0])
+        entry[0] += data["arrays"]["nbytes"][array]
+        entry[1] += 1
+    found = [(nbytes, count, line) for line, (nbytes, count) in sums.items()]
+    return sorted(found, key=lambda entry: (-entry[0], entry[2]))
+
+
+def step_curve(times, values, end):
+    """Return the corners of a curve that keeps each value until the next time."""
+    xs, ys = [], []
+    for i, (time, value) in enumerate(zip(times, values, strict=True)):
+        xs += [time, times[i + 1] if i + 1 < len(times) else end]
+        ys += [value, value]
+    return xs, ys
+
+
+def reserved_curves(data):
+    """Return, for each backend, its name and the times and values of its reserve."""
+    curves = [(backend["name"], [], []) for backend in data["backends"]]
+    columns = data["memory"]
+    for time, backend, reserved in zip(
+        columns["time"], columns["backend"], columns["reserved"], strict=True
+    ):
+        curves[backend][1].append(time)
+        curves[backend][2].append(reserved)
+    return curves
+
+
+def summary_text(data, most):
+    """Return the table of `Trace.summary`."""
+    arrays = data["arrays"]
+    time, peak = peak_of(data)
+    makers = makers_at_peak(data)
+    alive = [i for i, died in enumerate(arrays["died"]) if died is None]
+    count = sum(entry[1] for entry in makers)
+    head = (
+        f"{len(arrays['born'])} arrays in {data['end'] / 1e9:.4g} s; peak "
+        f"{format_size(peak)} in {count} arrays at {time / 1e9:.4g} s"
+    )
+    lines = [head]
+    for name, _, reserved in reserved_curves(data):
+        lines.append(f"backend {name!r}: {format_size(max(reserved))} reserved at most")
+    if alive:
+        total = sum(arrays["nbytes"][i] for i in alive)
+        lines.append(f"alive at the end: {format_size(total)} in {len(alive)} arrays")
+    if data["dropped"]:
+        lines.append(
+            f"{data['dropped']} arrays that died before "
+            f"{data['complete_from'] / 1e9:.4g} s are forgotten: "
+            "record(max_events=...) keeps more"
+        )
+    if data["missed"]:
+        lines.append(
+            f"{data['missed']} arrays were not recorded, as the log was full of live "
+            "ones: record(max_events=...) keeps more"
+        )
+    if makers[:most]:
+        lines += ["", "at the peak   share  arrays  made at"]
+    rows = makers[:most]
+    if makers[most:]:
+        nbytes, count = (sum(entry[i] for entry in makers[most:]) for i in (0, 1))
+        rows = [*rows, (nbytes, count, f"{len(makers) - most} other lines")]
+    for nbytes, count, line in rows:
+        share = nbytes / max(peak, 1)
+        lines.append(f"{format_size(nbytes):>11}  {share:6.1%}  {count:6}  {line}")
+    return "\n".join(lines)

@@ -1,0 +1,271 @@
+"""Recordings of what happens to memory, as users see them."""
+
+import operator
+import os
+import time
+from datetime import UTC, datetime
+
+from ndx._recording import Recorder
+from ndx._sizes import format_size
+from ndx.memory._chrome import chrome_json
+from ndx.memory._log import list_events, read_log
+from ndx.memory._page import html_page
+from ndx.memory._plot import plot_trace
+from ndx.memory._timeline import peak_of, summary_text
+
+__all__ = ["Trace", "record", "writer_for"]
+
+_WRITERS = {".html": html_page, ".json": chrome_json}
+
+
+def writer_for(path):
+    """Return the function that makes the text of a file of this name."""
+    writer = _WRITERS.get(os.path.splitext(os.fspath(path))[1].lower())
+    if writer is None:
+        msg = (
+            f"can't save a trace as {os.fspath(path)!r}: the suffix says the "
+            f"format, and is one of {', '.join(sorted(_WRITERS))}"
+        )
+        raise ValueError(msg)
+    return writer
+
+
+class Trace:
+    """A recording of memory, made by `ndx.memory.record`.
+
+    Parameters
+    ----------
+    max_events : int
+        See `ndx.memory.record`.
+    stacks : int
+        See `ndx.memory.record`.
+    """
+
+    def __init__(self, max_events=100_000, stacks=1):
+        self._recorder = Recorder(
+            _at_least(max_events, "max_events", 16), _at_least(stacks, "stacks", 0)
+        )
+        self._started = None
+        self._data = None
+
+    def __enter__(self):
+        if self._started is not None:
+            msg = "a trace records once; make another by ndx.memory.record()"
+            raise RuntimeError(msg)
+        self._started = time.time()
+        self._recorder.start()
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self._recorder.stop()
+
+    def __repr__(self):
+        if self._started is None:
+            return "<Trace: not started>"
+        data = self.to_dict()
+        state = "" if self._recorder.log.end else " so far"
+        return (
+            f"<Trace: {len(data['arrays']['born'])} arrays in "
+            f"{data['end'] / 1e9:.3g} s{state}, peak {format_size(self.peak_bytes)}>"
+        )
+
+    def to_dict(self):
+        """Return all that was recorded, in a form that JSON can hold.
+
+        Returns
+        -------
+        dict
+            Times are whole nanoseconds since the start; a number of a table's entry
+            stands for it, None for "none". ``started`` (ISO 8601, UTC), ``end``;
+            ``complete_from``: where the log was full, what died before this time is
+            forgotten (``dropped`` arrays), and ``missed`` arrays were not recorded.
+
+            The tables: ``backends`` (``name``, ``limit``), ``workspaces`` (``name``,
+            ``slot``), ``threads``, ``lines`` ("file:line in function"), ``stacks``
+            (lists of numbers of lines, innermost first), ``shapes``, ``dtypes``.
+
+            ``arrays``, a dict of columns of equal length, in the order of births:
+            ``born``, ``died`` (None: alive at the end), ``stale`` (when its scope
+            ended, where what NumPy or others read kept its memory), ``nbytes``,
+            ``address``, ``backend``, ``workspace``, ``generation``, ``place``,
+            ``shape``, ``dtype``, ``stack``, ``thread``, ``freed``, ``before`` (number
+            of the array that escaped to become this one). See `Event` for the strings.
+
+            ``scopes``, columns: ``begin``, ``end``, ``workspace``, ``generation``,
+            ``size`` (of the arena), ``thread``.
+
+            ``memory``, columns: ``time``, ``backend``, ``allocated``, ``reserved``.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.memory.record() as trace:
+        ...     x = ndx.ones((2, 3))
+        >>> data = trace.to_dict()
+        >>> data["arrays"]["nbytes"], data["shapes"]
+        ([48], [[2, 3]])
+        """
+        if self._data is not None:
+            return self._data
+        self._check_started()
+        ended = self._recorder.log.end
+        data = read_log(self._recorder)
+        started = datetime.fromtimestamp(self._started, UTC)
+        data["started"] = started.isoformat(timespec="milliseconds")
+        if ended:
+            self._data = data
+        return data
+
+    @property
+    def events(self):
+        """What happened, as a list of `Event` in the order of time.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.memory.record() as trace:
+        ...     x = ndx.ones(1000)
+        ...     del x
+        >>> [(event.kind, event.nbytes, event.freed) for event in trace.events]
+        [('allocate', 8000, 'dropped'), ('free', 8000, 'dropped')]
+        """
+        return list_events(self.to_dict())
+
+    @property
+    def peak_bytes(self):
+        """The most bytes of recorded arrays that were alive at one time."""
+        return peak_of(self.to_dict())[1]
+
+    @property
+    def dropped(self):
+        """Number of arrays that were forgotten, or not recorded, as the log was full.
+
+        The newest are kept: nothing is missing from ``to_dict()["complete_from"]`` on,
+        unless nearly all of the log is of arrays that live.
+        """
+        return self._recorder.log.dropped + self._recorder.log.missed
+
+    def summary(self, makers=10):
+        """Return a table of the peak: which lines made what was alive then.
+
+        Parameters
+        ----------
+        makers : int
+            The most lines to name.
+
+        Returns
+        -------
+        str
+            Made for a person to read.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.memory.record() as trace:
+        ...     x = ndx.ones(1000)
+        >>> print(trace.summary())  # doctest: +ELLIPSIS
+        1 arrays in ... s; peak 7.812 KiB in 1 arrays at ... s
+        ...
+        """
+        return summary_text(self.to_dict(), _at_least(makers, "makers", 0))
+
+    def save(self, path):
+        """Write the trace to a file.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            ``.html``: one page for any browser, that needs nothing else: memory over
+            time, with what each array is. ``.json``: Chrome's trace event format, for
+            Perfetto (https://ui.perfetto.dev) and others.
+
+        Raises
+        ------
+        ValueError
+            If the suffix is another one.
+
+        Examples
+        --------
+        >>> import ndx, os, tempfile
+        >>> with ndx.memory.record() as trace:
+        ...     x = ndx.ones(1000)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.save(os.path.join(folder, "trace.html"))
+        """
+        text = writer_for(path)(self.to_dict())
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def plot(self, ax=None):
+        """Draw memory over time with matplotlib (``pip install ndx[plot]``).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; default: a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            It has the bytes of the makers at the peak, stacked, and the bytes that the
+            backends hold.
+
+        Raises
+        ------
+        ImportError
+            If there is no matplotlib.
+        """
+        return plot_trace(self.to_dict(), ax)
+
+    def _check_started(self):
+        if self._started is None:
+            msg = "the trace has not started; enter it: with ndx.memory.record() as t:"
+            raise RuntimeError(msg)
+
+
+def record(max_events=100_000, stacks=1):
+    """Record what happens to memory: a context manager.
+
+    Parameters
+    ----------
+    max_events : int
+        The most events to keep, about 120 bytes each. Where there are more, the arrays
+        that died first are forgotten; `Trace.dropped` says how many.
+    stacks : int
+        How many lines of the call stack to keep of each array's maker; 1: the
+        innermost line outside of ndx, 0: none.
+
+    Returns
+    -------
+    Trace
+        Every block's birth and death, in all threads, and the scopes of workspaces.
+
+    Notes
+    -----
+    Recordings may be nested and overlap. They keep no arrays alive. An array made while
+    one goes on costs a microsecond more; with none, nothing.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.memory.record() as trace:
+    ...     with ndx.workspace("step"):
+    ...         x = ndx.ones((100, 10))
+    >>> trace.peak_bytes
+    8000
+    >>> trace.events[1].workspace, trace.events[1].shape, trace.events[1].freed
+    ('step', (100, 10), 'scope end')
+    """
+    return Trace(max_events, stacks)
+
+
+def _at_least(value, name, least):
+    try:
+        number = operator.index(value)
+    except TypeError:
+        msg = f"{name} must be an int, not {type(value).__name__}"
+        raise TypeError(msg) from None
+    if number < least:
+        msg = f"{name}={value!r} is not valid; it is at least {least}"
+        raise ValueError(msg)
+    return number
