@@ -10,7 +10,7 @@ from cpython.contextvars cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
-from ndx._memory cimport Block, block_new, block_wrap
+from ndx._memory cimport Block, block_decref, block_new, block_wrap
 from ndx._plain_numpy cimport PlainNumpy, restore_numpy, switch_numpy
 from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
@@ -201,7 +201,11 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     cdef Arena arena = current_arena()
     cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
     if arena is not None:
-        arena.adopt(block)
+        try:
+            arena.adopt(block)
+        except BaseException:
+            block_decref(block)
+            raise
     return block
 
 

@@ -67,7 +67,7 @@ cdef class Arena(BlockOwner):
     cdef size_t extent(self, Block *block) noexcept
     cdef Py_ssize_t count_pinned(self) noexcept
     cdef Py_ssize_t find_pinned(self, Range *out) noexcept
-    cdef void record_line(self, Block *block) noexcept
+    cdef int record_line(self, Block *block) except -1
     cdef void inspect(self, Block *block) noexcept
     cdef int get_chunk(self, size_t size) except -1
     cdef int drop_chunk(self) except -1

@@ -212,7 +212,11 @@ cdef class Arena(BlockOwner):
         block.nbytes = nbytes
         stamp(block, self.clock)
         if self.debug:
-            self.record_line(block)
+            try:
+                self.record_line(block)
+            except BaseException:
+                block_decref(block)
+                raise
         if nbytes == 0:
             Py_INCREF(self.backend)
             block.backend = <PyObject *>self.backend
@@ -239,7 +243,7 @@ cdef class Arena(BlockOwner):
         link(&self.live, block)
         return block
 
-    cdef void record_line(self, Block *block) noexcept:
+    cdef int record_line(self, Block *block) except -1:
         """Take note of which line makes a block, in debug mode."""
         where = current_line()
         Py_INCREF(where)
@@ -265,9 +269,9 @@ cdef class Arena(BlockOwner):
 
     cdef int adopt(self, Block *block) except -1:
         """Make a block that was obtained elsewhere a spilled one of this cycle."""
-        stamp(block, self.clock)
         if self.debug:
             self.record_line(block)
+        stamp(block, self.clock)
         Py_INCREF(self)
         block.owner = <PyObject *>self
         link(&self.live, block)

@@ -131,6 +131,12 @@ class WorkspaceConfig:
             raise TypeError(msg)
 
     def _check_sizes(self):
+        if self.spill == "fail" and self.learn == "none" and not self.size:
+            msg = (
+                "spill='fail' is not valid with learn='none' and size=0: there would "
+                "never be an arena. Give a size, or let it be learned"
+            )
+            raise ValueError(msg)
         top = self.max_size
         if top is None:
             return

@@ -1,5 +1,6 @@
 """Workspaces as users see them: arenas, entered and left."""
 
+import collections
 import dataclasses
 import functools
 import inspect
@@ -211,9 +212,18 @@ cdef class Workspace(Scope):
         -------
         callable
             Each thread or task that calls it has its own workspace. Arrays in the
-            result (in tuples, lists, dicts, sets, dataclasses, nested) leave the
-            workspace: views go on sharing memory, spilled arrays are not copied.
+            result (in tuples, lists, dicts, sets, deques, dataclasses, nested) leave
+            the workspace: views go on sharing memory, spilled arrays are not copied.
+            Those in other objects go stale.
+
+        Raises
+        ------
+        TypeError
+            If it is no such function.
         """
+        if not callable(function):
+            raise TypeError(
+                f"a workspace decorates functions, not {type(function).__name__}")
         if inspect.isgeneratorfunction(function) or \
                 inspect.isasyncgenfunction(function):
             raise TypeError(
@@ -406,6 +416,11 @@ cdef class Workspace(Scope):
                 "escaped_count", "escaped_bytes", "departures")},
         }
 
+    def __reduce__(self):
+        raise TypeError(
+            f"{self} can't be pickled: it belongs to a thread or task. Pickle its "
+            "config, and ask ndx.workspace(name, config=...) where it is needed")
+
     def __repr__(self):
         state = "open" if self.depth else "closed"
         return (f"<Workspace {self.name!r}: {format_size(self.size)}, {state}, "
@@ -445,11 +460,10 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
 
 cdef object rescue(Workspace scope, object result):
     """Let the arrays in a function's result leave the scope that it ran in."""
-    cdef dict found = {}
+    cdef dict found = arrays_in(scope, result)
     cdef Block **blocks
     cdef Py_ssize_t count = 0
     cdef BaseArray x
-    collect_arrays(scope, result, found, set())
     if not found:
         return result
     blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
@@ -465,25 +479,26 @@ cdef object rescue(Workspace scope, object result):
     return result
 
 
-cdef int collect_arrays(Workspace scope, object item, dict found, set seen) except -1:
-    """Find one array of each block of the scope's arena in a nested result."""
+cdef dict arrays_in(Workspace scope, object result):
+    """Return one array of each block of the scope's arena in a nested result."""
     cdef BaseArray x
-    if isinstance(item, BaseArray):
-        x = item
-        if block_is_live(x.block) and x.block.owner == <PyObject *>scope.arena:
-            found[<size_t>x.block] = x
-        return 0
-    if isinstance(item, (str, bytes, int, float, complex)) or id(item) in seen:
-        return 0
-    seen.add(id(item))
-    if isinstance(item, dict):
-        parts = item.values()
-    elif isinstance(item, (tuple, list, set, frozenset)):
-        parts = item
-    elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-        parts = [getattr(item, field.name, None) for field in dataclasses.fields(item)]
-    else:
-        return 0
-    for part in list(parts):
-        collect_arrays(scope, part, found, seen)
-    return 0
+    cdef dict found = {}
+    cdef dict seen = {}          # by id, and kept while that counts
+    cdef list left = [result]
+    while left:
+        item = left.pop()
+        if isinstance(item, BaseArray):
+            x = item
+            if block_is_live(x.block) and x.block.owner == <PyObject *>scope.arena:
+                found[<size_t>x.block] = x
+        elif not isinstance(item, (str, bytes, int, float, complex)) \
+                and id(item) not in seen:
+            seen[id(item)] = item
+            if isinstance(item, dict):
+                left.extend(item.values())
+            elif isinstance(item, (tuple, list, set, frozenset, collections.deque)):
+                left.extend(item)
+            elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+                left.extend([getattr(item, field.name, None)
+                             for field in dataclasses.fields(item)])
+    return found

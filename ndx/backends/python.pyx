@@ -12,6 +12,11 @@ from libc.string cimport memset
 from ndx._budget cimport budget_give, budget_take
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
 
+import sys
+
+# Had now: at exit the module may be empty.
+cdef object is_finalizing = sys.is_finalizing
+
 __all__ = ["PythonBackend"]
 
 # What is kept of a range. The buffer's own `obj` may be another object than the one
@@ -90,7 +95,10 @@ cdef class PythonBackend(Backend):
         raise NotImplementedError(f"{type(self).__name__} must override acquire")
 
     def discard(self, buffer):
-        """Take back a buffer that `acquire` gave; its memory is no longer used."""
+        """Take back a buffer that `acquire` gave; its memory is no longer used.
+
+        Not called for what is left when the interpreter exits.
+        """
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         with gil:
@@ -200,6 +208,10 @@ cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     Py_DECREF(source)
     PyBuffer_Release(&acquired.view)
     free(acquired)
+    if is_finalizing():
+        # Python clears modules and functions by now, and calling them may crash. The
+        # system takes all back.
+        return
     # A nested one is that of an array which discard itself made and dropped.
     nested = PyThread_get_thread_ident() in self.inside
     self.inside.add(PyThread_get_thread_ident())

@@ -8,6 +8,11 @@ from libc.stdlib cimport free, malloc
 
 from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
 
+import sys
+
+# Had now: at exit the module may be empty.
+cdef object is_finalizing = sys.is_finalizing
+
 __all__ = ["PythonSource"]
 
 cdef extern from "Python.h":
@@ -109,4 +114,5 @@ cdef void PythonSource_release(PythonSource self, Py_buffer *view) noexcept:
     source = self.views.pop(<uintptr_t>view)
     PyBuffer_Release(view)
     free(view)
-    self.discard(source)
+    if not is_finalizing():
+        self.discard(source)

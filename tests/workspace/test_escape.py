@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import gc
+import pickle
 import threading
 from typing import NamedTuple
 
@@ -298,6 +299,33 @@ def test_a_result_that_holds_itself():
 
     for _ in range(2):
         assert step()[1][0].tolist() == [1.0] * 3
+
+
+def test_a_result_that_is_nested_deeply():
+    @ndx.workspace()
+    def step():
+        nested = [ndx.ones(2)]
+        for _ in range(200_000):
+            nested = [nested]
+        return nested
+
+    nested = step()
+    while isinstance(nested, list):
+        nested = nested[0]
+    assert nested.tolist() == [1.0] * 2
+
+
+@pytest.mark.parametrize("function", [3, "name", None])
+def test_only_functions_are_decorated(function):
+    with pytest.raises(TypeError, match="decorates functions"):
+        ndx.workspace()(function)
+
+
+def test_workspaces_are_not_pickled():
+    with pytest.raises(TypeError, match="Pickle its config"):
+        pickle.dumps(ndx.workspace())
+    config = ndx.WorkspaceConfig(reset="ring", slots=3)
+    assert pickle.loads(pickle.dumps(config)) == config
 
 
 def test_a_decorated_function_that_calls_itself():

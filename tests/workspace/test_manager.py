@@ -311,6 +311,28 @@ def test_guard_bytes(config, dropped):
         assert ndx.ones(3).tolist() == [1.0] * 3
 
 
+@pytest.mark.parametrize(
+    "make", [lambda: ndx.ones(3), lambda: ndx.argsort(ndx.ones(3))]
+)
+def test_an_interruption_while_a_line_is_recorded(monkeypatch, make):
+    from ndx._arenas import base
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    workspace = ndx.workspace(debug=True, size="4KiB")
+    with workspace:
+        x = ndx.ones(3)
+        if hasattr(base, "current_line"):
+            monkeypatch.setattr(base, "current_line", interrupted)
+            before = workspace.stats()
+            with pytest.raises(KeyboardInterrupt):
+                make()
+            assert workspace.stats()["live_bytes"] == before["live_bytes"]
+            monkeypatch.undo()
+        assert (x + 1).tolist() == [2.0] * 3
+
+
 def test_reclaimed_memory_is_filled():
     workspace = ndx.workspace(debug=True, size="4KiB")
     with workspace:

@@ -80,6 +80,7 @@ def test_another_config_for_a_name_is_an_error():
         ({"size": 10, "max_size": 9}, ValueError, "max_size=9 is not valid with size"),
         ({"min_size": 10, "max_size": 9}, ValueError, "with min_size=10"),
         ({"max_size": 0}, ValueError, "max_size=0"),
+        ({"spill": "fail", "learn": "none"}, ValueError, "never be an arena"),
         ({"min_size": -1}, ValueError, "min_size=-1 is negative"),
         ({"max_size": "?"}, ValueError, "max_size='\\?' is not a size"),
         ({"debug": 1}, TypeError, "debug must be True or False"),
