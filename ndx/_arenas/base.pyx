@@ -18,8 +18,8 @@ from ndx._memory cimport (
     block_purge, block_release_memory, block_set_free, mark_cycle, obtain,
 )
 from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
-from ndx._arenas.sizing cimport Sizing, rounded
-from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+from ndx._arenas.sizing cimport Sizing, line_of, rounded
+from ndx.backends.base cimport Backend, Memory
 
 from ndx._errors import OutOfMemoryError, WorkspaceError
 from ndx._origin import current_line
@@ -579,11 +579,6 @@ cdef class Arena(BlockOwner):
     def pinned_blocks(self):
         """Number of blocks of past cycles that are still in use."""
         return self.pinned_count
-
-
-cdef inline size_t line_of(size_t offset) noexcept:
-    """Return where the line of a byte starts."""
-    return offset & ~<size_t>(ALIGNMENT - 1)
 
 
 # A block leaves with the chunk in which it lies; this gives that back in the end.

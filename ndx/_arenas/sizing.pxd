@@ -22,6 +22,10 @@ cdef class Sizing:
     cdef void choose(self) noexcept
     cdef void forget(self) noexcept
 
+cdef inline size_t line_of(size_t offset) noexcept nogil:
+    """Return where the line of 64 bytes starts that a byte is in."""
+    return offset & ~<size_t>63
+
 cdef inline size_t rounded(size_t nbytes) noexcept nogil:
     """Return a number of bytes as whole lines of 64, the unit of arenas.
 
