@@ -118,6 +118,7 @@ class Event(NamedTuple):
     workspace: str | None = None
     generation: int | None = None
     slot: int | None = None
+    segment: int | None = None
     place: str | None = None
     shape: tuple[int, ...] | None = None
     dtype: str | None = None

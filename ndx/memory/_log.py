@@ -40,6 +40,9 @@ class Event(NamedTuple):
         The workspace's.
     slot : int
         Of a ring.
+    segment : int
+        Address of the segment of the backend's pool that it lies in, of those that the
+        pool has when the recording is looked at.
     place : str
         ``"backend"`` (individually owned), ``"arena"``, ``"spilled"`` (of a workspace,
         but outside of its arena), ``"numpy"`` (data of a NumPy array), or ``"left
@@ -73,6 +76,7 @@ class Event(NamedTuple):
     workspace: str | None = None
     generation: int | None = None
     slot: int | None = None
+    segment: int | None = None
     place: str | None = None
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
@@ -130,6 +134,8 @@ def read_log(recorder):
         elif kind == _LEAVE and workspace in open_scopes:
             scopes["end"][open_scopes.pop(workspace)] = time
 
+    segments = _segments(recorder.backends)
+    arrays["segment"] = _places_in(segments, arrays)
     return {
         "format": "ndx-trace",
         "version": 1,
@@ -143,6 +149,7 @@ def read_log(recorder):
         "workspaces": [
             {"name": clock.name, "slot": slot} for clock, slot in recorder.workspaces
         ],
+        "segments": segments,
         "threads": list(recorder.threads),
         "lines": list(recorder.lines),
         "stacks": [list(stack) for stack in recorder.stacks],
@@ -152,6 +159,38 @@ def read_log(recorder):
         "scopes": scopes,
         "memory": memory,
     }
+
+
+def _segments(backends):
+    """Return the segments of the pools of backends that are still there, by address."""
+    found = []
+    for number, (reference, _, _) in enumerate(backends):
+        backend = reference()
+        for segment in backend.snapshot() if hasattr(backend, "snapshot") else ():
+            found.append(
+                {
+                    "backend": number,
+                    "address": segment["address"],
+                    "size": segment["total_size"],
+                    "type": segment["segment_type"],
+                }
+            )
+    return sorted(found, key=lambda segment: segment["address"])
+
+
+def _places_in(segments, arrays):
+    """Return the number of the segment of each array; None: it is in none of them."""
+    starts = [segment["address"] for segment in segments]
+    numbers = []
+    for address, backend in zip(arrays["address"], arrays["backend"], strict=True):
+        number = bisect_right(starts, address) - 1
+        inside = (
+            number >= 0
+            and address < starts[number] + segments[number]["size"]
+            and segments[number]["backend"] == backend
+        )
+        numbers.append(number if inside else None)
+    return numbers
 
 
 def _or_none(number):
@@ -198,6 +237,9 @@ def _describe(data, row):
     stack = tuple(data["lines"][line] for line in stack)
     return found | {
         "address": row["address"],
+        "segment": None
+        if row["segment"] is None
+        else data["segments"][row["segment"]]["address"],
         "backend": None
         if row["backend"] is None
         else data["backends"][row["backend"]]["name"],

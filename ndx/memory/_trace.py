@@ -81,7 +81,8 @@ class Trace:
             forgotten (``dropped`` arrays), and ``missed`` arrays were not recorded.
 
             The tables: ``backends`` (``name``, ``limit``), ``workspaces`` (``name``,
-            ``slot``), ``threads``, ``lines`` ("file:line in function"), ``stacks``
+            ``slot``), ``segments`` of pools (``backend``, ``address``, ``size``,
+            ``type``), ``threads``, ``lines`` ("file:line in function"), ``stacks``
             (lists of numbers of lines, innermost first), ``shapes``, ``dtypes``.
 
             ``arrays``, a dict of columns of equal length, in the order of births:
@@ -89,7 +90,8 @@ class Trace:
             ended, where what NumPy or others read kept its memory), ``nbytes``,
             ``address``, ``backend``, ``workspace``, ``generation``, ``place``,
             ``shape``, ``dtype``, ``stack``, ``thread``, ``freed``, ``before`` (number
-            of the array that escaped to become this one). See `Event` for the strings.
+            of the array that escaped to become this one), ``segment``.
+            See `Event` for the strings.
 
             ``scopes``, columns: ``begin``, ``end``, ``workspace``, ``generation``,
             ``size`` (of the arena), ``thread``.

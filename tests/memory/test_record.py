@@ -355,3 +355,18 @@ def test_the_summary_names_the_lines_at_the_peak():
     assert "99.7%" in lines[-2]
     assert lines[-2].endswith("test_the_summary_names_the_lines_at_the_peak")
     assert "1 other lines" in trace.summary(makers=1)
+
+
+def test_the_segment_of_the_pool_is_known():
+    with ndx.memory.record() as trace:
+        x = ndx.ones(1000)
+        with ndx.workspace(size="1KiB"):
+            ndx.ones(10)
+    data = trace.to_dict()
+    (segment,) = {event.segment for event in trace.events if event.shape == (1000,)}
+    assert segment <= x.__array_interface__["data"][0]
+    found = data["segments"][data["arrays"]["segment"][0]]
+    assert found["address"] == segment
+    assert found["type"] in ("small", "large")
+    assert x.__array_interface__["data"][0] < segment + found["size"]
+    assert len(data["arrays"]["segment"]) == len(data["arrays"]["born"])

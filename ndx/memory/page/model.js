@@ -233,6 +233,11 @@ class Model {
       numpy: "data of a NumPy array", "left behind": "in the arena that it left",
     };
     rows.push(["lies", `${places[arrays.place[i]]}, backend ${this.value(i, "backend")}, at 0x${arrays.address[i].toString(16)}`]);
+    const s = arrays.segment ? arrays.segment[i] : null;
+    if (s !== null) {
+      const { address, size, type } = this.data.segments[s];
+      rows.push(["segment", `0x${address.toString(16)}, for ${type} requests, ${formatBytes(size)} of addresses`]);
+    }
     rows.push(["born", `${formatTime(this.born[i])}, in thread ${this.value(i, "thread")}`]);
     if (arrays.stale[i] !== null)
       rows.push(["went stale", `${formatTime(arrays.stale[i])}; its bytes were still read`]);
