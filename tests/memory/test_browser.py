@@ -290,7 +290,7 @@ def many(events):
         columns["address"].append(64 * i)
     for name in ("backend", "thread", "shape", "dtype"):
         columns[name] = [0] * n
-    for name in ("stale", "workspace", "generation", "before"):
+    for name in ("stale", "workspace", "generation", "before", "segment"):
         columns[name] = [None] * n
     data |= {
         "end": 1000 * (n + 20_001),
