@@ -67,8 +67,8 @@ def build_small():
 
 @pytest.fixture
 def page(browser, tmp_path):
-    """Open the page of a small trace."""
-    with ndx.memory.record(stacks=4) as trace:
+    """Open the page of a small trace, of a backend that holds little else."""
+    with ndx.memory.record(stacks=4) as trace, ndx.use("host", limit="64MiB"):
         large = build_large()
         with ndx.workspace("step</script><b>"):
             small = [build_small() for _ in range(3)]

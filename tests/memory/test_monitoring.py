@@ -83,8 +83,8 @@ def test_profiles_count_where_it_raises(backend):
 def test_a_summary_for_people(backend):
     x = ndx.zeros(100_000)
     text = memory.summary()
-    row = next(line for line in text.splitlines() if "8 MiB" in line)
-    assert row.split()[:4] == ["host", "split", "781.2", "KiB"]
+    rows = [line.split()[:4] for line in text.splitlines()]
+    assert ["host", "split", "781.2", "KiB"] in rows
     assert "the process" in text
     assert memory.summary(backend).count("\n") == 2
     del x
