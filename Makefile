@@ -70,13 +70,14 @@ format: $(VENV)/group-lint  ## apply what `make lint` can repair
 	$(PY) -m ruff format
 
 # A copied tree shadows the package in place, so that its extensions stay as they are.
+# With libstdc++ beside it: other packages' C++ (matplotlib's) could not throw without.
 sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSan (Linux, GCC)
 	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
 	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
 	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
-	cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" PYTHONPATH="$$PWD" \
+	cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" PYTHONPATH="$$PWD" \
 	    PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
