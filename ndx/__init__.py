@@ -12,7 +12,6 @@ from ndx._broadcasting import *
 from ndx._capi import get_include
 from ndx._context import current_backend, no_workspace, set_default, use
 from ndx._core import NDArray
-from ndx._core import register_ufuncs as _register_ufuncs
 from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *
 from ndx._data_types import *
@@ -30,6 +29,7 @@ from ndx._searching import *
 from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *
+from ndx._ufunc_protocol import register_ufuncs as _register_ufuncs
 from ndx._utility import *
 from ndx._views import *
 from ndx._workspaces.config import WorkspaceConfig

@@ -2,9 +2,6 @@
 
 cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
-from libc.stdint cimport (
-    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-)
 from libc.string cimport memcpy
 
 import pickle
@@ -12,26 +9,26 @@ import pickle
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, data_of, export_array, is_array, new_empty, new_like,
-    new_ordered, new_view, numpy_view, require_writeable, set_array_type, set_layout,
+    BaseArray, check, export_array, new_empty, new_like, new_ordered, new_view,
+    numpy_view, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
-    KIND_COMPLEX, KIND_FLOAT, UINT8, UINT16, UINT32, UINT64, dtype_code, dtype_object,
-    itemsize_of, kind_of,
+    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
 )
+from ndx._display cimport read_scalar, scalar_of, text_of, text_of_dead
 from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._memory cimport Clock, block_close, block_is_closed, block_is_live
 from ndx._matmul cimport matmul
-from ndx._numpy_memory cimport adopted_backend, call_numpy, own_result
+from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
 from ndx._arenas.base cimport Arena
+from ndx._ufunc_protocol cimport compute_ufunc
 
 from ndx._device import CPU, as_device
 
@@ -64,7 +61,6 @@ cdef Ufunc RIGHT_SHIFT = find_ufunc("bitwise_right_shift")
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
 cdef Ufunc XOR = find_ufunc("bitwise_xor")
 
-cdef object array2string = np.array2string
 cdef object namespace = None
 cdef tuple versions = ()
 
@@ -600,18 +596,7 @@ cdef class NDArray(BaseArray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
-        out = kwargs.get("out")
-        if others_override(inputs) or (out is not None and others_override(out)):
-            return NotImplemented
-        if method != "__call__":
-            raise method_error(ufunc, method)
-        name = NAMES.get(ufunc)
-        if name is not None and not (kwargs.keys() - {"out"}) and (
-                out is None or is_array(out[0])):
-            result = known_ufunc(name, inputs, None if out is None else out[0])
-            if result is not NotImplemented:
-                return result
-        return through_numpy(ufunc, inputs, kwargs)
+        return compute_ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack_device__(self):
         """Return DLPack's device type and id: (1, 0), the CPU."""
@@ -676,27 +661,16 @@ cdef class NDArray(BaseArray):
         return rebuild, (data, dtype_object(self.dtype).name, shape, order)
 
     def __repr__(self):
-        described = describe_dead(self)
-        if described is not None:
-            return described
-        suffix = repr_suffix(self)
-        view = numpy_view(self)
-        if self.size == 0 and shape_tuple(self.ndim, self.shape) != (0,):
-            return f"NDArray([], shape={shape_tuple(self.ndim, self.shape)}{suffix})"
-        values = array2string(view, separator=", ", prefix="NDArray(")
-        return f"NDArray({values}{suffix})"
+        return text_of(self)
 
     def __str__(self):
-        described = describe_dead(self)
-        return described if described is not None else str(numpy_view(self))
+        dead = text_of_dead(self)
+        return dead if dead is not None else str(numpy_view(self))
 
 
 set_array_type(NDArray)
 # Where users find it: tracebacks, `help` and the like name that.
 (<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
-
-# NumPy's ufunc -> ndx's name of it.
-cdef dict NAMES = {}
 
 
 cdef object swap_last(BaseArray x):
@@ -714,138 +688,6 @@ def iterate(x):
     """Yield the sub-arrays along the first axis; each step checks the array."""
     for i in range(len(x)):
         yield x[i]
-
-
-cdef object scalar_of(BaseArray x, str what):
-    """Return the element of an array without axes."""
-    check(x)
-    if x.ndim != 0:
-        raise TypeError(
-            f"only an array without axes can be converted to {what}; the shape is "
-            f"{shape_tuple(x.ndim, x.shape)}")
-    return read_scalar(x)
-
-
-cdef object read_scalar(BaseArray x):
-    cdef char *data = data_of(x)
-    cdef int dtype = x.dtype
-    if dtype == FLOAT64:
-        return (<double *>data)[0]
-    if dtype == INT64:
-        return (<int64_t *>data)[0]
-    if dtype == BOOL:
-        return (<uint8_t *>data)[0] != 0
-    if dtype == FLOAT32:
-        return (<float *>data)[0]
-    if dtype == INT8:
-        return (<int8_t *>data)[0]
-    if dtype == INT16:
-        return (<int16_t *>data)[0]
-    if dtype == INT32:
-        return (<int32_t *>data)[0]
-    if dtype == UINT8:
-        return (<uint8_t *>data)[0]
-    if dtype == UINT16:
-        return (<uint16_t *>data)[0]
-    if dtype == UINT32:
-        return (<uint32_t *>data)[0]
-    if dtype == UINT64:
-        return (<uint64_t *>data)[0]
-    if dtype == COMPLEX64:
-        return complex((<float *>data)[0], (<float *>data)[1])
-    return complex((<double *>data)[0], (<double *>data)[1])
-
-
-cdef object describe_dead(BaseArray x):
-    """Return the repr of an array whose memory is gone; None if it is not."""
-    if block_is_live(x.block):
-        return None
-    what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
-    if block_is_closed(x.block):
-        return f"<closed {what}>"
-    return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
-            f"generation={x.block.generation}>")
-
-
-cdef object repr_suffix(BaseArray x):
-    """Return what a repr says beyond the values, where it is not the default."""
-    suffix = ""
-    if x.dtype not in (BOOL, INT64, FLOAT64, COMPLEX128) or x.size == 0:
-        suffix += f", dtype={dtype_object(x.dtype)}"
-    if x.block.clock != NULL:
-        suffix += f", workspace={(<Clock>x.block.clock).name!r}"
-    else:
-        backend = (<object>x).backend
-        if backend is not None and backend.name != "host":
-            suffix += f", backend={backend.name!r}"
-    return suffix
-
-
-# What computes as a method of a NumPy ufunc does.
-cdef dict METHODS = {
-    ("add", "reduce"): "sum", ("multiply", "reduce"): "prod",
-    ("maximum", "reduce"): "max", ("minimum", "reduce"): "min",
-    ("logical_and", "reduce"): "all", ("logical_or", "reduce"): "any",
-    ("add", "accumulate"): "cumulative_sum",
-    ("multiply", "accumulate"): "cumulative_prod",
-    ("multiply", "outer"): "linalg.outer",
-}
-
-
-cdef object method_error(object ufunc, str method):
-    """Return the error for a method of a ufunc, which names what to call instead."""
-    name = METHODS.get((ufunc.__name__, method))
-    advice = "" if name is None else f"call ndx.{name}(x), or "
-    if method == "at":
-        advice = "assign to x[indices], or "
-    return TypeError(
-        f"np.{ufunc.__name__}.{method} does not compute on NDArrays, whose "
-        f"__array_ufunc__ takes only calls of ufuncs: {advice}give np.asarray(x), a "
-        "view of the same memory, to NumPy")
-
-
-cdef bint others_override(tuple operands) except -1:
-    """Whether an operand is of another library that takes ufuncs over."""
-    for item in operands:
-        if not is_array(item) and not isinstance(item, np.ndarray) and \
-                hasattr(type(item), "__array_ufunc__") and \
-                not isinstance(item, np.generic):
-            return True
-    return False
-
-
-cdef object known_ufunc(str name, tuple inputs, BaseArray out):
-    """Compute one of our operations; NotImplemented for what is no operand of ours."""
-    cdef Ufunc known = find_ufunc(name)
-    cdef BaseArray operand
-    if name == "matmul":
-        return matmul(inputs[0], inputs[1], out)
-    if known.nin == 2:
-        return binary(known, inputs[0], inputs[1], out)
-    operand = as_operand(inputs[0])
-    return NotImplemented if operand is None else unary(known, operand, out)
-
-
-cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
-    """Call a ufunc on NumPy views of our arrays; its new arrays become ours."""
-    out = kwargs.get("out")
-    if out is not None:
-        for target in out:
-            if is_array(target):
-                require_writeable(<BaseArray>target)
-        kwargs["out"] = tuple([as_numpy(target) for target in out])
-    if "where" in kwargs:
-        kwargs["where"] = as_numpy(kwargs["where"])
-    results = call_numpy(ufunc, tuple([as_numpy(item) for item in inputs]), kwargs)
-    if out is not None:
-        return out[0] if len(out) == 1 else out
-    if isinstance(results, tuple):
-        return tuple([own_result(np.asarray(item)) for item in results])
-    return own_result(np.asarray(results))
-
-
-cdef object as_numpy(object item):
-    return numpy_view(<BaseArray>item) if is_array(item) else item
 
 
 def rebuild(data, dtype, shape, order):
@@ -868,9 +710,3 @@ def set_namespace(module, supported_versions):
     global namespace, versions
     namespace = module
     versions = tuple(supported_versions)
-
-
-def register_ufuncs(names):
-    """Let NumPy's ufuncs of these operations compute in ndx when they meet arrays."""
-    for name in names:
-        NAMES[find_ufunc(name).public] = name

@@ -1,0 +1,94 @@
+"""What an array is in Python's own values: a scalar, or text."""
+
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+
+import numpy as np
+
+from ndx._array cimport BaseArray, check, data_of, numpy_view
+from ndx._dtypes cimport (
+    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
+    UINT16, UINT32, UINT64, dtype_object,
+)
+from ndx._layout cimport shape_tuple
+from ndx._memory cimport Clock, block_is_closed, block_is_live
+
+cdef object array2string = np.array2string
+
+
+cdef object scalar_of(BaseArray x, str what):
+    """Return the element of an array without axes."""
+    check(x)
+    if x.ndim != 0:
+        raise TypeError(
+            f"only an array without axes can be converted to {what}; the shape is "
+            f"{shape_tuple(x.ndim, x.shape)}")
+    return read_scalar(x)
+
+
+cdef object read_scalar(BaseArray x):
+    cdef char *data = data_of(x)
+    cdef int dtype = x.dtype
+    if dtype == FLOAT64:
+        return (<double *>data)[0]
+    if dtype == INT64:
+        return (<int64_t *>data)[0]
+    if dtype == BOOL:
+        return (<uint8_t *>data)[0] != 0
+    if dtype == FLOAT32:
+        return (<float *>data)[0]
+    if dtype == INT8:
+        return (<int8_t *>data)[0]
+    if dtype == INT16:
+        return (<int16_t *>data)[0]
+    if dtype == INT32:
+        return (<int32_t *>data)[0]
+    if dtype == UINT8:
+        return (<uint8_t *>data)[0]
+    if dtype == UINT16:
+        return (<uint16_t *>data)[0]
+    if dtype == UINT32:
+        return (<uint32_t *>data)[0]
+    if dtype == UINT64:
+        return (<uint64_t *>data)[0]
+    if dtype == COMPLEX64:
+        return complex((<float *>data)[0], (<float *>data)[1])
+    return complex((<double *>data)[0], (<double *>data)[1])
+
+
+cdef object text_of(BaseArray x):
+    """Return the repr of an array."""
+    dead = text_of_dead(x)
+    if dead is not None:
+        return dead
+    suffix = repr_suffix(x)
+    if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
+        return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
+    values = array2string(numpy_view(x), separator=", ", prefix="NDArray(")
+    return f"NDArray({values}{suffix})"
+
+
+cdef object text_of_dead(BaseArray x):
+    """Return the repr of an array whose memory is gone; None if it is not."""
+    if block_is_live(x.block):
+        return None
+    what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
+    if block_is_closed(x.block):
+        return f"<closed {what}>"
+    return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
+            f"generation={x.block.generation}>")
+
+
+cdef object repr_suffix(BaseArray x):
+    """Return what a repr says beyond the values, where it is not the default."""
+    suffix = ""
+    if x.dtype not in (BOOL, INT64, FLOAT64, COMPLEX128) or x.size == 0:
+        suffix += f", dtype={dtype_object(x.dtype)}"
+    if x.block.clock != NULL:
+        suffix += f", workspace={(<Clock>x.block.clock).name!r}"
+    else:
+        backend = (<object>x).backend
+        if backend is not None and backend.name != "host":
+            suffix += f", backend={backend.name!r}"
+    return suffix
