@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import assert_one_line_error
 from helpers.steps import CountedSteps
 from helpers.threads import in_thread
 
@@ -117,9 +118,4 @@ def test_a_wrong_result_fails(monkeypatch, tmp_path, capsys):
 def test_a_wrong_value_is_one_line(arguments, capsys):
     import heat_equation
 
-    with pytest.raises(SystemExit) as caught:
-        sys.exit(heat_equation.main(list(arguments)))
-    assert caught.value.code == 2
-    captured = capsys.readouterr()
-    assert len(captured.err.strip().splitlines()) == 1
-    assert not captured.out
+    assert_one_line_error(heat_equation.main, arguments, capsys)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import assert_one_line_error
 from helpers.steps import CountedSteps, numpy_data_bytes
 
 import ndx
@@ -116,9 +117,4 @@ def test_the_command(tmp_path):
 def test_a_wrong_value_is_one_line(arguments, capsys):
     import train_digits
 
-    with pytest.raises(SystemExit) as caught:
-        sys.exit(train_digits.main(list(arguments)))
-    assert caught.value.code == 2
-    captured = capsys.readouterr()
-    assert len(captured.err.strip().splitlines()) == 1
-    assert not captured.out
+    assert_one_line_error(train_digits.main, arguments, capsys)
