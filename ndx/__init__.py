@@ -10,14 +10,16 @@ from math import e, inf, nan, pi
 from ndx import _elementwise, backends, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
-from ndx._context import current_backend, no_workspace, set_default, use
+from ndx._context import no_workspace, set_default, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device
+from ndx._devices import install as _install_devices
+from ndx._dispatch import synchronize
 from ndx._elementwise import *
-from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._errors import DeviceError, OutOfMemoryError, StaleArrayError, WorkspaceError
 from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__
 from ndx._joining import *
@@ -26,6 +28,7 @@ from ndx._manipulation import *
 from ndx._parts import *
 from ndx._ranges import *
 from ndx._searching import *
+from ndx._serving import current_backend
 from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *
@@ -42,3 +45,4 @@ newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
+_install_devices(_sys.modules[__name__])

@@ -4,7 +4,7 @@ Each also derives from the built-in class that a caller would expect, keeps what
 it knows as attributes, and pickles.
 """
 
-__all__ = ["OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = ["DeviceError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
 
 
 class StaleArrayError(RuntimeError):
@@ -17,6 +17,10 @@ class StaleArrayError(RuntimeError):
     --------
     ndx.workspace : scopes, and the ways to keep a result.
     """
+
+
+class DeviceError(ValueError):
+    """A device can't be used: there is none, or what it needs is not installed."""
 
 
 class WorkspaceError(RuntimeError):

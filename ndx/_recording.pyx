@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from ndx._array cimport BaseArray, set_announce
 from ndx._arenas.base cimport Arena
-from ndx._context cimport outer_backend, scope_of
+from ndx._context cimport scope_of
 from ndx._dtypes cimport dtype_object
 from ndx._layout cimport shape_tuple
 from ndx._memory cimport ESCAPED, Block, BlockOwner, observers
@@ -27,6 +27,7 @@ from ndx._recording_log cimport (
     BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
     SPILLED, STALE, Event, Log,
 )
+from ndx._serving cimport placing_backend
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
@@ -91,7 +92,7 @@ cdef class Recorder:
         """Begin to record."""
         global active
         self.open = True
-        self.sample(outer_backend())
+        self.sample(placing_backend())
         active = (*active, self)
         observers.cycled = note_cycle
         set_announce(note_birth)

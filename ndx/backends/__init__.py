@@ -6,9 +6,11 @@
 
 from importlib.metadata import entry_points
 
+from ndx._device import find_device
 from ndx._source import Source
 from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
+from ndx.backends.cuda import CudaBackend
 from ndx.backends.host import HostBackend
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
@@ -18,6 +20,7 @@ from ndx.backends.simulated import SimulatedBackend
 __all__ = [
     "Backend",
     "Buffer",
+    "CudaBackend",
     "HostBackend",
     "PooledBackend",
     "PythonBackend",
@@ -30,7 +33,11 @@ __all__ = [
     "unregister",
 ]
 
-_BUILTIN = {"host": HostBackend, "simulated": SimulatedBackend}
+_BUILTIN = {
+    "cuda": CudaBackend,
+    "host": HostBackend,
+    "simulated": SimulatedBackend,
+}
 _registered = {}
 _shared = {}
 
@@ -117,6 +124,7 @@ def get(backend, **options):
             f"{type(backend).__name__}"
         )
         raise TypeError(msg)
+    backend = _canonical(backend)
     if options:
         return _create(backend, options)
     if backend not in _shared:
@@ -126,11 +134,20 @@ def get(backend, **options):
 
 def configure(name, **options):
     """Replace the shared instance of a backend by one with these options."""
+    name = _canonical(name)
     _shared[name] = _create(name, options)
     return _shared[name]
 
 
+def _canonical(name):
+    """Return the name of a GPU's backend with its number; others as they are."""
+    return str(find_device(name)) if name.partition(":")[0] == "cuda" else name
+
+
 def _create(name, options):
+    kind, _, number = name.partition(":")
+    if kind == "cuda":
+        name, options = kind, {"device": int(number), **options}
     factory = _BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
@@ -149,7 +166,7 @@ def _create(name, options):
         )
         raise TypeError(msg)
     _check_whole(instance)
-    if not instance.host_accessible:
+    if not instance.host_accessible and not instance.device_number:
         msg = f"backend {name!r} is not accessible to the CPU, which computes"
         raise ValueError(msg)
     if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:
