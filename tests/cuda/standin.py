@@ -451,7 +451,7 @@ FUNCTIONS = """
     ones_like outer positive power prod real reciprocal remainder repeat reshape
     result_type right_shift rint roll round searchsorted sign signbit sin sinh sort sqrt
     square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh
-    tensordot tile trace transpose tril triu trunc unique var vecdot where zeros
+    tensordot tile trace transpose tril triu trunc unique var where zeros
     zeros_like
 """
 LINALG = """

@@ -63,6 +63,8 @@ def test_as_on_the_cpu(gpu, name, data):
     row = TABLE[name]
     args, kwargs = data.draw(row.draws)
     function = resolve(ndx, name)
+    # Some of NumPy's keep what they made in their first call.
+    outcome(row.numpy or resolve(np, name), mapped(args, plain), mapped(kwargs, plain))
     expected, refusal = outcome(function, mapped(args, on_cpu), mapped(kwargs, on_cpu))
     given = mapped(args, on_gpu)
     with ndx.use("cuda:0"):
