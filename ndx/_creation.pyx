@@ -19,6 +19,7 @@ from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, cast, copy as copied, fill, is_scalar
 
 from ndx._device import as_device
+from ndx._errors import DeviceError
 
 # DLPack's numbers of CUDA's memory: a GPU's, and what moves by itself.
 cdef tuple DLPACK_CUDA = (2, 13)
@@ -558,7 +559,10 @@ def from_dlpack(x, /, *, device=None, copy=None):
             f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
             "two ints, the type of the device and its number")
     if where[0] in DLPACK_CUDA:
-        result = compute_elsewhere("from_gpu", (x,), {})
+        try:
+            result = compute_elsewhere("from_gpu", (x,), {})
+        except DeviceError as error:
+            raise BufferError(str(error)) from None
         return copied(result) if copy else result
     if where != (1, 0):
         raise BufferError(

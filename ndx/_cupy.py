@@ -9,7 +9,14 @@ import sys
 
 from ndx._errors import DeviceError
 
-__all__ = ["check_device", "count_devices", "library", "namespace", "replaced"]
+__all__ = [
+    "check_device",
+    "count_devices",
+    "is_forked",
+    "library",
+    "namespace",
+    "replaced",
+]
 
 _INSTALL = "pip install 'ndx[cuda13]' (for CUDA 12: 'ndx[cuda12]')"
 _NO_DRIVER = (34, 35)  # cudaErrorStubLibrary, cudaErrorInsufficientDriver
@@ -129,6 +136,11 @@ class replaced:
     def __exit__(self, *exc_info):
         global _cupy, _namespace
         _cupy, _namespace = self.before
+
+
+def is_forked():
+    """Whether this is a fork of a process that used CUDA, which must not be called."""
+    return _forked
 
 
 def _after_fork():

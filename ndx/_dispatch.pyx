@@ -103,6 +103,10 @@ cdef class Function:
                      "creates": CREATES}[kind]
         functools.update_wrapper(self, function)
 
+    def __call__(self, *args, **kwargs):
+        # By its name only: calls go to `call`, below.
+        return self(*args, **kwargs)
+
     def __get__(self, instance, owner):
         return self if instance is None else types.MethodType(self, instance)
 

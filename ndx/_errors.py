@@ -88,5 +88,5 @@ class OutOfMemoryError(MemoryError):
 
 
 # Where users find them is what tracebacks and pickles name.
-for _error in (StaleArrayError, WorkspaceError, OutOfMemoryError):
+for _error in (DeviceError, StaleArrayError, WorkspaceError, OutOfMemoryError):
     _error.__module__ = "ndx"

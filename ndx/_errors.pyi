@@ -1,7 +1,8 @@
 """The exceptions that ndx raises beyond Python's own."""
 
-__all__ = ["OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = ["DeviceError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
 
+class DeviceError(ValueError): ...
 class StaleArrayError(RuntimeError): ...
 class WorkspaceError(RuntimeError): ...
 

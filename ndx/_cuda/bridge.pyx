@@ -117,7 +117,7 @@ def inplace_fits(result, into):
 
 
 def use_on(BaseArray x not None, size_t stream):
-    """Say that a stream will use an array's memory; it is not used again before that."""
+    """Say that a stream will use an array: its memory is not given out before that."""
     cdef Block *block = x.block
     # Arrays without elements have a backend, but nothing of it.
     if block.memory.ptr != NULL:

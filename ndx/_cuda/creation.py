@@ -9,6 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from ndx import _creation, _data_types, _ranges, fft
+from ndx._core import NDArray
 from ndx._cuda.bridge import device_index, new_array
 from ndx._cuda.session import session_of
 from ndx._cuda.transfer import cast_checked, upload
@@ -117,6 +118,9 @@ def ones_like(x, /, *, dtype=None, device=None):
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """Return an array of what is given, on a GPU if that is wanted, or it is there."""
+    if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
+        # An array of ours stays where it is.
+        return _creation.asarray(obj, dtype=dtype, copy=copy)
     if device_index(obj) is None:
         found = _creation.asarray(obj, dtype=dtype)
         if device_index(found) is None:

@@ -27,10 +27,10 @@ cdef class Backend:
     cdef readonly str name
     cdef readonly str device
     cdef readonly bint host_accessible
+    cdef readonly int device_number       # 0: the CPU
     cdef Py_ssize_t limit_nbytes          # -1: none
     cdef Counters counters
     cdef object __weakref__
-    cdef readonly int device_number       # 0: the CPU
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil
     cdef void release(self, Memory *memory) noexcept nogil

@@ -19,7 +19,7 @@ from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
 from ndx.backends.base cimport Memory
 from ndx.backends.pooled cimport PooledBackend
 
-from ndx._cupy import check_device
+from ndx._cupy import check_device, is_forked
 from ndx._sizes import parse_limit
 
 __all__ = ["CudaBackend", "CudaSource"]
@@ -157,8 +157,9 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
     cdef PyObject *kind = NULL
     cdef PyObject *value = NULL
     cdef PyObject *traceback = NULL
-    if is_finalizing():
-        # The driver may be gone already, and takes back all of its memory itself.
+    if is_finalizing() or is_forked():
+        # The driver may be gone already, and takes back all of its memory itself; and
+        # in a child it is the parent's.
         return None
     # Arrays die while exceptions pass, too.
     PyErr_Fetch(&kind, &value, &traceback)

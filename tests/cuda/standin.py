@@ -11,10 +11,13 @@ import contextlib
 import ctypes
 import functools
 import threading
+import time
 import types
 import warnings
 
 import numpy as np
+
+from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 
 # Non-canonical: no process has anything there.
 FALSE = 1 << 62
@@ -77,6 +80,9 @@ class Runtime(types.ModuleType):
 
     def getDeviceCount(self):
         return machine.count
+
+    def getDeviceProperties(self, index):
+        return {"name": b"NumPy, in a GPU's place"}
 
     def getDevice(self):
         return machine.device
@@ -235,9 +241,27 @@ def using_allocator(allocator=None):
         machine.local.allocator = before
 
 
+class MemoryPool:
+    def malloc(self, nbytes):
+        return MemoryPointer(_DefaultMemory(nbytes), 0)
+
+
+class Event:
+    def record(self):
+        self.time = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+
+def get_elapsed_time(start, stop):
+    return 1000 * (stop.time - start.time)
+
+
 cuda = types.ModuleType("cupy.cuda")
 for item in (
-    Device, Stream, UnownedMemory, MemoryPointer, using_allocator, get_current_stream,
+    Device, Event, MemoryPointer, MemoryPool, Stream, UnownedMemory, get_current_stream,
+    get_elapsed_time, using_allocator,
 ):  # fmt: skip
     setattr(cuda, item.__name__, item)
 cuda.ExternalStream = Stream
@@ -436,37 +460,6 @@ def asarray(x, dtype=None, **kwargs):
 
 def array(x, dtype=None, copy=True, **kwargs):
     return asarray(x, dtype).copy() if copy else asarray(x, dtype)
-
-
-# As CuPy has them; NumPy has more.
-FUNCTIONS = """
-    abs absolute add all any arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    argmax argmin argsort bitwise_and bitwise_or bitwise_xor broadcast_arrays
-    broadcast_to ceil clip concatenate conj copysign copyto cos cosh count_nonzero cross
-    cumprod cumsum diagonal diff divide empty empty_like equal exp expand_dims expm1 eye
-    flip floor floor_divide full full_like greater greater_equal hypot imag invert
-    isfinite isin isinf isnan left_shift less less_equal linspace log log10 log1p log2
-    logaddexp logical_and logical_not logical_or logical_xor max maximum mean meshgrid
-    min minimum matmul moveaxis multiply negative nextafter nonzero not_equal ones
-    ones_like outer positive power prod real reciprocal remainder repeat reshape
-    result_type right_shift rint roll round searchsorted sign signbit sin sinh sort sqrt
-    square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh
-    tensordot tile trace transpose tril triu trunc unique var where zeros
-    zeros_like
-"""
-LINALG = """
-    cholesky det eig eigh eigvals eigvalsh inv matrix_power matrix_rank norm pinv qr
-    slogdet solve svd lstsq
-"""
-FFT = """
-    fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift
-    ifftshift
-"""
-AS_NUMPY = """
-    bool_ intp int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64
-    complex64 complex128 integer floating complexfloating inexact issubdtype finfo iinfo
-    dtype pi e inf nan newaxis can_cast
-"""
 
 
 def module():

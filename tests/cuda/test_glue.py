@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from ndx._cuda.bridge import Bridge
 
 import ndx
-from ndx._cuda.bridge import Bridge
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 

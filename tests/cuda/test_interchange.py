@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from ndx._cuda.bridge import address_of as pointer
 
 import ndx
-from ndx._cuda.bridge import address_of as pointer
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int8", "bool", "complex64", "uint16"])
@@ -53,6 +53,9 @@ def test_asarray(gpu):
         assert ndx.asarray(g) is g
         # An array of ours stays where it is.
         host = ndx.asarray(source, device="cpu")
+        assert ndx.asarray(host) is host
+        assert ndx.asarray(host, dtype="float32").device == "cpu"
+        assert ndx.asarray(host, device="cuda:0").device == "cuda:0"
 
 
 def test_streams_of_transfers(gpu, stand_in):

@@ -4,9 +4,10 @@ import asyncio
 import threading
 
 import pytest
+from ndx._cuda.bridge import address_of as pointer
+from ndx._cuda.bridge import from_capsule
 
 import ndx
-from ndx._cuda.bridge import address_of as pointer
 
 
 def step(x):
@@ -141,14 +142,7 @@ def test_exports_pin_their_range(gpu):
                 ndx.full(1000, 9.0)
         assert ws.stats()["pinned_bytes"] >= 800
 
-        class Exporter:
-            def __dlpack_device__(self):
-                return 2, 0
-
-            def __dlpack__(self, **kwargs):
-                return capsule
-
-        assert ndx.from_dlpack(Exporter()).tolist() == [3.0] * 100
+        assert from_capsule(capsule).tolist() == [3.0] * 100
         del capsule
     assert ws.stats()["pinned_bytes"] == 0
     ws.destroy()

@@ -117,6 +117,7 @@ NO_ARRAYS = {
     "linspace",
     "ones",
     "set_default",
+    "synchronize",
     "workspace",
     "zeros",
     "fft.fftfreq",
