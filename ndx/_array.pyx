@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 
 from ndx._context cimport adopt_block, allocate_block, allocate_detached
 from ndx._dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._files cimport MappedFile
 from ndx._layout cimport (
     MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
     is_f_contiguous, memory_order, shape_tuple,
@@ -325,6 +326,14 @@ cdef object loss_error(str what, str path):
 
 
 cdef object require_writeable(BaseArray x):
+    cdef PyObject *keeper = x.block.keeper
+    if x.readonly and keeper != NULL and isinstance(<object>keeper, MappedFile) \
+            and x.block.readonly:
+        raise ValueError(
+            f"the {array_words(x)} is read-only: its file "
+            f"{(<MappedFile>keeper).path!r} is open with mode 'r'; open it with "
+            "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
+            "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
         raise ValueError(
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "

@@ -20,12 +20,15 @@ from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._memory cimport Clock, block_close, block_is_closed, block_is_live
+from ndx._memory cimport (
+    Clock, block_close, block_is_closed, block_is_live, block_is_lost,
+)
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
+from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
 from ndx._arenas.base cimport Arena
 from ndx._ufunc_protocol cimport compute_ufunc
@@ -313,9 +316,38 @@ cdef class NDArray(BaseArray):
         StaleArrayError
             If its workspace's scope has ended.
         """
-        if not block_is_closed(self.block):
+        if not block_is_closed(self.block) and not block_is_lost(self.block):
             check(self)
         block_close(self.block)
+
+    def flush(self):
+        """Wait until all that was written to the array's file is on disk.
+
+        For arrays of `ndx.open` with the modes ``"r+"`` and ``"w+"`` and those in a
+        workspace with a ``path``; of views, too: it is the whole file.
+
+        Raises
+        ------
+        ValueError
+            If the array is in no file, or its file is not written to.
+        OSError
+            If the disk fails; it names the file.
+        """
+        flush(self)
+
+    def commit(self):
+        """Replace the file of an array by what it is in memory; a crash keeps either.
+
+        For arrays of `ndx.open` with the mode ``"c"``, and for views of the whole.
+
+        Raises
+        ------
+        ValueError
+            If the array is in no file, or its mode is another.
+        OSError
+            If it can't be written: the file and the array are as they were.
+        """
+        commit(self)
 
     def to_device(self, device, /, *, stream=None):
         """Return the array on a device: itself, if it is there.

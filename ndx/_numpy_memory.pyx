@@ -26,6 +26,7 @@ from ndx._array cimport (
     set_layout, set_owner,
 )
 from ndx._context cimport plain_numpy, spill_backend
+from ndx._files cimport MappedFile
 from ndx._mapping cimport losses
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
@@ -294,6 +295,12 @@ cdef BaseArray view_of_block(object array, Holder holder):
 
 
 cdef object adopted_backend(object keeper):
-    """Return the backend that the data of an adopted NumPy array is from."""
-    cdef char *data = <char *>cnp.PyArray_DATA(root_of(keeper))
+    """Return the backend that the data of an adopted NumPy array is from.
+
+    None if the keeper is none: a file.
+    """
+    cdef char *data
+    if isinstance(keeper, MappedFile):
+        return None
+    data = <char *>cnp.PyArray_DATA(root_of(keeper))
     return <object>(<Header *>(data - ALIGNMENT)).backend
