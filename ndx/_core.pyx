@@ -21,7 +21,7 @@ from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlp
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._memory cimport (
-    Clock, block_close, block_is_closed, block_is_live, block_is_lost,
+    BlockOwner, Clock, block_close, block_is_closed, block_is_live, block_is_lost,
 )
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
@@ -30,7 +30,6 @@ from ndx._operations cimport (
 )
 from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
-from ndx._arenas.base cimport Arena
 from ndx._ufunc_protocol cimport compute_ufunc
 
 from ndx._device import CPU, as_device
@@ -169,7 +168,7 @@ cdef class NDArray(BaseArray):
         if self.block.keeper != NULL:
             return adopted_backend(<object>self.block.keeper)
         if self.block.owner != NULL:
-            return (<Arena>self.block.owner).backend
+            return (<BlockOwner>self.block.owner).lender()
         return None
 
     def detach(self):

@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 import os
 from errno import EFAULT
 
+from ndx._arenas.file cimport FileArena
 from ndx._array cimport (
     BaseArray, array_words, bare_array, check, loss_error, new_ordered, numpy_view,
     pin, recheck, set_layout, unpin,
@@ -23,6 +24,7 @@ from ndx._layout cimport (
 from ndx._mapping cimport Mapped, find_mapping, mapping_name
 from ndx._memory cimport block_wrap
 from ndx._operations cimport as_operand
+from ndx.backends.file cimport FileBackend
 
 from ndx._file_io import Replacement, as_path, open_regular
 from ndx._files import reserve
@@ -295,9 +297,13 @@ cdef BaseArray array_over(MappedFile file, int code, int ndim,
 cdef MappedFile file_of(BaseArray x, str wanted):
     """Return the file that an array lies in, whose content is meant to last."""
     cdef PyObject *keeper = x.block.keeper
+    cdef PyObject *owner = x.block.owner
     check(x)
     if keeper != NULL and isinstance(<object>keeper, MappedFile):
         return <MappedFile>keeper
+    if owner != NULL and isinstance(<object>owner, FileArena) \
+            and (<FileArena>owner).holds(x.block):
+        return (<FileBackend>(<FileArena>owner).home).file
     raise ValueError(
         f"the {array_words(x)} can't be {wanted}: it is in no file that it could keep; "
         "ndx.save(path, x) writes it to one, and ndx.open(path, 'w+', shape=...) makes "

@@ -358,6 +358,7 @@ def test_a_file_cut_short_is_noticed_before_it_is_said_to_be_safe(path):
     assert path.stat().st_size == 5000
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_shares_files_but_for_c(path):
     shared, private = ndx.open(path, "r+"), ndx.open(path, "c")
     child = os.fork()
