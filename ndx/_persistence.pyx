@@ -342,7 +342,7 @@ cdef int commit(BaseArray x) except -1:
                 new.write(PyMemoryView_FromMemory(file.start, file.nbytes, PyBUF_READ))
             except OSError as error:
                 if error.errno == EFAULT:
-                    file.check_whole()
+                    raise loss_error(array_words(x), file.path) from None
                 raise
             file.check_whole()
             new.install()

@@ -1,7 +1,6 @@
 """An arena in a file: a cycle finds at each place what the one before left there."""
 
 from ndx._memory cimport Block
-from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx.backends.file cimport FileBackend
 
@@ -23,8 +22,8 @@ cdef class FileArena(BumpArena):
         if self.is_read():
             raise WorkspaceError(
                 f"workspace {self.clock.name!r} can't be entered: a NumPy view, a "
-                "buffer or a DLPack tensor of an array of a past cycle is alive, around "
-                "which new arrays would not find what is theirs in "
+                "buffer or a DLPack tensor of an array of a past cycle is alive, "
+                "around which new arrays would not find what is theirs in "
                 f"{(<FileBackend>self.home).path!r}. Drop it, or take a copy of it")
         return BumpArena.prepare(self)
 

@@ -31,27 +31,28 @@ static int is_kind(int fd, mode_t kind) {
     return fstat(fd, &file) == 0 && (file.st_mode & S_IFMT) == kind;
 }
 static int refuse(void) { errno = EIO; return -1; }
+#define REAL(type, name, ...) ((type (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name))
 
 int fsync(int fd) {
-    if (fails(is_kind(fd, S_IFDIR) ? "fsync of the folder" : "fsync")) { return refuse(); }
-    return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd);
+    const char *call = is_kind(fd, S_IFDIR) ? "fsync of the folder" : "fsync";
+    return fails(call) ? refuse() : REAL(int, "fsync", int)(fd);
 }
 int msync(void *ptr, size_t nbytes, int flags) {
     if (fails("msync")) { return refuse(); }
-    return ((int (*)(void *, size_t, int))dlsym(RTLD_NEXT, "msync"))(ptr, nbytes, flags);
+    return REAL(int, "msync", void *, size_t, int)(ptr, nbytes, flags);
 }
 ssize_t write(int fd, const void *data, size_t nbytes) {
     if (is_kind(fd, S_IFREG) && fails("write")) { return refuse(); }
-    return ((ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write"))(fd, data, nbytes);
+    return REAL(ssize_t, "write", int, const void *, size_t)(fd, data, nbytes);
 }
 ssize_t read(int fd, void *data, size_t nbytes) {
     if (is_kind(fd, S_IFREG) && fails("read")) { return refuse(); }
-    return ((ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read"))(fd, data, nbytes);
+    return REAL(ssize_t, "read", int, void *, size_t)(fd, data, nbytes);
 }
 int posix_fallocate(int fd, off_t offset, off_t nbytes) {
     if (fails("posix_fallocate")) { return EIO; }
     if (fails("support of posix_fallocate")) { return EOPNOTSUPP; }
-    return ((int (*)(int, off_t, off_t))dlsym(RTLD_NEXT, "posix_fallocate"))(fd, offset, nbytes);
+    return REAL(int, "posix_fallocate", int, off_t, off_t)(fd, offset, nbytes);
 }
 int posix_fallocate64(int fd, off_t offset, off_t nbytes) {
     return posix_fallocate(fd, offset, nbytes);
@@ -125,7 +126,7 @@ def breakable(folder, megabytes=16):
     with contextlib.ExitStack() as stack:
         stack.callback(subprocess.run, ["losetup", "--detach", loop], check=True)
         command("mount", loop, folder)
-        stack.callback(subprocess.run, ["umount", folder], check=True)
+        stack.callback(subprocess.run, ["umount", "--lazy", folder], check=True)
 
         def fail():
             os.sync()

@@ -41,7 +41,7 @@ def descriptors():
 def test_values_are_found_again_in_the_next_cycle(path):
     with ndx.workspace("state", path=path, size="1MB", learn="none"):
         x = ndx.full((100, 100), 10.0)
-        y = ndx.full(7, 3)
+        ndx.full(7, 3)
     with pytest.raises(ndx.StaleArrayError):
         x + 1
     for _ in range(3):
