@@ -10,12 +10,11 @@ import re
 import time
 
 from ndx._recording import recorders
-from ndx.memory._log import read_log
+from ndx.memory._log import BIRTH, DEATH
 
 __all__ = ["history_of"]
 
 _LINE = re.compile(r"(?s)(?P<filename>.*):(?P<line>\d+) in (?P<name>.*)")
-_FREED, _BORN, _FREED_AT_ONCE = range(3)
 
 
 def history_of(backends):
@@ -28,41 +27,42 @@ def history_of(backends):
     recorder = next(iter(recorders()), None)
     if recorder is None:
         return traces, alive
-    data = read_log(recorder)
-    # Its clock is not the calendar's.
-    start = time.time_ns() - (recorder.log.now() - recorder.log.begin)
-    frames = [_frame(line) for line in data["lines"]]
-    stacks = [[frames[line] for line in stack] for stack in data["stacks"]]
+    # The log's clock is not the calendar's.
+    epoch = time.time_ns() - recorder.log.now()
+    rows = recorder.log.rows()
+    frames = [_frame(line) for line in recorder.lines]
+    stacks = [[frames[line] for line in stack] for stack in recorder.stacks]
     positions = [_position(backends, entry[0]()) for entry in recorder.backends]
-    events = []
-    arrays = data["arrays"]
-    for i, backend in enumerate(arrays["backend"]):
-        position = None if backend is None else positions[backend]
-        # What has no bytes has no address.
-        if position is None or not arrays["nbytes"][i]:
-            continue
-        born, died = arrays["born"][i], arrays["died"][i]
-        stack = arrays["stack"][i]
-        made = [] if stack is None else stacks[stack]
-        entry = {
-            "addr": arrays["address"][i],
-            "size": arrays["nbytes"][i],
-            "stream": 0,
-            "time_us": (start + born) // 1000,
-        }
-        allocated = {"action": "alloc", **entry, "frames": made}
-        events.append((born, _BORN, position, allocated))
-        if died is None:
-            alive[position][entry["addr"]] = made
-            continue
-        entry["time_us"] = (start + died) // 1000
-        freed = {"action": "free_completed", **entry, "frames": []}
-        order = _FREED if died > born else _FREED_AT_ONCE
-        events.append((died, order, position, freed))
-    # Of equal times: an address is freed before it is had again.
-    for _, _, position, event in sorted(events, key=lambda found: found[:2]):
-        traces[position].append(event)
+    births = {}
+    for row in rows:
+        kind, moment, subject, _, nbytes, address, _, _, _, backend, _, stack, *_ = row
+        at = (epoch + moment) // 1000
+        if kind == BIRTH:
+            position = positions[backend] if backend >= 0 else None
+            # What has no bytes has no address.
+            if position is not None and nbytes:
+                made = stacks[stack] if stack >= 0 else []
+                births[subject] = position, address, nbytes
+                alive[position][address] = made
+                event = _event("alloc", address, nbytes, at, made)
+                traces[position].append(event)
+        elif kind == DEATH and subject in births:
+            position, address, nbytes = births.pop(subject)
+            alive[position].pop(address, None)
+            event = _event("free_completed", address, nbytes, at, [])
+            traces[position].append(event)
     return traces, alive
+
+
+def _event(action, address, nbytes, time_us, frames):
+    return {
+        "action": action,
+        "addr": address,
+        "size": nbytes,
+        "stream": 0,
+        "time_us": time_us,
+        "frames": frames,
+    }
 
 
 def _position(backends, wanted):
