@@ -17,7 +17,12 @@ from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device
 from ndx._elementwise import *
-from ndx._errors import OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._errors import (
+    MappedFileError,
+    OutOfMemoryError,
+    StaleArrayError,
+    WorkspaceError,
+)
 from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__
 from ndx._joining import *

@@ -21,6 +21,7 @@ from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device as Device
 from ndx._elementwise import *
+from ndx._errors import MappedFileError as MappedFileError
 from ndx._errors import OutOfMemoryError as OutOfMemoryError
 from ndx._errors import StaleArrayError as StaleArrayError
 from ndx._errors import WorkspaceError as WorkspaceError

@@ -17,12 +17,15 @@ from ndx._layout cimport (
     MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
     is_f_contiguous, memory_order, shape_tuple,
 )
+from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
-    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_wrap,
-    export_free, export_new,
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
+    block_lose, block_wrap, export_free, export_new,
 )
 
-from ndx._errors import StaleArrayError
+from errno import EIO
+
+from ndx._errors import MappedFileError, StaleArrayError
 
 cnp.import_array()
 
@@ -273,12 +276,18 @@ cdef BaseArray same_view(BaseArray x):
     return view
 
 
+cdef str array_words(BaseArray x):
+    return f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
+        f"{dtype_object(x.dtype)}"
+
+
 cdef object stale_error(BaseArray x):
     """Return the error that says which array, where it is from, and what to do."""
     cdef Block *block = x.block
     cdef Clock clock
-    what = f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
-        f"{dtype_object(x.dtype)}"
+    what = array_words(x)
+    if block_is_lost(block):
+        return loss_error(what, mapping_name(block.ptr))
     if block_is_closed(block):
         return StaleArrayError(
             f"the {what} was closed, and its memory given back. To use it again, "
@@ -293,6 +302,26 @@ cdef object stale_error(BaseArray x):
         "scope gives an independent copy; (2) make the array before the scope is "
         "entered and write into it (x[...] = y, x += y); (3) or use it before the "
         "scope ends.")
+
+
+cdef int find_loss(BaseArray x) except -1:
+    return find_block_loss(x.block, array_words(x))
+
+
+cdef int find_block_loss(Block *block, str what) except -1:
+    """Raise if pages of a block were lost, now and whenever it is used from now on."""
+    if not is_lost(block.ptr, block.nbytes):
+        return 0
+    block_lose(block)
+    raise loss_error(what, mapping_name(block.ptr))
+
+
+cdef object loss_error(str what, str path):
+    return MappedFileError(
+        EIO, f"the {what} can't be read from its file: another process cut that short, "
+        "or the disk failed, so what was computed with it is wrong. What it held and "
+        "was not written is lost; make the array again, or open the file again when it "
+        "is whole", path)
 
 
 cdef object require_writeable(BaseArray x):

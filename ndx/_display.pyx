@@ -6,13 +6,14 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check, data_of, numpy_view
+from ndx._array cimport BaseArray, check, data_of, numpy_view, recheck
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
     UINT16, UINT32, UINT64, dtype_object,
 )
 from ndx._layout cimport shape_tuple
-from ndx._memory cimport Clock, block_is_closed, block_is_live
+from ndx._mapping cimport mapping_name
+from ndx._memory cimport Clock, block_is_closed, block_is_live, block_is_lost
 
 cdef object array2string = np.array2string
 
@@ -28,8 +29,12 @@ cdef object scalar_of(BaseArray x, str what):
 
 
 cdef object read_scalar(BaseArray x):
-    cdef char *data = data_of(x)
-    cdef int dtype = x.dtype
+    value = read_as(x.dtype, data_of(x))
+    recheck(x)
+    return value
+
+
+cdef object read_as(int dtype, const char *data):
     if dtype == FLOAT64:
         return (<double *>data)[0]
     if dtype == INT64:
@@ -66,6 +71,7 @@ cdef object text_of(BaseArray x):
     if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
         return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
     values = array2string(numpy_view(x), separator=", ", prefix="NDArray(")
+    recheck(x)
     return f"NDArray({values}{suffix})"
 
 
@@ -76,6 +82,8 @@ cdef object text_of_dead(BaseArray x):
     what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
     if block_is_closed(x.block):
         return f"<closed {what}>"
+    if block_is_lost(x.block):
+        return f"<lost {what} file={mapping_name(x.block.ptr)!r}>"
     return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
             f"generation={x.block.generation}>")
 

@@ -4,7 +4,7 @@ Each also derives from the built-in class that a caller would expect, keeps what
 it knows as attributes, and pickles.
 """
 
-__all__ = ["OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = ["MappedFileError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
 
 
 class StaleArrayError(RuntimeError):
@@ -16,6 +16,14 @@ class StaleArrayError(RuntimeError):
     See Also
     --------
     ndx.workspace : scopes, and the ways to keep a result.
+    """
+
+
+class MappedFileError(OSError):
+    """The file under an array can't be read any more; `filename` names it.
+
+    Another process cut it short, or the disk failed. Operations on the array raise
+    this, instead of the signal SIGBUS that would end the process.
     """
 
 
@@ -84,5 +92,5 @@ class OutOfMemoryError(MemoryError):
 
 
 # Where users find them is what tracebacks and pickles name.
-for _error in (StaleArrayError, WorkspaceError, OutOfMemoryError):
+for _error in (MappedFileError, StaleArrayError, WorkspaceError, OutOfMemoryError):
     _error.__module__ = "ndx"

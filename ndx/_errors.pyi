@@ -1,7 +1,8 @@
 """The exceptions that ndx raises beyond Python's own."""
 
-__all__ = ["OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = ["MappedFileError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
 
+class MappedFileError(OSError): ...
 class StaleArrayError(RuntimeError): ...
 class WorkspaceError(RuntimeError): ...
 

@@ -77,6 +77,8 @@ cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
+cdef bint block_is_lost(Block *block) noexcept
+cdef void block_lose(Block *block) noexcept
 
 cdef inline void mark_cycle(BlockOwner arena, bint begins) noexcept:
     if observers.cycled != NULL:

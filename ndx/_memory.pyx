@@ -18,9 +18,11 @@ from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 from ndx import _pressure
 
-# What blocks outside of workspaces, and closed ones, compare their generation with.
+# What blocks outside of workspaces, closed ones, and those whose file can't be read
+# compare their generation with.
 cdef uint64_t always = 0
 cdef uint64_t closed = 1
+cdef uint64_t lost = 1
 
 # What arrays without elements point at.
 cdef char[128] nothing
@@ -192,6 +194,16 @@ cdef void block_free(Block *block) noexcept:
 
 cdef bint block_is_closed(Block *block) noexcept:
     return block.now == &closed
+
+
+cdef bint block_is_lost(Block *block) noexcept:
+    return block.now == &lost
+
+
+cdef void block_lose(Block *block) noexcept:
+    """Refuse all use of a block whose memory can't be read any more."""
+    block.now = &lost
+    block.generation = 0
 
 
 cdef int block_close(Block *block) except -1:

@@ -22,10 +22,11 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array cimport (
-    BaseArray, Holder, adopt_numpy, bare_array, check, from_numpy, set_layout,
-    set_owner,
+    BaseArray, Holder, adopt_numpy, bare_array, check, find_block_loss, from_numpy,
+    set_layout, set_owner,
 )
 from ndx._context cimport plain_numpy, spill_backend
+from ndx._mapping cimport losses
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
 from ndx._plain_numpy cimport PlainNumpy, set_numpy_handler
@@ -200,11 +201,15 @@ set_numpy_handler(make_handler(&of_plain, b"ndx_plain", &of_plain))
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
+    cdef uint64_t lost = losses[0]
     error = None
     before = PyDataMem_SetHandler(handler_capsule)
     token = silence()
     try:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if losses[0] > lost:
+            find_losses((args, list(kwargs.values())))
+        return result
     except MemoryError:
         if refusal is None:
             raise
@@ -214,6 +219,18 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
         PyDataMem_SetHandler(before)
     # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
     raise error
+
+
+cdef int find_losses(object item) except -1:
+    """Raise if pages were lost under one of our arrays whose views NumPy was given."""
+    if isinstance(item, (list, tuple)):
+        for each in item:
+            find_losses(each)
+        return 0
+    base = root_of(item)
+    if isinstance(base, Holder):
+        find_block_loss((<Holder>base).export.block, "operand")
+    return 0
 
 
 cdef BaseArray own_result(object array):

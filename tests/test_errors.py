@@ -9,6 +9,7 @@ import pytest
 import ndx
 
 ERRORS = {
+    ndx.MappedFileError: OSError,
     ndx.StaleArrayError: RuntimeError,
     ndx.WorkspaceError: RuntimeError,
     ndx.OutOfMemoryError: MemoryError,
