@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 import pytest
 from helpers import dtypes
-from helpers.pools import MAKERS, MIB, check, device, plain_device, take
+from helpers.pools import MAKERS, MIB, STREAMLESS, check, device, plain_device, take
 
 import ndx
 from ndx.backends import Buffer, PooledBackend, PythonSource
@@ -200,9 +200,9 @@ def test_58_all_of_what_is_allowed(make):
 @pytest.mark.parametrize("kind", KINDS)
 def test_62_all_sizes_by_several_threads(make, kind):
     """Each thread frees what another one allocated, and overwrites nothing."""
-    pool = make(pool=kind) if make is MAKERS["host"] else make(
-        pool=kind, capacity="256MiB")  # fmt: skip
-    streams = 1 if make is MAKERS["host"] else 3
+    streams = 1 if make in STREAMLESS else 3
+    options = {"capacity": "256MiB"} if streams > 1 else {}
+    pool = make(pool=kind, **options)
     passed, lock, wrong = [], threading.Lock(), []
 
     def work(seed):
