@@ -10,7 +10,7 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, export_array, new_empty, new_like, new_ordered, new_view,
-    numpy_view, set_array_type, set_layout,
+    numpy_view, recheck, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
@@ -20,6 +20,7 @@ from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
+from ndx._mapping cimport find_mapping
 from ndx._memory cimport (
     BlockOwner, Clock, block_close, block_is_closed, block_is_live, block_is_lost,
 )
@@ -315,36 +316,34 @@ cdef class NDArray(BaseArray):
         StaleArrayError
             If its workspace's scope has ended.
         """
-        if not block_is_closed(self.block) and not block_is_lost(self.block):
+        if not (block_is_closed(self.block) or block_is_lost(self.block)):
             check(self)
         block_close(self.block)
 
     def flush(self):
         """Wait until all that was written to the array's file is on disk.
 
-        For arrays of `ndx.open` with the modes ``"r+"`` and ``"w+"`` and those in a
-        workspace with a ``path``; of views, too: it is the whole file.
-
-        Raises
-        ------
-        ValueError
-            If the array is in no file, or its file is not written to.
-        OSError
-            If the disk fails; it names the file.
-        """
-        flush(self)
-
-    def commit(self):
-        """Replace the file of an array by what it is in memory; a crash keeps either.
-
-        For arrays of `ndx.open` with the mode ``"c"``, and for views of the whole.
+        For arrays of `ndx.open`, modes ``"r+"`` and ``"w+"``, and those in a workspace
+        with a ``path``; of views, too: it is the whole file.
 
         Raises
         ------
         ValueError
             If the array is in no file, or its mode is another.
         OSError
-            If it can't be written: the file and the array are as they were.
+            If the disk fails.
+        """
+        flush(self)
+
+    def commit(self):
+        """Replace the file of an array by what it is in memory; a crash keeps either.
+
+        For arrays of `ndx.open` with the mode ``"c"``; of views, too: the whole file.
+
+        Raises
+        ------
+        ValueError, OSError
+            As for `flush`; the file and the array are as they were then.
         """
         commit(self)
 
@@ -400,7 +399,9 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
-        return numpy_view(self).tolist()
+        values = numpy_view(self).tolist()
+        recheck(self)
+        return values
 
     def __format__(self, spec):
         if self.ndim == 0 and spec:
@@ -682,12 +683,13 @@ cdef class NDArray(BaseArray):
             contiguous = new_empty(self.dtype, self.ndim, self.shape)
             copy_into(contiguous, self)
         order = "C" if contiguous.c_contiguous else "F"
-        if protocol >= 5:
-            # Whoever gets the buffer wants it in C order.
+        if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
+            # Whoever gets the buffer wants it in C order, and may read it unchecked.
             data = pickle.PickleBuffer(
                 contiguous if order == "C" else numpy_view(contiguous).T)
         else:
             data = numpy_view(contiguous).tobytes(order="A")
+            recheck(contiguous)
         shape = shape_tuple(self.ndim, self.shape)
         return rebuild, (data, dtype_object(self.dtype).name, shape, order)
 
@@ -696,7 +698,11 @@ cdef class NDArray(BaseArray):
 
     def __str__(self):
         dead = text_of_dead(self)
-        return dead if dead is not None else str(numpy_view(self))
+        if dead is None:
+            text = str(numpy_view(self))
+            recheck(self)
+            return text
+        return dead
 
 
 set_array_type(NDArray)

@@ -15,7 +15,7 @@ class WorkspaceConfig:
         overallocation: float | None = None,
         learn: Literal["first", "over-time", "none", "liveness"] = "first",
         cycles: int = 0,
-        spill: Literal["external", "grow", "fail"] = "external",
+        spill: Literal["external", "grow", "fail", "mmap"] = "external",
         reset: Literal["scope", "ring"] = "scope",
         slots: int | None = None,
         path: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
@@ -35,7 +35,7 @@ class WorkspaceConfig:
     @property
     def cycles(self) -> int: ...
     @property
-    def spill(self) -> Literal["external", "grow", "fail"]: ...
+    def spill(self) -> Literal["external", "grow", "fail", "mmap"]: ...
     @property
     def reset(self) -> Literal["scope", "ring"]: ...
     @property

@@ -21,7 +21,7 @@ def workspace(
     overallocation: float | None = ...,
     learn: Literal["first", "over-time", "none", "liveness"] = ...,
     cycles: int = ...,
-    spill: Literal["external", "grow", "fail"] = ...,
+    spill: Literal["external", "grow", "fail", "mmap"] = ...,
     reset: Literal["scope", "ring"] = ...,
     slots: int | None = ...,
     path: str | bytes | PathLike[str] | PathLike[bytes] | None = ...,

@@ -101,17 +101,6 @@ def command(*words):
 
 
 @contextlib.contextmanager
-def mounted(folder, size="1m"):
-    """Mount a small file system in memory on a folder."""
-    folder.mkdir()
-    command("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-@contextlib.contextmanager
 def breakable(folder, megabytes=16):
     """Mount a disk that can be broken; yields its folder, and what breaks it."""
     for tool in ("losetup", "mkfs.ext4"):

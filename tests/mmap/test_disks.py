@@ -3,10 +3,13 @@
 import errno
 import os
 import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.disks import breakable, build_shim, mounted, run_python
+from helpers.disks import breakable, build_shim, run_python
 
 import ndx
 from ndx.testing import assert_equal
@@ -15,9 +18,8 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def disk(tmp_path):
-    with mounted(tmp_path / "disk") as folder:
-        yield folder
+def disk(small_disk):
+    return small_disk(MIB)
 
 
 @pytest.fixture
@@ -162,9 +164,8 @@ ndx.save(path, ndx.ones(10))
 def test_a_read_only_disk(disk, old):
     state = disk / "state.bin"
     state.write_bytes(bytes(4096))
-    run = shutil.which("mount")
     x = ndx.open(old, "c")
-    os.system(f"{run} -o remount,ro {disk}")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     for way in (
         lambda: ndx.save(old, ndx.ones(3)),
         lambda: ndx.open(old, "w+", shape=3),
@@ -205,8 +206,16 @@ def test_a_folder_that_is_gone(tmp_path):
     ws.close()
 
 
-def test_what_is_not_permitted(tmp_path):
+@pytest.fixture
+def open_folder():
+    """A folder that other users can reach, as those of pytest are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_what_is_not_permitted(open_folder):
     """As another user, where the tests run as root."""
+    tmp_path = open_folder
     folder = tmp_path / "folder"
     folder.mkdir()
     ndx.save(folder / "secret.npy", ndx.ones(3))
@@ -220,8 +229,6 @@ def test_what_is_not_permitted(tmp_path):
     if not os.getuid():
         for path in (tmp_path, folder, *folder.iterdir(), tmp_path / "mine.npy"):
             os.chown(path, user, user)
-        for parent in tmp_path.parents[:2]:
-            parent.chmod(0o755)
     folder.chmod(0o555)
     run_python(
         """
