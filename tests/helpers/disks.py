@@ -5,13 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import ndx
-
-PATH = str(Path(ndx.__file__).parents[1])
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,19 +54,6 @@ int posix_fallocate64(int fd, off_t offset, off_t nbytes) {
     return posix_fallocate(fd, offset, nbytes);
 }
 """
-
-
-def run_python(program, *arguments, environment=None):
-    """Run a program as a process of its own; fail the test with what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", program, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": PATH, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def build_shim(folder):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.disks import breakable, build_shim, run_python
+from helpers.commands import run_python
+from helpers.disks import breakable, build_shim
 
 import ndx
 from ndx.testing import assert_equal
