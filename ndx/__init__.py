@@ -19,13 +19,20 @@ from ndx._device import Device
 from ndx._devices import install as _install_devices
 from ndx._dispatch import synchronize
 from ndx._elementwise import *
-from ndx._errors import DeviceError, OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._errors import (
+    DeviceError,
+    MappedFileError,
+    OutOfMemoryError,
+    StaleArrayError,
+    WorkspaceError,
+)
 from ndx._indexing_functions import *
 from ndx._info import __array_namespace_info__
 from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
 from ndx._parts import *
+from ndx._persistence import *
 from ndx._ranges import *
 from ndx._searching import *
 from ndx._serving import current_backend

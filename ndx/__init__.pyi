@@ -22,6 +22,7 @@ from ndx._device import Device as Device
 from ndx._dispatch import synchronize as synchronize
 from ndx._elementwise import *
 from ndx._errors import DeviceError as DeviceError
+from ndx._errors import MappedFileError as MappedFileError
 from ndx._errors import OutOfMemoryError as OutOfMemoryError
 from ndx._errors import StaleArrayError as StaleArrayError
 from ndx._errors import WorkspaceError as WorkspaceError
@@ -31,6 +32,7 @@ from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
 from ndx._parts import *
+from ndx._persistence import *
 from ndx._ranges import *
 from ndx._searching import *
 from ndx._serving import current_backend as current_backend

@@ -1,4 +1,5 @@
 from ndx._layout cimport Strided
+from ndx._mapping cimport losses
 from ndx._memory cimport Block, Export, block_is_live, block_unpin
 from ndx._arenas.base cimport Arena
 
@@ -44,8 +45,12 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
 cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
+cdef str array_words(BaseArray x)
 cdef object stale_error(BaseArray x)
 cdef int check_off_host(BaseArray x) except -1
+cdef object loss_error(str what, str path)
+cdef int find_loss(BaseArray x) except -1
+cdef int find_block_loss(Block *block, str what) except -1
 cdef Export *export_array(BaseArray x) except NULL
 cdef Holder hold(BaseArray x)
 cdef object numpy_view(BaseArray x)
@@ -84,8 +89,16 @@ cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexc
             return False
     return True
 
-cdef inline void unpin(BaseArray x) noexcept:
+cdef inline int recheck(BaseArray x) except -1:
+    """Raise if what has just been computed with can't be read from its file."""
+    if losses[0] != 0:
+        return find_loss(x)
+    return 0
+
+cdef inline int unpin(BaseArray x) except -1:
+    """The end of `pin`; raises if the operation met pages that can't be read."""
     block_unpin(x.block)
+    return recheck(x)
 
 cdef inline void strided(BaseArray x, Strided *out) noexcept:
     out.data = data_of(x)

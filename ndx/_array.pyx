@@ -13,18 +13,22 @@ from libc.string cimport memcpy
 
 from ndx._context cimport adopt_block, allocate_block, allocate_detached
 from ndx._dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._files cimport MappedFile
 from ndx._layout cimport (
     MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
     is_f_contiguous, memory_order, shape_tuple,
 )
+from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
-    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_usable,
-    block_wrap, export_free, export_new,
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
+    block_is_usable, block_lose, block_wrap, export_free, export_new,
 )
 from ndx._serving cimport allocate_on
 
+from errno import EIO
+
 from ndx._device import device_of
-from ndx._errors import StaleArrayError
+from ndx._errors import MappedFileError, StaleArrayError
 
 cnp.import_array()
 
@@ -313,16 +317,22 @@ cdef int check_off_host(BaseArray x) except -1:
     return 0
 
 
+cdef str array_words(BaseArray x):
+    return f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
+        f"{dtype_object(x.dtype)}"
+
+
 cdef object stale_error(BaseArray x):
     """Return the error that says which array, where it is from, and what to do."""
     cdef Block *block = x.block
     cdef Clock clock
-    what = f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
-        f"{dtype_object(x.dtype)}"
+    what = array_words(x)
     if block_is_usable(block):
         return TypeError(
             f"the {what} is on {str(device_of(block.device))!r}, whose memory the CPU "
             "can't read; x.to_device('cpu') returns a copy that it can")
+    if block_is_lost(block):
+        return loss_error(what, mapping_name(block.ptr))
     if block_is_closed(block):
         return StaleArrayError(
             f"the {what} was closed, and its memory given back. To use it again, "
@@ -339,7 +349,35 @@ cdef object stale_error(BaseArray x):
         "scope ends.")
 
 
+cdef int find_loss(BaseArray x) except -1:
+    return find_block_loss(x.block, array_words(x))
+
+
+cdef int find_block_loss(Block *block, str what) except -1:
+    """Raise if pages of a block were lost, now and whenever it is used from now on."""
+    if not is_lost(block.ptr, block.nbytes):
+        return 0
+    block_lose(block)
+    raise loss_error(what, mapping_name(block.ptr))
+
+
+cdef object loss_error(str what, str path):
+    return MappedFileError(
+        EIO, f"the {what} can't be read from its file: another process cut that short, "
+        "or the disk failed or is full, so what was computed with it is wrong. What it "
+        "held and was not written is lost; make the array again, or open the file when "
+        "it is whole", path)
+
+
 cdef object require_writeable(BaseArray x):
+    cdef PyObject *keeper = x.block.keeper
+    if x.readonly and keeper != NULL and isinstance(<object>keeper, MappedFile) \
+            and x.block.readonly:
+        raise ValueError(
+            f"the {array_words(x)} is read-only: its file "
+            f"{(<MappedFile>keeper).path!r} is open with mode 'r'; open it with "
+            "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
+            "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
         raise ValueError(
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "

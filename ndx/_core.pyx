@@ -4,32 +4,34 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 from libc.string cimport memcpy
 
-import pickle
-
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, check_usable, new_empty, new_ordered, new_view,
-    numpy_view, set_array_type, set_layout,
+    BaseArray, check_usable, new_ordered, new_view, numpy_view,
+    recheck, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._display cimport read_scalar, readable, scalar_of, text_of, text_of_dead
-from ndx._exports cimport array_interface, cuda_array_interface, export_dlpack
+from ndx._exports cimport (
+    array_interface, cuda_array_interface, export_dlpack, pickled,
+)
 from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._memory cimport Clock, block_close, block_is_closed, block_is_usable
+from ndx._memory cimport (
+    BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
+)
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
+from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
-from ndx._arenas.base cimport Arena
 from ndx._serving cimport placing_device
 from ndx._ufunc_protocol cimport compute_ufunc
 
@@ -169,7 +171,7 @@ cdef class NDArray(BaseArray):
         if self.block.keeper != NULL:
             return adopted_backend(<object>self.block.keeper)
         if self.block.owner != NULL:
-            return (<Arena>self.block.owner).backend
+            return (<BlockOwner>self.block.owner).lender()
         return None
 
     def detach(self):
@@ -316,9 +318,36 @@ cdef class NDArray(BaseArray):
         StaleArrayError
             If its workspace's scope has ended.
         """
-        if not block_is_closed(self.block):
+        if not (block_is_closed(self.block) or block_is_lost(self.block)):
             check_usable(self)
         block_close(self.block)
+
+    def flush(self):
+        """Wait until all that was written to the array's file is on disk.
+
+        For arrays of `ndx.open`, modes ``"r+"`` and ``"w+"``, and those in a workspace
+        with a ``path``; of views, too: it is the whole file.
+
+        Raises
+        ------
+        ValueError
+            If the array is in no file, or its mode is another.
+        OSError
+            If the disk fails.
+        """
+        flush(self)
+
+    def commit(self):
+        """Replace the file of an array by what it is in memory; a crash keeps either.
+
+        For arrays of `ndx.open` with the mode ``"c"``; of views, too: the whole file.
+
+        Raises
+        ------
+        ValueError, OSError
+            As for `flush`; the file and the array are as they were then.
+        """
+        commit(self)
 
     def to_device(self, device, /, *, stream=None):
         """Return the array on a device: itself if it is there, else a copy.
@@ -387,7 +416,9 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
-        return numpy_view(readable(self)).tolist()
+        values = numpy_view(readable(self)).tolist()
+        recheck(self)
+        return values
 
     def __format__(self, spec):
         if self.ndim == 0 and spec:
@@ -655,31 +686,18 @@ cdef class NDArray(BaseArray):
         return copy_of(self)
 
     def __reduce_ex__(self, protocol):
-        cdef BaseArray contiguous = self
-        if self.block.device:
-            check_usable(self)
-            return readable(self).__reduce_ex__(protocol)
-        check(self)
-        if not self.c_contiguous and not self.f_contiguous:
-            # Not a plain copy, which would keep the order of the axes in memory.
-            contiguous = new_empty(self.dtype, self.ndim, self.shape)
-            copy_into(contiguous, self)
-        order = "C" if contiguous.c_contiguous else "F"
-        if protocol >= 5:
-            # Whoever gets the buffer wants it in C order.
-            data = pickle.PickleBuffer(
-                contiguous if order == "C" else numpy_view(contiguous).T)
-        else:
-            data = numpy_view(contiguous).tobytes(order="A")
-        shape = shape_tuple(self.ndim, self.shape)
-        return rebuild, (data, dtype_object(self.dtype).name, shape, order)
+        return rebuild, pickled(self, protocol)
 
     def __repr__(self):
         return text_of(self)
 
     def __str__(self):
         dead = text_of_dead(self)
-        return dead if dead is not None else str(numpy_view(readable(self)))
+        if dead is None:
+            text = str(numpy_view(readable(self)))
+            recheck(self)
+            return text
+        return dead
 
 
 set_array_type(NDArray)

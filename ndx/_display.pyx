@@ -6,14 +6,15 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check_usable, data_of, numpy_view
+from ndx._array cimport BaseArray, check_usable, data_of, numpy_view, recheck
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
     UINT16, UINT32, UINT64, dtype_object,
 )
 from ndx._layout cimport shape_tuple
-from ndx._memory cimport Clock, block_is_closed, block_is_usable
+from ndx._mapping cimport mapping_name
+from ndx._memory cimport Clock, block_is_closed, block_is_lost, block_is_usable
 
 cdef object array2string = np.array2string
 
@@ -38,8 +39,12 @@ cdef BaseArray readable(BaseArray x):
 cdef object read_scalar(BaseArray x):
     if x.block.device:
         x = readable(x)
-    cdef char *data = data_of(x)
-    cdef int dtype = x.dtype
+    value = read_as(x.dtype, data_of(x))
+    recheck(x)
+    return value
+
+
+cdef object read_as(int dtype, const char *data):
     if dtype == FLOAT64:
         return (<double *>data)[0]
     if dtype == INT64:
@@ -76,6 +81,7 @@ cdef object text_of(BaseArray x):
     if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
         return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
     values = array2string(numpy_view(readable(x)), separator=", ", prefix="NDArray(")
+    recheck(x)
     return f"NDArray({values}{suffix})"
 
 
@@ -86,6 +92,8 @@ cdef object text_of_dead(BaseArray x):
     what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
     if block_is_closed(x.block):
         return f"<closed {what}>"
+    if block_is_lost(x.block):
+        return f"<lost {what} file={mapping_name(x.block.ptr)!r}>"
     return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
             f"generation={x.block.generation}>")
 

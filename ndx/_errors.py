@@ -4,7 +4,13 @@ Each also derives from the built-in class that a caller would expect, keeps what
 it knows as attributes, and pickles.
 """
 
-__all__ = ["DeviceError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = [
+    "DeviceError",
+    "MappedFileError",
+    "OutOfMemoryError",
+    "StaleArrayError",
+    "WorkspaceError",
+]
 
 
 class StaleArrayError(RuntimeError):
@@ -21,6 +27,14 @@ class StaleArrayError(RuntimeError):
 
 class DeviceError(ValueError):
     """A device can't be used: there is none, or what it needs is not installed."""
+
+
+class MappedFileError(OSError):
+    """The file under an array can't be read any more; `filename` names it.
+
+    Another process cut it short, or the disk failed. Operations on the array raise
+    this, instead of the signal SIGBUS that would end the process.
+    """
 
 
 class WorkspaceError(RuntimeError):
@@ -88,5 +102,11 @@ class OutOfMemoryError(MemoryError):
 
 
 # Where users find them is what tracebacks and pickles name.
-for _error in (DeviceError, StaleArrayError, WorkspaceError, OutOfMemoryError):
+for _error in (
+    DeviceError,
+    MappedFileError,
+    StaleArrayError,
+    WorkspaceError,
+    OutOfMemoryError,
+):
     _error.__module__ = "ndx"

@@ -1,8 +1,15 @@
 """The exceptions that ndx raises beyond Python's own."""
 
-__all__ = ["DeviceError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = [
+    "DeviceError",
+    "MappedFileError",
+    "OutOfMemoryError",
+    "StaleArrayError",
+    "WorkspaceError",
+]
 
 class DeviceError(ValueError): ...
+class MappedFileError(OSError): ...
 class StaleArrayError(RuntimeError): ...
 class WorkspaceError(RuntimeError): ...
 

@@ -1,11 +1,17 @@
 """What arrays tell other libraries of their memory, on the CPU or on a GPU."""
 
+import pickle
+
 from ndx._array cimport (
-    BaseArray, check, check_usable, export_array, new_like, numpy_view,
+    BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
+    recheck,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._display cimport readable
+from ndx._dtypes cimport dtype_object
 from ndx._interchange cimport dlpack_device, to_dlpack
+from ndx._layout cimport shape_tuple
+from ndx._mapping cimport find_mapping
 from ndx._operations cimport copy as copy_of, copy_into
 
 
@@ -57,3 +63,26 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
     return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
                      copied)
+
+
+cdef tuple pickled(BaseArray x, int protocol):
+    """Return what an array is rebuilt from, on the CPU."""
+    cdef BaseArray contiguous = x
+    if x.block.device:
+        check_usable(x)
+        return pickled(readable(x), protocol)
+    check(x)
+    if not x.c_contiguous and not x.f_contiguous:
+        # Not a plain copy, which would keep the order of the axes in memory.
+        contiguous = new_empty(x.dtype, x.ndim, x.shape)
+        copy_into(contiguous, x)
+    order = "C" if contiguous.c_contiguous else "F"
+    if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
+        # Whoever gets the buffer wants it in C order, and may read it unchecked.
+        data = pickle.PickleBuffer(
+            contiguous if order == "C" else numpy_view(contiguous).T)
+    else:
+        data = numpy_view(contiguous).tobytes(order="A")
+        recheck(contiguous)
+    shape = shape_tuple(x.ndim, x.shape)
+    return (data, dtype_object(x.dtype).name, shape, order)

@@ -51,6 +51,7 @@ cdef enum Ending:
 
 # Whoever lends ranges out of a larger one: it is told of the end of each.
 cdef class BlockOwner:
+    cdef Backend lender(self)
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
 
@@ -86,6 +87,8 @@ cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
 cdef bint block_is_usable(Block *block) noexcept
 cdef void block_set_device(Block *block, int device) noexcept
+cdef bint block_is_lost(Block *block) noexcept
+cdef void block_lose(Block *block) noexcept
 
 cdef inline void mark_cycle(BlockOwner arena, bint begins) noexcept:
     if observers.cycled != NULL:

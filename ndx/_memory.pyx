@@ -18,9 +18,11 @@ from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 from ndx import _pressure
 
-# What blocks outside of workspaces, and closed ones, compare their generation with.
+# What blocks outside of workspaces, closed ones, and those whose file can't be read
+# compare their generation with.
 cdef uint64_t always = 0
 cdef uint64_t closed = 1
+cdef uint64_t lost = 1
 
 # What those on a device compare it with: never equal, so that whatever computes on
 # the CPU refuses them, at no cost of its own. Their clock is looked at by hand.
@@ -42,6 +44,10 @@ cdef class Clock:
 
 cdef class BlockOwner:
     """Base class of what lends ranges out of larger ones."""
+
+    cdef Backend lender(self):
+        """Return the backend that the larger range is from."""
+        return None
 
     cdef void block_freed(self, Block *block) noexcept:
         """Forget a block: it is closed, or its last reference is gone."""
@@ -212,6 +218,16 @@ cdef bint block_is_usable(Block *block) noexcept:
     if block.now != &off_host:
         return block_is_live(block)
     return block.clock == NULL or (<Clock>block.clock).now == block.generation
+
+
+cdef bint block_is_lost(Block *block) noexcept:
+    return block.now == &lost
+
+
+cdef void block_lose(Block *block) noexcept:
+    """Refuse all use of a block whose memory can't be read any more."""
+    block.now = &lost
+    block.generation = 0
 
 
 cdef int block_close(Block *block) except -1:

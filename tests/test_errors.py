@@ -10,6 +10,7 @@ import ndx
 
 ERRORS = {
     ndx.DeviceError: ValueError,
+    ndx.MappedFileError: OSError,
     ndx.StaleArrayError: RuntimeError,
     ndx.WorkspaceError: RuntimeError,
     ndx.OutOfMemoryError: MemoryError,

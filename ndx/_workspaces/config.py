@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import operator
+import os
 
 from ndx._sizes import parse_size
 
@@ -10,7 +11,7 @@ __all__ = ["WorkspaceConfig"]
 
 _CHOICES = {
     "learn": ("first", "over-time", "none", "liveness"),
-    "spill": ("external", "grow", "fail"),
+    "spill": ("external", "grow", "fail", "mmap"),
     "reset": ("scope", "ring"),
     "escape": ("raise", "detach"),
 }
@@ -40,15 +41,21 @@ class WorkspaceConfig:
     cycles : int
         For ``learn="over-time"``: how many cycles are observed. 0: until
         `Workspace.initialize` is called.
-    spill : {"external", "grow", "fail"}
+    spill : {"external", "grow", "fail", "mmap"}
         What becomes of a request that does not fit: the backend serves it; the same,
-        and the arena is larger from the next cycle on; or `OutOfMemoryError` is raised
-        (not while the size is still to be learned).
+        and the arena is larger from the next cycle on; `OutOfMemoryError` is raised;
+        or the backend ``mmap`` serves it, from files. The last two don't hold while the
+        size is still to be learned.
     reset : {"scope", "ring"}
         When memory is reclaimed: at the end of the scope; or in turn, when as many
         later scopes as there are slots have begun. Until then its arrays are valid.
     slots : int, optional
         Slots of a ring, from 2 on; each has an arena of its own. Default: 2.
+    path : str or os.PathLike, optional
+        A file that the arena lies in. It is made if there is none, keeps its content,
+        and grows to `size` (by default it is taken as long as it is): arrays that are
+        made by `ndx.empty`, in the same order and sizes, have the values of the cycle
+        before, or of the process before. Not for rings or ``learn="liveness"``.
     escape : {"raise", "detach"}
         What becomes of arrays that are still referenced when their memory is
         reclaimed: to use one raises `StaleArrayError`; or they are moved out, to the
@@ -87,6 +94,7 @@ class WorkspaceConfig:
     spill: str = "external"
     reset: str = "scope"
     slots: int | None = None
+    path: str | None = None
     escape: str = "raise"
     debug: bool = False
 
@@ -107,6 +115,8 @@ class WorkspaceConfig:
             object.__setattr__(self, "overallocation", _fraction(self.overallocation))
         self._check_counts()
         self._check_sizes()
+        if self.path is not None:
+            self._check_path()
 
     def _check_counts(self):
         cycles = _count("cycles", self.cycles)
@@ -130,11 +140,23 @@ class WorkspaceConfig:
             msg = f"debug must be True or False, not {self.debug!r}"
             raise TypeError(msg)
 
+    def _check_path(self):
+        path = os.path.abspath(os.fsdecode(self.path))
+        object.__setattr__(self, "path", path)
+        for name, value in (("reset", "ring"), ("learn", "liveness")):
+            if getattr(self, name) == value:
+                msg = (
+                    f"path={path!r} is not valid with {name}={value!r}: what is in the "
+                    "file is found by its place, which has to be the same each cycle"
+                )
+                raise ValueError(msg)
+
     def _check_sizes(self):
-        if self.spill == "fail" and self.learn == "none" and not self.size:
+        strict = self.spill in ("fail", "mmap") and self.path is None
+        if strict and self.learn == "none" and not self.size:
             msg = (
-                "spill='fail' is not valid with learn='none' and size=0: there would "
-                "never be an arena. Give a size, or let it be learned"
+                f"spill={self.spill!r} is not valid with learn='none' and size=0: "
+                "there would never be an arena. Give a size, or let it be learned"
             )
             raise ValueError(msg)
         top = self.max_size

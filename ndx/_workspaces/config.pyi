@@ -1,5 +1,6 @@
 """The policies of a workspace."""
 
+from os import PathLike
 from typing import Literal
 
 __all__ = ["WorkspaceConfig"]
@@ -14,9 +15,10 @@ class WorkspaceConfig:
         overallocation: float | None = None,
         learn: Literal["first", "over-time", "none", "liveness"] = "first",
         cycles: int = 0,
-        spill: Literal["external", "grow", "fail"] = "external",
+        spill: Literal["external", "grow", "fail", "mmap"] = "external",
         reset: Literal["scope", "ring"] = "scope",
         slots: int | None = None,
+        path: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         escape: Literal["raise", "detach"] = "raise",
         debug: bool = False,
     ) -> None: ...
@@ -33,11 +35,13 @@ class WorkspaceConfig:
     @property
     def cycles(self) -> int: ...
     @property
-    def spill(self) -> Literal["external", "grow", "fail"]: ...
+    def spill(self) -> Literal["external", "grow", "fail", "mmap"]: ...
     @property
     def reset(self) -> Literal["scope", "ring"]: ...
     @property
     def slots(self) -> int | None: ...
+    @property
+    def path(self) -> str | None: ...
     @property
     def escape(self) -> Literal["raise", "detach"]: ...
     @property

@@ -12,6 +12,7 @@ from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
 from ndx.backends.cuda import CudaBackend
 from ndx.backends.host import HostBackend
+from ndx.backends.mmap import MmapBackend
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
 from ndx.backends.python_source import PythonSource
@@ -22,6 +23,7 @@ __all__ = [
     "Buffer",
     "CudaBackend",
     "HostBackend",
+    "MmapBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",
@@ -33,12 +35,14 @@ __all__ = [
     "unregister",
 ]
 
-_BUILTIN = {
+BUILTIN = {
     "cuda": CudaBackend,
     "host": HostBackend,
+    "mmap": MmapBackend,
     "simulated": SimulatedBackend,
 }
 _registered = {}
+_options = {}
 _shared = {}
 
 
@@ -51,7 +55,7 @@ def available():
     >>> "host" in ndx.backends.available()
     True
     """
-    names = {*_BUILTIN, *_registered, *(point.name for point in _entry_points())}
+    names = {*BUILTIN, *_registered, *(point.name for point in _entry_points())}
     return sorted(names)
 
 
@@ -79,7 +83,7 @@ def register(name, factory):
     if not callable(factory):
         msg = f"a backend's factory must be callable, not {type(factory).__name__}"
         raise TypeError(msg)
-    if name in _BUILTIN or name in _registered:
+    if name in BUILTIN or name in _registered:
         msg = f"backend {name!r} is already registered; unregister it first"
         raise ValueError(msg)
     _registered[name] = factory
@@ -128,7 +132,7 @@ def get(backend, **options):
     if options:
         return _create(backend, options)
     if backend not in _shared:
-        _shared[backend] = _create(backend, {})
+        _shared[backend] = _create(backend, _options.get(backend, {}))
     return _shared[backend]
 
 
@@ -137,6 +141,11 @@ def configure(name, **options):
     name = _canonical(name)
     _shared[name] = _create(name, options)
     return _shared[name]
+
+
+def configure_later(name, **options):
+    """Let the shared instance of a backend, when it is first needed, have options."""
+    _options[_canonical(name)] = options
 
 
 def _canonical(name):
@@ -148,7 +157,7 @@ def _create(name, options):
     kind, _, number = name.partition(":")
     if kind == "cuda":
         name, options = kind, {"device": int(number), **options}
-    factory = _BUILTIN.get(name) or _registered.get(name) or _load(name)
+    factory = BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)

@@ -8,6 +8,7 @@ from ndx.backends.base import Backend as Backend
 from ndx.backends.buffers import Buffer as Buffer
 from ndx.backends.cuda import CudaBackend as CudaBackend
 from ndx.backends.host import HostBackend as HostBackend
+from ndx.backends.mmap import MmapBackend as MmapBackend
 from ndx.backends.pooled import PooledBackend as PooledBackend
 from ndx.backends.python import PythonBackend as PythonBackend
 from ndx.backends.python_source import PythonSource as PythonSource
@@ -18,6 +19,7 @@ __all__ = [
     "Buffer",
     "CudaBackend",
     "HostBackend",
+    "MmapBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",

@@ -1,19 +1,15 @@
-"""What the pools of CuPy, RMM, MXNet and PyTorch promise, over three kinds of source.
+"""What the pools of CuPy, RMM and MXNet promise, over four kinds of source.
 
-The numbers are those of a survey of their test-suites. Not applicable here: 7 in its
-letter (another stream gets the block, after a wait: `test_25`), 17 (no fractions: a
-percentage; 0 means 0), 22, 26, 27, 29, 32, 36, 54, 55 and 57 (their interfaces),
-30 (no pointer arithmetic), 31 and 56 (stream objects), 34, 35 and 73 (their formats),
-37 (no pinned pool), 38 and 62 (`ndx.testing.backends` and `test_machine`), 45 and 46
-(scopes can't be left half), 52 (no re-initialisation), 58 (no growth by doubling),
-63 (no such arenas), 68 (no binning), 74 to 76 (`tests/test_numpy_mixing`).
+The numbers are those of a list of what their own tests assert. `test_numbers` says of
+each number where it is tested, or why it is not. Here is what concerns the pool alone;
+what stands around it is in `test_behaviours_around`.
 """
 
 import pickle
 import threading
 
 import pytest
-from helpers.pools import MAKERS, MIB, UNIT, check, device, host, take
+from helpers.pools import MAKERS, MIB, STREAMLESS, UNIT, check, device, take
 
 import ndx
 from ndx.backends import Buffer, HostBackend, PooledBackend, PythonSource
@@ -120,7 +116,7 @@ def test_12_trimming_spares_what_is_in_use(pool):
 
 
 def test_13_trimming_covers_all_streams(make):
-    pool = device() if make is host else make()
+    pool = device() if make in STREAMLESS else make()
     for stream in range(4):
         take(pool, U, stream).release()
     pool.trim()
@@ -145,7 +141,7 @@ def test_15_used_and_free_add_up(pool):
 
 
 def test_16_on_several_streams_too(make):
-    pool = make() if make is not host else device()
+    pool = device() if make in STREAMLESS else make()
     live = [take(pool, U, stream) for stream in (1, 2, 3, 1, 2, 3)]
     while live:
         live.pop(len(live) // 2).release()
@@ -164,6 +160,17 @@ def test_18_limits_are_written_in_many_ways(limit, nbytes):
 def test_18_bad_limits(make, limit):
     with pytest.raises(ValueError, match="limit"):
         make(limit=limit)
+
+
+def test_17_a_limit_that_is_set_later(make):
+    pool = make()
+    assert pool.limit is None
+    for limit in (1024, 2**33, 0, None):
+        pool.limit = limit
+        assert pool.limit == limit
+    with pytest.raises(ValueError, match="limit"):
+        pool.limit = -1
+    assert pool.limit is None
 
 
 def test_17_zero_means_zero(make):
@@ -339,7 +346,7 @@ def test_59_a_failed_request_leaves_the_pool_usable(make):
 
 
 def test_60_a_stream_that_is_over(make):
-    pool = device() if make is host else make()
+    pool = device() if make in STREAMLESS else make()
     x = take(pool, U, 7)
     pool.source.submit(7)
     x.release()

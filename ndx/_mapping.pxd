@@ -1,0 +1,29 @@
+from libc.stdint cimport int64_t, uint64_t
+
+# A mapping of a file, as the process's table of them has it.
+cdef struct Mapped:
+    char *start
+    char *end
+    int64_t offset               # of `start` in the file
+    int fd
+    bint shared                  # what is written goes to the file
+
+# Pieces of mappings that the system could not give: 0 but after a disaster.
+cdef const volatile uint64_t *losses
+
+# All of these return 0, or the `errno` that says why not.
+cdef int open_unnamed(const char *directory, int *fd) noexcept nogil
+cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil
+cdef int file_punch(int fd, int64_t offset, size_t nbytes) noexcept nogil
+cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,
+                  bint own_copy_in_child, char **out) noexcept nogil
+cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept nogil
+cdef int sync_file(char *ptr, size_t nbytes, int fd) noexcept nogil
+cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil
+cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil
+cdef void close_file(int fd) noexcept nogil
+
+cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil
+cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil
+cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil
+cdef str mapping_name(const void *ptr)

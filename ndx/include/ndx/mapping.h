@@ -1,0 +1,407 @@
+/* Files in the address space: their space on disk, their mappings, and what happens when
+ * the system can't give a page of one (SIGBUS).
+ *
+ * Ranges that are entered in the table survive that: zeros are mapped over the pages that
+ * are lost, and the table remembers which. Only `_mapping` includes this: the table is
+ * one for the process. */
+#ifndef NDX_MAPPING_H
+#define NDX_MAPPING_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the operating system has no such mappings, every call says so. */
+#if defined(_WIN32)
+#define NDX_MAPPINGS 0
+#else
+#define NDX_MAPPINGS 1
+#endif
+
+#define NDX_RANGES 256           /* a chunk of the table */
+#define NDX_LOST 8               /* separate pieces that an entry remembers */
+
+typedef struct {
+    uintptr_t start, end;        /* 0, 0: free */
+    int64_t offset;              /* of `start` in the file */
+    int fd;
+    int shared;                  /* what is written goes to the file */
+    int is_private;              /* a forked child gets a copy of its own */
+    int lost;                    /* pieces */
+    uintptr_t lost_start[NDX_LOST], lost_end[NDX_LOST];
+} ndx_range;
+
+typedef struct ndx_ranges {
+    ndx_range entries[NDX_RANGES];
+    struct ndx_ranges *next;
+} ndx_ranges;
+
+#if NDX_MAPPINGS
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "ndx/lock.h"
+#include "ndx/pages.h"
+
+static ndx_ranges ndx_table;
+static ndx_lock ndx_table_lock;
+static volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
+static volatile uint64_t ndx_mappings;     /* live entries */
+static struct sigaction ndx_previous;
+
+/* Runs in signal handlers, too: entries are read as they are, `end` last written. */
+static ndx_range *ndx_range_at(uintptr_t at) {
+    for (ndx_ranges *chunk = &ndx_table; chunk != NULL;
+         chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+        for (int i = 0; i < NDX_RANGES; ++i) {
+            ndx_range *range = &chunk->entries[i];
+            uintptr_t end = __atomic_load_n(&range->end, __ATOMIC_ACQUIRE);
+            if (at < end && at >= range->start) { return range; }
+        }
+    }
+    return NULL;
+}
+
+/* Remember a piece that is lost: with one that it touches, or else with the last. */
+static void ndx_note_loss(ndx_range *range, uintptr_t start, uintptr_t end) {
+    int i;
+    for (i = 0; i < range->lost; ++i) {
+        if (start <= range->lost_end[i] && end >= range->lost_start[i]) { break; }
+    }
+    if (i == NDX_LOST) { i = NDX_LOST - 1; }
+    if (i == range->lost) {
+        range->lost_start[i] = start;
+        range->lost_end[i] = end;
+        __atomic_store_n(&range->lost, i + 1, __ATOMIC_RELEASE);
+        __atomic_add_fetch(&ndx_losses, 1, __ATOMIC_RELEASE);
+        return;
+    }
+    if (start < range->lost_start[i]) { range->lost_start[i] = start; }
+    if (end > range->lost_end[i]) { range->lost_end[i] = end; }
+}
+
+static void ndx_on_sigbus(int signum, siginfo_t *info, void *context) {
+    int error = errno;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = (uintptr_t)info->si_addr;
+    ndx_range *range = ndx_range_at(at);
+    if (range != NULL) {
+        uintptr_t start = at & ~(page - 1), end = start + page;
+        struct stat file;
+        /* Of a file that was cut short, all that is beyond its end is lost, at once. */
+        if (range->fd >= 0 && fstat(range->fd, &file) == 0 &&
+            file.st_size <= range->offset + (int64_t)(start - range->start)) {
+            end = (range->end + page - 1) & ~(page - 1);
+        }
+        void *zeros = mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        if (zeros != MAP_FAILED) {
+            ndx_note_loss(range, start, end);
+            errno = error;
+            return;
+        }
+    }
+    errno = error;
+    if (ndx_previous.sa_flags & SA_SIGINFO) {
+        ndx_previous.sa_sigaction(signum, info, context);
+    } else if (ndx_previous.sa_handler == SIG_DFL || ndx_previous.sa_handler == SIG_IGN) {
+        /* The instruction runs again, and the process ends as it would have. */
+        signal(SIGBUS, SIG_DFL);
+    } else {
+        ndx_previous.sa_handler(signum);
+    }
+}
+
+/* Take SIGBUS, before whoever has it; what is not ours goes on to them. */
+static int ndx_watch(void) {
+    struct sigaction action, current;
+    if (sigaction(SIGBUS, NULL, &current) != 0) { return errno; }
+    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == ndx_on_sigbus) { return 0; }
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = ndx_on_sigbus;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    ndx_previous = current;
+    return sigaction(SIGBUS, &action, NULL) == 0 ? 0 : errno;
+}
+
+/* Enter a mapping in the table; `fd` stays open while it is there. */
+static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
+                         int is_private) {
+    ndx_ranges *chunk = &ndx_table;
+    int status = 0;
+    ndx_lock_acquire(&ndx_table_lock);
+    status = ndx_watch();
+    while (status == 0) {
+        for (int i = 0; i < NDX_RANGES; ++i) {
+            ndx_range *range = &chunk->entries[i];
+            if (range->end != 0) { continue; }
+            range->start = (uintptr_t)ptr;
+            range->offset = offset;
+            range->fd = fd;
+            range->shared = shared;
+            range->is_private = is_private;
+            range->lost = 0;
+            __atomic_store_n(&range->end, (uintptr_t)ptr + nbytes, __ATOMIC_RELEASE);
+            __atomic_add_fetch(&ndx_mappings, 1, __ATOMIC_RELEASE);
+            ndx_lock_release(&ndx_table_lock);
+            return 0;
+        }
+        if (chunk->next == NULL) {
+            ndx_ranges *more = calloc(1, sizeof *more);
+            if (more == NULL) { status = ENOMEM; break; }
+            __atomic_store_n(&chunk->next, more, __ATOMIC_RELEASE);
+        }
+        chunk = chunk->next;
+    }
+    ndx_lock_release(&ndx_table_lock);
+    return status;
+}
+
+static void ndx_range_remove(void *ptr) {
+    ndx_lock_acquire(&ndx_table_lock);
+    ndx_range *range = ndx_range_at((uintptr_t)ptr);
+    if (range != NULL) {
+        __atomic_sub_fetch(&ndx_losses, (uint64_t)range->lost, __ATOMIC_RELEASE);
+        __atomic_sub_fetch(&ndx_mappings, 1, __ATOMIC_RELEASE);
+        range->lost = 0;
+        range->fd = -1;
+        __atomic_store_n(&range->end, 0, __ATOMIC_RELEASE);
+    }
+    ndx_lock_release(&ndx_table_lock);
+}
+
+/* Copy the entry that has an address; return whether there is one. */
+static int ndx_range_find(const void *ptr, ndx_range *out) {
+    if (__atomic_load_n(&ndx_mappings, __ATOMIC_ACQUIRE) == 0) { return 0; }
+    ndx_lock_acquire(&ndx_table_lock);
+    ndx_range *range = ndx_range_at((uintptr_t)ptr);
+    if (range != NULL) { *out = *range; }
+    ndx_lock_release(&ndx_table_lock);
+    return range != NULL;
+}
+
+/* Whether a page in [ptr, ptr + nbytes) was lost. */
+static int ndx_range_lost(const void *ptr, size_t nbytes) {
+    uintptr_t low = (uintptr_t)ptr, high = low + nbytes;
+    ndx_range range;
+    if (nbytes == 0 || !ndx_range_find(ptr, &range)) { return 0; }
+    for (int i = 0; i < range.lost; ++i) {
+        if (low < range.lost_end[i] && high > range.lost_start[i]) { return 1; }
+    }
+    return 0;
+}
+
+/* Map the file again over whole pages that were lost and hold nothing any more. */
+static int ndx_range_restore(void *ptr, size_t nbytes) {
+    uintptr_t low = (uintptr_t)ptr, high = low + nbytes;
+    int status = 0;
+    ndx_lock_acquire(&ndx_table_lock);
+    ndx_range *range = ndx_range_at(low);
+    for (int i = 0; range != NULL && status == 0 && i < range->lost; ++i) {
+        uintptr_t start = range->lost_start[i], end = range->lost_end[i];
+        if (low >= end || high <= start) { continue; }
+        if (low > start && high < end) {       /* two pieces are left of it */
+            if (range->lost == NDX_LOST) { status = EAGAIN; break; }
+            range->lost_start[range->lost] = high;
+            range->lost_end[range->lost++] = end;
+            __atomic_add_fetch(&ndx_losses, 1, __ATOMIC_RELEASE);
+            range->lost_end[i] = low;
+        } else if (low > start) {
+            range->lost_end[i] = low;
+        } else if (high < end) {
+            range->lost_start[i] = high;
+        } else {
+            --range->lost;
+            range->lost_start[i] = range->lost_start[range->lost];
+            range->lost_end[i] = range->lost_end[range->lost];
+            __atomic_sub_fetch(&ndx_losses, 1, __ATOMIC_RELEASE);
+            --i;
+        }
+    }
+    if (range != NULL && status == 0 &&
+        mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             range->fd, (off_t)(range->offset + (int64_t)(low - range->start))) != ptr) {
+        status = errno;
+    }
+    ndx_lock_release(&ndx_table_lock);
+    return status;
+}
+
+static void ndx_ranges_before_fork(void) {
+    ndx_lock_acquire(&ndx_table_lock);
+}
+
+static void ndx_ranges_after_fork(void) { ndx_lock_release(&ndx_table_lock); }
+
+/* What a child writes to memory of a pool must not be seen by its parent. */
+static void ndx_ranges_in_child(void) {
+    for (ndx_ranges *chunk = &ndx_table; chunk != NULL; chunk = chunk->next) {
+        for (int i = 0; i < NDX_RANGES; ++i) {
+            ndx_range *range = &chunk->entries[i];
+            if (range->end == 0 || !range->is_private) { continue; }
+            mmap((void *)range->start, range->end - range->start, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd, (off_t)range->offset);
+        }
+    }
+    ndx_lock_release(&ndx_table_lock);
+}
+
+static int ndx_ranges_at_fork(void) {
+    return pthread_atfork(ndx_ranges_before_fork, ndx_ranges_after_fork,
+                          ndx_ranges_in_child);
+}
+
+/* Open a file without a name in a directory, for its owner alone. */
+static int ndx_open_unnamed(const char *directory, int *fd) {
+#if defined(O_TMPFILE)
+    *fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    if (*fd >= 0) { return 0; }
+    if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) { return errno; }
+#endif
+    size_t length = strlen(directory);
+    char *name = malloc(length + 16);
+    int status = 0;
+    if (name == NULL) { return ENOMEM; }
+    memcpy(name, directory, length);
+    memcpy(name + length, "/ndx-XXXXXX", 12);
+    *fd = mkstemp(name);                       /* 0600, by POSIX */
+    if (*fd < 0 || unlink(name) != 0 || fcntl(*fd, F_SETFD, FD_CLOEXEC) != 0) {
+        status = errno;
+        if (*fd >= 0) { close(*fd); }
+    }
+    free(name);
+    return status;
+}
+
+/* Have the disk set space aside for [offset, offset + nbytes), whose content stays. */
+static int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
+    int status;
+#if defined(__APPLE__)
+    struct stat file;
+    fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, (off_t)nbytes, 0};
+    status = fcntl(fd, F_PREALLOCATE, &store) == 0 ? 0 : errno;
+    if (status == 0 && fstat(fd, &file) == 0 && file.st_size < offset + (int64_t)nbytes) {
+        status = ftruncate(fd, (off_t)(offset + (int64_t)nbytes)) == 0 ? 0 : errno;
+    }
+#else
+    do {
+        status = posix_fallocate(fd, (off_t)offset, (off_t)nbytes);
+    } while (status == EINTR);
+#endif
+    return status;
+}
+
+/* Give the space of [offset, offset + nbytes) back to the disk; it reads as zeros. */
+static int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
+#if defined(__linux__)
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                     (off_t)nbytes) == 0 ? 0 : errno;
+#else
+    (void)fd; (void)offset; (void)nbytes;
+    return EOPNOTSUPP;
+#endif
+}
+
+static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
+                        void **out) {
+    int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
+    void *ptr = mmap(NULL, nbytes, PROT_READ | (writable ? PROT_WRITE : 0), flags, fd,
+                     (off_t)offset);
+    if (ptr == MAP_FAILED) { return errno; }
+    *out = ptr;
+    return 0;
+}
+
+static void ndx_unmap(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
+
+/* Wait until what was written to a shared mapping is on disk. */
+static int ndx_sync(void *ptr, size_t nbytes, int fd) {
+    int status;
+    if (msync(ptr, nbytes, MS_SYNC) != 0) { return errno; }
+    do {
+        status = fsync(fd) == 0 ? 0 : errno;
+    } while (status == EINTR);
+    return status;
+}
+
+/* Let a private mapping be one of another file, from its start, at the same address. */
+static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
+    return mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                fd, 0) == MAP_FAILED ? errno : 0;
+}
+
+static void ndx_close_file(int fd) { close(fd); }
+
+static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
+    struct statvfs fs;
+    if ((path == NULL ? fstatvfs(fd, &fs) : statvfs(path, &fs)) != 0) { return errno; }
+    *idle = (uint64_t)fs.f_bavail * fs.f_frsize;
+    *total = (uint64_t)fs.f_blocks * fs.f_frsize;
+    return 0;
+}
+
+#else
+static volatile uint64_t ndx_losses, ndx_mappings;
+static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
+                         int is_private) {
+    (void)ptr; (void)nbytes; (void)fd; (void)offset; (void)shared; (void)is_private;
+    return ENOSYS;
+}
+static void ndx_range_remove(void *ptr) { (void)ptr; }
+static int ndx_range_find(const void *ptr, ndx_range *out) {
+    (void)ptr; (void)out;
+    return 0;
+}
+static int ndx_range_lost(const void *ptr, size_t nbytes) {
+    (void)ptr; (void)nbytes;
+    return 0;
+}
+static int ndx_range_restore(void *ptr, size_t nbytes) {
+    (void)ptr; (void)nbytes;
+    return ENOSYS;
+}
+static int ndx_ranges_at_fork(void) { return 0; }
+static int ndx_open_unnamed(const char *directory, int *fd) {
+    (void)directory; (void)fd;
+    return ENOSYS;
+}
+static int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
+    (void)fd; (void)offset; (void)nbytes;
+    return ENOSYS;
+}
+static int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
+    (void)fd; (void)offset; (void)nbytes;
+    return ENOSYS;
+}
+static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
+                        void **out) {
+    (void)fd; (void)offset; (void)nbytes; (void)writable; (void)shared; (void)out;
+    return ENOSYS;
+}
+static void ndx_unmap(void *ptr, size_t nbytes) { (void)ptr; (void)nbytes; }
+static int ndx_sync(void *ptr, size_t nbytes, int fd) {
+    (void)ptr; (void)nbytes; (void)fd;
+    return ENOSYS;
+}
+static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
+    (void)ptr; (void)nbytes; (void)fd;
+    return ENOSYS;
+}
+static void ndx_close_file(int fd) { (void)fd; }
+static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
+    (void)fd; (void)path; (void)idle; (void)total;
+    return ENOSYS;
+}
+#endif
+
+#endif
