@@ -548,17 +548,19 @@ def defaults_from_environment(environment):
     """
     global default_backend
     chosen = environment.get("NDX_BACKEND", "host")
+    # Of "cuda:1" the variables are those of "cuda".
+    kind = chosen.partition(":")[0]
     options = {name: options_of(environment, name)
-               for name in (*backends.BUILTIN, chosen)}
+               for name in (*backends.BUILTIN, kind)}
     try:
         if "NDX_LIMIT" in environment:
             set_process_limit(environment["NDX_LIMIT"])
         for name, keys in options.items():
             # CuPy is imported for who wants it as the default only.
             configure = backends.configure_later \
-                if name == "cuda" and name != chosen else backends.configure
-            if keys or name == chosen:
-                configure(name, **{
+                if name == "cuda" != kind else backends.configure
+            if keys or name == kind:
+                configure(chosen if name == kind else name, **{
                     option: as_option(option, environment[key])
                     for option, key in keys.items()})
         set_default(chosen)

@@ -62,6 +62,7 @@ cdef extern from "ndx/dlpack.h":
 cdef enum:
     DL_CPU = 1
     DL_CUDA = 2
+    MOST_GPUS = 1000
     DL_CODE_INT = 0
     DL_CODE_UINT = 1
     DL_CODE_FLOAT = 2
@@ -274,7 +275,9 @@ cdef BaseArray from_dlpack_capsule(object capsule):
         raise BufferError(
             "not a DLPack capsule, or one that was consumed already; ask "
             "__dlpack__() for another")
-    if tensor.device.device_type not in (DL_CPU, DL_CUDA):
+    if tensor.device.device_type not in (DL_CPU, DL_CUDA) or (
+            tensor.device.device_type == DL_CUDA
+            and not 0 <= tensor.device.device_id < MOST_GPUS):
         raise BufferError(
             f"the tensor is on DLPack device ({tensor.device.device_type}, "
             f"{tensor.device.device_id}); only the CPU, (1, 0), and GPUs, (2, n), can "

@@ -2,10 +2,12 @@
 
 import gc
 import os
+import threading
 
 import pytest
 
 import ndx
+from ndx._context import defaults_from_environment
 
 MIB = 1 << 20
 
@@ -251,3 +253,51 @@ def test_a_forked_child_refuses(gpu):
         assert pipe.read() == "refused refused refused refused 3.0"
     assert os.waitpid(child, 0)[1] == 0
     assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("chosen", ["cuda", "cuda:0", "host"])
+def test_the_environment(gpu, chosen, monkeypatch):
+    if gpu is None:
+        pytest.skip("changes the process's default")
+    monkeypatch.setattr(ndx.backends, "_options", {})
+    defaults_from_environment({"NDX_BACKEND": chosen, "NDX_CUDA_LIMIT": "50%"})
+    try:
+        assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
+        assert ndx.backends.get("cuda").limit == gpu.total // 2
+    finally:
+        ndx.set_default("host")
+
+
+def test_threads_have_their_own_allocator(gpu):
+    found = {}
+
+    def work(name):
+        with ndx.use("cuda:0", limit=f"{8 + 2 * name}MiB") as backend:
+            x = ndx.ones(1000)
+            for _ in range(50):
+                x = x * 1.5 - x / 2
+                assert x.backend is backend
+            found[name] = float(ndx.sum(x))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(range(4), 1000.0)
+
+
+def test_an_error_leaves_all_as_it_was(gpu, stand_in):
+    x = ndx.ones((2, 3), device="cuda:0")
+    before = counters(x.backend)
+    for call in (lambda: ndx.linalg.inv(x), lambda: ndx.concat([x, x[0]])):
+        with pytest.raises(Exception, match=r"square|dimensions|shape|axes"):
+            call()
+    gc.collect()
+    assert counters(x.backend) == before
+    if gpu is not None:
+        # CuPy's own allocator is back.
+        theirs = stand_in[0].ndarray((3,), "f8")
+        assert gpu.default_mallocs == 1
+        del theirs
+        gpu.default_mallocs = 0

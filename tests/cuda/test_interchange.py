@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from helpers.capsules import Exporter
 from ndx._cuda.bridge import address_of as pointer
+from ndx._cuda.bridge import from_capsule
 
 import ndx
 
@@ -112,6 +114,13 @@ def test_dlpack_streams_that_there_are_not(gpu, stream):
     g = ndx.ones(2, device="cuda:0")
     with pytest.raises(BufferError, match="not a stream"):
         g.__dlpack__(stream=stream)
+
+
+@pytest.mark.parametrize("index", [-1, 1000, 2**31 - 1])
+def test_dlpack_of_gpus_that_there_are_not(index):
+    exporter = Exporter(np.ones(3), device_type=2, device_id=index)
+    with pytest.raises(BufferError, match=f"device \\(2, {index}\\)"):
+        from_capsule(exporter.__dlpack__(max_version=(1, 0)))
 
 
 def test_a_consumers_stream_waits(gpu, stand_in):
