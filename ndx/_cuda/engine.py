@@ -9,7 +9,7 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx import _cupy, fft
+from ndx import _cupy, fft, linalg
 from ndx._core import NDArray
 from ndx._cuda import creation, transfer
 from ndx._cuda.bridge import (
@@ -295,9 +295,23 @@ def eigen(name):
     return function
 
 
+def matrix_rank(x, /, *, rtol=None):
+    """Return the ranks of matrices; of a vector, which CuPy refuses, by the CPU."""
+    session = common_device("linalg.matrix_rank", x)
+    if x.ndim >= 2:
+        return standard("linalg.matrix_rank", x, rtol=rtol)
+    found = on_cpu(linalg.matrix_rank)(x.to_device("cpu"), rtol=rtol)
+    return transfer.upload(session, found)
+
+
+def on_cpu(function):
+    """Return the function inside of a public one, which computes on the CPU."""
+    return function.__wrapped__
+
+
 def transform(name):
     """Return a function of `fft`; of nothing it is computed on the CPU."""
-    computed_on_host = getattr(fft, name.rpartition(".")[2])
+    computed_on_host = on_cpu(getattr(fft, name.rpartition(".")[2]))
 
     def function(x, /, **kwargs):
         session = common_device(name, x)
@@ -328,6 +342,7 @@ _SPECIAL = {
     "getitem": getitem,
     "linalg.eig": eigen("linalg.eig"),
     "linalg.eigvals": eigen("linalg.eigvals"),
+    "linalg.matrix_rank": matrix_rank,
     "linalg.outer": outer,
     "std": spread("std"),
     "tril": triangle("tril"),
