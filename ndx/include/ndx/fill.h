@@ -59,8 +59,6 @@ static inline void ndx_fill_large(char *dst, size_t nbytes, const char *pattern)
     _mm_sfence();
     ndx_fill_cached(dst, (size_t)(end - dst), pattern);
 }
-#else
-#define ndx_fill_large ndx_fill_cached
 #endif
 
 /* Fill nbytes at dst with an element of 1, 2, 4, 8 or 16 bytes. */
@@ -70,8 +68,13 @@ static inline void ndx_fill(char *dst, size_t nbytes, const char *item,
     size_t i;
     if (nbytes == 0) { return; }
     for (i = 0; i < 16; i += itemsize) { memcpy(pattern + i, item, itemsize); }
-    if (nbytes >= NDX_FILL_PAST_CACHES) { ndx_fill_large(dst, nbytes, pattern); }
-    else if (memcmp(pattern, pattern + 1, 15) == 0) { memset(dst, pattern[0], nbytes); }
+#if defined(__SSE2__)
+    if (nbytes >= NDX_FILL_PAST_CACHES) {
+        ndx_fill_large(dst, nbytes, pattern);
+        return;
+    }
+#endif
+    if (memcmp(pattern, pattern + 1, 15) == 0) { memset(dst, pattern[0], nbytes); }
     else { ndx_fill_cached(dst, nbytes, pattern); }
 }
 
