@@ -405,3 +405,4 @@ def test_larger_than_4_gib(tmp_path, mode):
     with open(path, "rb") as file:
         file.seek(len(header) + count - 2)
         assert file.read() == (b"\x03\x02" if mode == "r+" else b"\x00\x02")
+    path.unlink()
