@@ -21,4 +21,3 @@ cdef bint can_store(int dtype, int into) noexcept
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)
 cdef object inplace(Ufunc ufunc, BaseArray x, object other)
-cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)

@@ -8,7 +8,8 @@ from ndx._dtypes cimport (
 from ndx._engine cimport argument
 from ndx._layout cimport MAXDIMS, parse_axes, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._operations cimport binary, cast, inplace, reduce, unary
+from ndx._operations cimport binary, cast, inplace, unary
+from ndx._reductions cimport reduce
 
 from ndx._creation import empty
 from ndx._engine import axis_index, into

@@ -1,0 +1,127 @@
+"""Combining the elements along axes by a binary operation."""
+
+from ndx._array cimport (
+    BaseArray, data_of, new_empty, new_view, pin, set_layout, transient_view, unpin,
+)
+from ndx._dtypes cimport KIND_FLOAT, itemsize_of, kind_of
+from ndx._layout cimport MAXDIMS, Walk, parse_axes, shape_tuple, walk_merge, walk_order
+from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
+from ndx._operations cimport LARGE, copy_into, fill
+from ndx._quiet cimport restore, silence
+
+cdef Ufunc ADD = find_ufunc("add")
+
+
+cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
+    """Combine the elements along axes (None: all) by a binary operation.
+
+    `x` has the dtype of the result already. Empty axes give the operation's
+    identity; for maximum and minimum, which have none, a ValueError.
+    """
+    cdef bint chosen[MAXDIMS]
+    cdef const Loop *loop = loop_of(ufunc, x.dtype)
+    cdef Walk walk
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef char *data[2]
+    cdef Py_ssize_t itemsize
+    cdef int i, ndim = 0, kept = 0
+    cdef bint empty = False
+    parse_axes(axis, x.ndim, chosen)
+    pin(x)
+    try:
+        for i in range(x.ndim):
+            if not chosen[i]:
+                shape[ndim] = x.shape[i]
+                ndim += 1
+            else:
+                empty = empty or x.shape[i] == 0
+                if keepdims:
+                    shape[ndim] = 1
+                    ndim += 1
+        result = new_empty(x.dtype, ndim, shape)
+        pin(result)
+        try:
+            start(ufunc, result, x, chosen, empty)
+            if x.size == 0:
+                return result
+            # The result's strides, by axis of x; the walk reads x in memory order.
+            walk.ndim = x.ndim
+            walk.nops = 2
+            for i in range(x.ndim):
+                walk.shape[i] = x.shape[i]
+                walk.strides[1][i] = x.strides[i]
+                walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+                kept += keepdims or not chosen[i]
+            walk_order(&walk)
+            walk_merge(&walk)
+            if loop.function == NULL:
+                reduce_public(ufunc, result, x, chosen, keepdims)
+                return result
+            data[0] = data_of(result)
+            data[1] = data_of(x)
+            itemsize = itemsize_of[x.dtype]
+            if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
+                itemsize = 0
+            if x.size >= LARGE:
+                with nogil:
+                    accumulate(loop, data[0], data[1], &walk, itemsize)
+            else:
+                accumulate(loop, data[0], data[1], &walk, itemsize)
+        finally:
+            unpin(result)
+    finally:
+        unpin(x)
+    return result
+
+
+cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,
+                            Py_ssize_t itemsize) noexcept nogil:
+    if itemsize:
+        run_sum(loop, out, x, walk, itemsize)
+    else:
+        run_reduce(loop, out, x, walk)
+
+
+cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+               bint empty) except -1:
+    """Write what the accumulation starts from."""
+    cdef BaseArray first
+    cdef int i, kept = 0
+    if ufunc.name == "add":
+        # -0.0 leaves every float as it is, -0.0 itself too.
+        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
+    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
+        fill(result, 1)
+    elif ufunc.name == "logical_or":
+        fill(result, 0)
+    elif empty and result.size:
+        raise ValueError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
+            "along an axis of length 0, for which there is no identity")
+    elif result.size:
+        first = new_view(x, result.ndim)
+        for i in range(x.ndim):
+            if not chosen[i]:
+                first.shape[kept] = x.shape[i]
+                first.strides[kept] = x.strides[i]
+                kept += 1
+            elif result.ndim == x.ndim:
+                first.shape[kept] = 1
+                first.strides[kept] = x.strides[i]
+                kept += 1
+        set_layout(first)
+        copy_into(result, first)
+    return 0
+
+
+cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+                       bint keepdims) except -1:
+    axes = tuple([i for i in range(x.ndim) if chosen[i]])
+    token = silence()
+    try:
+        ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
+                            out=transient_view(result))
+    finally:
+        restore(token)
+    return 0
