@@ -24,6 +24,8 @@ from ndx._layout cimport (
     memory_order, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, Ufunc, loop_of, run_elementwise
+from ndx._passes.copying cimport copy_walk
+from ndx._passes.engine cimport Pass, begin, run
 from ndx._quiet cimport restore, silence
 
 cnp.import_array()
@@ -121,6 +123,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         try:
             if plain:
                 memmove(data_of(out), data_of(x), nbytes)
+            elif out.size >= LARGE and copy_in_pass(out, x):
+                pass
             elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
                     kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
                     or out.dtype == COMPLEX64):
@@ -148,12 +152,49 @@ cdef int fill(BaseArray out, object scalar) except -1:
     require_writeable(out)
     pin(out)
     try:
-        PyArray_CopyInto(
-            <cnp.ndarray>transient_view(out),
-            <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
+        if out.size < LARGE or not run_copy(out, value, NULL, out.dtype, "fill"):
+            PyArray_CopyInto(
+                <cnp.ndarray>transient_view(out),
+                <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
     finally:
         unpin(out)
     return 0
+
+
+cdef bint copy_in_pass(BaseArray out, BaseArray x) except -1:
+    """Copy arrays that are large and in files; return whether they were."""
+    cdef Strided layout
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t strides[MAXDIMS]
+    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    if x.ndim > out.ndim or broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0 \
+            or not has_shape(out, out.ndim, shape):
+        return False
+    strided(x, &layout)
+    broadcast_strides(&layout, out.ndim, shape, strides)
+    return run_copy(out, data_of(x), strides, x.dtype, "copy")
+
+
+cdef bint run_copy(BaseArray out, char *x, const Py_ssize_t *strides, int dtype,
+                   str name) except -1:
+    """Copy to a large array, if that or `x` is in a file, else return False.
+
+    Without strides, all elements become that which is at `x`.
+    """
+    cdef Walk walk
+    cdef char *data[2]
+    walk.ndim = out.ndim
+    walk.nops = 2
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
+    if strides != NULL:
+        memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
+    data[0] = x
+    data[1] = data_of(out)
+    walk_order(&walk)
+    walk_merge(&walk)
+    return copy_walk(data, &walk, dtype, out.dtype, name)
 
 
 cdef BaseArray copy(BaseArray x):
@@ -299,8 +340,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
                     args[2] = data_of(result)
                     steps[2] = itemsize_of[loop.out_dtype]
                 if size >= LARGE:
-                    with nogil:
-                        loop.function(args, &size, steps, loop.data)
+                    run_flat(loop, args, size, steps, ufunc)
                 elif size:
                     loop.function(args, &size, steps, loop.data)
             finally:
@@ -312,6 +352,43 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             raise_current()
         return result
     return compute_general(ufunc, a, b, scalar, loop, out)
+
+
+cdef int run_flat(const Loop *loop, char **args, Py_ssize_t size,
+                  const Py_ssize_t *steps, Ufunc ufunc) except -1:
+    """Compute many elements of contiguous operands."""
+    cdef Walk walk
+    cdef Py_ssize_t itemsizes[3]
+    cdef int op
+    walk.ndim = 1
+    walk.nops = ufunc.nin + 1
+    walk.shape[0] = size
+    for op in range(walk.nops):
+        walk.strides[op][0] = steps[op]
+        itemsizes[op] = itemsize_of[loop.in_dtype]
+    itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
+    return run_large(loop, args, &walk, itemsizes, ufunc.name, ufunc.raises)
+
+
+cdef int run_large(const Loop *loop, char **data, const Walk *walk,
+                   const Py_ssize_t *itemsizes, str name, bint alone) except -1:
+    """Compute many elements: in a pass if they are in files, else at once.
+
+    Without the GIL; `alone` says that the loop may take it to set an error.
+    """
+    cdef Pass job
+    if begin(&job, walk, data, itemsizes, -1):
+        job.compute = compute_loop
+        job.arg = <void *>loop
+        job.alone = alone
+        return run(&job, name)
+    with nogil:
+        run_elementwise(loop, walk.nops, data, walk)
+    return 0
+
+
+cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
+    run_elementwise(<const Loop *>loop, walk.nops, data, walk)
 
 
 cdef int raise_current() except -1:
@@ -361,6 +438,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
     cdef Strided *ops[2]
     cdef Walk walk
     cdef char *data[3]
+    cdef Py_ssize_t itemsizes[3]
     cdef int order[MAXDIMS]
     cdef int nin = ufunc.nin, nops = 0, op
     cdef BaseArray operand, first = a if a is not None else b
@@ -399,8 +477,9 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         walk_order(&walk)
         walk_merge(&walk)
         if out.size >= LARGE:
-            with nogil:
-                run_elementwise(loop, nin + 1, data, &walk)
+            itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
+            itemsizes[nin] = itemsize_of[loop.out_dtype]
+            run_large(loop, data, &walk, itemsizes, ufunc.name, ufunc.raises)
         else:
             run_elementwise(loop, nin + 1, data, &walk)
     finally:

@@ -1,15 +1,24 @@
 """Combining the elements along axes by a binary operation."""
 
+import numpy as np
+
 from ndx._array cimport (
     BaseArray, data_of, new_empty, new_view, pin, set_layout, transient_view, unpin,
 )
-from ndx._dtypes cimport KIND_FLOAT, itemsize_of, kind_of
+from ndx._dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._layout cimport MAXDIMS, Walk, parse_axes, shape_tuple, walk_merge, walk_order
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
 from ndx._operations cimport LARGE, copy_into, fill
+from ndx._passes.engine cimport Pass, begin, run
 from ndx._quiet cimport restore, silence
 
 cdef Ufunc ADD = find_ufunc("add")
+
+# What the reduction by an operation is called.
+cdef dict NAMES = {
+    "add": "sum", "logical_and": "all", "logical_or": "any", "maximum": "max",
+    "minimum": "min", "multiply": "prod",
+}
 
 
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
@@ -63,7 +72,9 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
             itemsize = itemsize_of[x.dtype]
             if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
                 itemsize = 0
-            if x.size >= LARGE:
+            if x.size >= LARGE and reduce_in_pass(ufunc, loop, data, &walk, x.dtype):
+                pass
+            elif x.size >= LARGE:
                 with nogil:
                     accumulate(loop, data[0], data[1], &walk, itemsize)
             else:
@@ -81,6 +92,101 @@ cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *wa
         run_sum(loop, out, x, walk, itemsize)
     else:
         run_reduce(loop, out, x, walk)
+
+
+# What a pass computes with: sums of floats with many stretches are gathered first.
+cdef struct Folding:
+    const Loop *loop
+    Py_ssize_t itemsize
+
+
+cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Folding *folding = <Folding *>arg
+    accumulate(folding.loop, data[0], data[1], walk,
+               folding.itemsize if walk.ndim > 1 else 0)
+
+
+cdef bint reduce_in_pass(Ufunc ufunc, const Loop *loop, char **data, const Walk *walk,
+                         int dtype) except -1:
+    """Reduce what is large and in a file; return whether it was.
+
+    Each tile is reduced by itself, to a row of partial results for each element of the
+    result; then these are, in their order, so that it does not depend on threads.
+    """
+    cdef Pass job
+    cdef Folding folding
+    cdef Walk rows
+    cdef BaseArray partial
+    cdef char *totals[2]
+    cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
+    cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
+    cdef int axis
+    if not begin(&job, walk, data, itemsizes, 0):
+        return False
+    folding.loop = loop
+    folding.itemsize = itemsize if ufunc is ADD and kind_of[dtype] >= KIND_FLOAT else 0
+    job.compute = compute_fold
+    job.arg = &folding
+    for axis in range(walk.ndim):
+        if walk.strides[0][axis] == 0:
+            count *= job.grid.counts[axis]
+        else:
+            kept *= walk.shape[axis]
+    if count == 1:
+        run(&job, NAMES[ufunc.name])
+        return True
+    # Partial results lie as (kept axes in the walk's order, tiles along the others).
+    size = kept * count
+    partial = new_empty(dtype, 1, &size)
+    fill(partial, identity(ufunc, dtype))
+    pin(partial)
+    try:
+        job.ops[0].data = data_of(partial)
+        job.ops[0].mapped = False
+        step = itemsize
+        for axis in range(walk.ndim - 1, -1, -1):
+            if walk.strides[0][axis] == 0:
+                job.ops[0].steps[axis] = step
+                step *= job.grid.counts[axis]
+        for axis in range(walk.ndim - 1, -1, -1):
+            if walk.strides[0][axis] != 0:
+                job.walk.strides[0][axis] = step
+                job.ops[0].steps[axis] = step * job.grid.tile[axis]
+                step *= walk.shape[axis]
+        run(&job, NAMES[ufunc.name])
+        rows.ndim = 0
+        rows.nops = 2
+        for axis in range(walk.ndim):
+            if walk.strides[0][axis] != 0:
+                rows.shape[rows.ndim] = walk.shape[axis]
+                rows.strides[0][rows.ndim] = walk.strides[0][axis]
+                rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
+                rows.ndim += 1
+        rows.shape[rows.ndim] = count
+        rows.strides[0][rows.ndim] = 0
+        rows.strides[1][rows.ndim] = itemsize
+        rows.ndim += 1
+        totals[0] = data[0]
+        totals[1] = data_of(partial)
+        with nogil:
+            accumulate(loop, totals[0], totals[1], &rows, 0)
+    finally:
+        unpin(partial)
+    return True
+
+
+cdef object identity(Ufunc ufunc, int dtype):
+    """Return what leaves each element as it is."""
+    if ufunc.name == "add":
+        return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
+    if ufunc.name == "multiply" or ufunc.name == "logical_and":
+        return 1
+    if ufunc.name == "logical_or" or dtype == BOOL:
+        return ufunc.name == "minimum"
+    if kind_of[dtype] >= KIND_FLOAT:
+        return float("inf" if ufunc.name == "minimum" else "-inf")
+    limits = np.iinfo(dtype_object(dtype))
+    return limits.max if ufunc.name == "minimum" else limits.min
 
 
 cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,

@@ -16,7 +16,7 @@ from ndx._layout cimport (
     normalize_axis, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, run_elementwise
-from ndx._operations cimport cast, is_scalar
+from ndx._operations cimport LARGE, cast, is_scalar, run_large
 from ndx._statistical cimport truth
 
 from ndx._creation import asarray
@@ -33,11 +33,6 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_RAVEL_AXIS
     object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
     object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
-
-cdef enum:
-    # Elements from which the GIL is released (as in `_operations`).
-    LARGE = 32768
-
 
 cdef object extreme(str name, object x, object axis, bint keepdims):
     """Return the indices of the largest ('argmax') or smallest elements."""
@@ -375,6 +370,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     cdef Strided layouts[3]
     cdef Strided *ops[3]
     cdef char *data[4]
+    cdef Py_ssize_t itemsizes[4]
     cdef int order[MAXDIMS]
     cdef Loop loop
     cdef Walk walk
@@ -413,10 +409,13 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     loop.function = run_select
     loop.data = <void *>itemsize_of[dtype]
     if result.size >= LARGE:
+        itemsizes[0] = itemsize_of[chosen.dtype]
+        itemsizes[1] = itemsizes[2] = itemsizes[3] = itemsize_of[dtype]
         pin(result)
-        with nogil:
-            run_elementwise(&loop, 4, data, &walk)
-        unpin(result)
+        try:
+            run_large(&loop, data, &walk, itemsizes, "where", False)
+        finally:
+            unpin(result)
     else:
         run_elementwise(&loop, 4, data, &walk)
     return result
