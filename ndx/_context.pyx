@@ -565,22 +565,32 @@ def defaults_from_environment(environment):
     ValueError
         If a variable's value is bad; it names the variables.
     """
-    name = environment.get("NDX_BACKEND", "host")
-    prefix = f"NDX_{name.upper()}_"
-    options = {key[len(prefix):].lower(): key for key in environment
-               if key.startswith(prefix)}
+    chosen = environment.get("NDX_BACKEND", "host")
+    options = {name: options_of(environment, name)
+               for name in (*backends.BUILTIN, chosen)}
     try:
         if "NDX_LIMIT" in environment:
             set_process_limit(environment["NDX_LIMIT"])
-        values = {option: as_option(option, environment[key])
-                  for option, key in options.items()}
-        set_default(backends.configure(name, **values))
-    except (ValueError, TypeError) as error:
-        variables = ", ".join([
-            f"{key}={environment[key]!r}"
-            for key in ("NDX_BACKEND", "NDX_LIMIT", *options.values())
-            if key in environment])
+        for name, keys in options.items():
+            if keys or name == chosen:
+                backends.configure(name, **{
+                    option: as_option(option, environment[key])
+                    for option, key in keys.items()})
+        set_default(chosen)
+    except (ValueError, TypeError, OSError) as error:
+        used = ["NDX_BACKEND", "NDX_LIMIT"]
+        for keys in options.values():
+            used += keys.values()
+        variables = ", ".join([f"{key}={environment[key]!r}" for key in used
+                               if key in environment])
         raise ValueError(f"in the environment, {variables}: {error}") from None
+
+
+cdef dict options_of(object environment, str name):
+    """Return which variable gives each option of a backend."""
+    prefix = f"NDX_{name.upper()}_"
+    return {key[len(prefix):].lower(): key for key in environment
+            if key.startswith(prefix)}
 
 
 defaults_from_environment(os.environ)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, export_array, new_empty, new_like, new_ordered, new_view,
-    numpy_view, set_array_type, set_layout,
+    numpy_view, recheck, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
@@ -20,7 +20,10 @@ from ndx._indexing cimport get_item, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._memory cimport Clock, block_close, block_is_closed, block_is_live
+from ndx._mapping cimport find_mapping
+from ndx._memory cimport (
+    Clock, block_close, block_is_closed, block_is_live, block_is_lost,
+)
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
@@ -313,7 +316,7 @@ cdef class NDArray(BaseArray):
         StaleArrayError
             If its workspace's scope has ended.
         """
-        if not block_is_closed(self.block):
+        if not (block_is_closed(self.block) or block_is_lost(self.block)):
             check(self)
         block_close(self.block)
 
@@ -369,7 +372,9 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
-        return numpy_view(self).tolist()
+        values = numpy_view(self).tolist()
+        recheck(self)
+        return values
 
     def __format__(self, spec):
         if self.ndim == 0 and spec:
@@ -651,12 +656,13 @@ cdef class NDArray(BaseArray):
             contiguous = new_empty(self.dtype, self.ndim, self.shape)
             copy_into(contiguous, self)
         order = "C" if contiguous.c_contiguous else "F"
-        if protocol >= 5:
-            # Whoever gets the buffer wants it in C order.
+        if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
+            # Whoever gets the buffer wants it in C order, and may read it unchecked.
             data = pickle.PickleBuffer(
                 contiguous if order == "C" else numpy_view(contiguous).T)
         else:
             data = numpy_view(contiguous).tobytes(order="A")
+            recheck(contiguous)
         shape = shape_tuple(self.ndim, self.shape)
         return rebuild, (data, dtype_object(self.dtype).name, shape, order)
 
@@ -665,7 +671,11 @@ cdef class NDArray(BaseArray):
 
     def __str__(self):
         dead = text_of_dead(self)
-        return dead if dead is not None else str(numpy_view(self))
+        if dead is None:
+            text = str(numpy_view(self))
+            recheck(self)
+            return text
+        return dead
 
 
 set_array_type(NDArray)

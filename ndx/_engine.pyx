@@ -14,7 +14,7 @@ import numpy as np
 
 from ndx._array cimport BaseArray, check, is_array, numpy_view
 from ndx._layout cimport normalize_axis
-from ndx._numpy_memory cimport call_numpy, own_result
+from ndx._numpy_memory cimport call_numpy, own_result, recheck_views
 from ndx._operations cimport as_operand
 from ndx._quiet cimport restore, silence
 
@@ -134,11 +134,13 @@ def into(out, function, /, *args, **kwargs):
     function, *args, **kwargs
         As for `call`.
     """
+    views = unwrapped((out, *args)), keywords(kwargs)
     token = silence()
     try:
-        find(function)(*unwrapped(args), out=unwrapped(out), **keywords(kwargs))
+        find(function)(*views[0][1:], out=views[0][0], **views[1])
     finally:
         restore(token)
+    recheck_views(views)
     return out
 
 

@@ -23,6 +23,7 @@ cdef extern from "ndx/mapping.h" nogil:
     void ndx_range_remove(void *ptr)
     bint ndx_range_find(const void *ptr, ndx_range *out)
     bint ndx_range_lost(const void *ptr, size_t nbytes)
+    int ndx_range_restore(void *ptr, size_t nbytes)
     int ndx_ranges_at_fork()
     int ndx_open_unnamed(const char *directory, int *fd)
     int ndx_file_reserve(int fd, int64_t offset, size_t nbytes)
@@ -86,10 +87,12 @@ cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept 
 
 
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil:
-    """Describe the mapping that an address is in; False if that is none of ours."""
+    """Describe the mapping (out may be NULL) that an address is in, if it is in one."""
     cdef ndx_range found
     if not ndx_range_find(ptr, &found):
         return False
+    if out == NULL:
+        return True
     out.start = <char *>found.start
     out.end = <char *>found.end
     out.offset = found.offset
@@ -101,6 +104,11 @@ cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil:
 cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil:
     """Whether a page of this range was lost, and is zeros now."""
     return ndx_range_lost(ptr, nbytes)
+
+
+cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil:
+    """Map a shared file again over whole pages, of whose content nothing is needed."""
+    return ndx_range_restore(ptr, nbytes)
 
 
 cdef str mapping_name(const void *ptr):

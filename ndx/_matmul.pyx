@@ -55,11 +55,12 @@ cdef object matmul(object x1, object x2, BaseArray out):
     try:
         pin(b)
         try:
-            return matmul_walk(a, b, loop, dtype, out)
+            out = matmul_walk(a, b, loop, dtype, out)
         finally:
             unpin(b)
     finally:
         unpin(a)
+    return out
 
 
 cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:

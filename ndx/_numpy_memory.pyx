@@ -15,10 +15,11 @@ import sys
 
 cimport numpy as cnp
 from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array cimport (
@@ -26,7 +27,7 @@ from ndx._array cimport (
     set_layout, set_owner,
 )
 from ndx._context cimport plain_numpy, spill_backend
-from ndx._mapping cimport losses
+from ndx._mapping cimport find_mapping, losses
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
 from ndx._plain_numpy cimport PlainNumpy, set_numpy_handler
@@ -55,12 +56,52 @@ cdef extern from "numpy/arrayobject.h":
     object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
     PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
 
-# Lies in the ALIGNMENT bytes before the data.
+# Lies in the ALIGNMENT bytes before the data; or elsewhere, if the data is in a file,
+# whose pages may be lost.
 cdef struct Header:
     Memory memory
     PyObject *backend        # strong
     size_t nbytes            # of the data; NumPy's own figure is only a hint
     uint64_t serial          # of its birth in recordings; 0: not recorded
+
+
+# The addresses of these headers by that of the data. Never freed: arrays may outlive
+# this module at exit.
+cdef PyObject *exposed = NULL
+
+
+cdef Header *header_of(void *ptr) noexcept:
+    """Return the header of a range."""
+    if exposed != NULL and find_mapping(ptr, NULL):
+        return <Header *><uintptr_t>(<dict>exposed)[<uintptr_t>ptr]
+    return <Header *>(<char *>ptr - ALIGNMENT)
+
+
+cdef Header *new_header(char *ptr) except NULL:
+    """Return room for the header of a new range."""
+    global exposed
+    cdef Header *header
+    if not find_mapping(ptr, NULL):
+        return <Header *>(ptr - ALIGNMENT)
+    if exposed == NULL:
+        table = {}
+        Py_INCREF(table)
+        exposed = <PyObject *>table
+    header = <Header *>PyMem_RawMalloc(sizeof(Header))
+    if header == NULL:
+        raise MemoryError("no memory for the description of a range")
+    try:
+        (<dict>exposed)[<uintptr_t>ptr] = <uintptr_t>header
+    except BaseException:
+        PyMem_RawFree(header)
+        raise
+    return header
+
+
+cdef void forget_header(void *ptr, Header *header) noexcept:
+    if header != <Header *>(<char *>ptr - ALIGNMENT):
+        del (<dict>exposed)[<uintptr_t>ptr]
+        PyMem_RawFree(header)
 
 
 # Why NumPy was last given NULL; `call_numpy` raises it in place of NumPy's error.
@@ -98,7 +139,11 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
         raise MemoryError(f"{nbytes} bytes are beyond the address space")
     obtain(backend, nbytes + ALIGNMENT, zero, &memory)
-    header = <Header *>memory.ptr
+    try:
+        header = new_header(memory.ptr + ALIGNMENT)
+    except BaseException:
+        backend.release(&memory)
+        raise
     header.memory = memory
     header.nbytes = nbytes
     Py_INCREF(backend)
@@ -133,7 +178,7 @@ cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
     cdef void *moved
     if ptr == NULL:
         return handler_take(ctx, size, False)
-    header = <Header *>(<char *>ptr - ALIGNMENT)
+    header = header_of(ptr)
     try:
         moved = take(<Backend>header.backend, size, False)
     except BaseException as raised:
@@ -167,10 +212,11 @@ cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
     cdef uint64_t serial
     if ptr == NULL:
         return
-    header = <Header *>(<char *>ptr - ALIGNMENT)
+    header = header_of(ptr)
     backend = header.backend
     memory = header.memory
     serial = header.serial
+    forget_header(ptr, header)
     (<Backend>backend).release(&memory)
     Py_DECREF(<object>backend)
     if serial:
@@ -201,14 +247,12 @@ set_numpy_handler(make_handler(&of_plain, b"ndx_plain", &of_plain))
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
-    cdef uint64_t lost = losses[0]
     error = None
     before = PyDataMem_SetHandler(handler_capsule)
     token = silence()
     try:
         result = function(*args, **kwargs)
-        if losses[0] > lost:
-            find_losses((args, list(kwargs.values())))
+        recheck_views((args, kwargs))
         return result
     except MemoryError:
         if refusal is None:
@@ -221,11 +265,15 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
     raise error
 
 
-cdef int find_losses(object item) except -1:
-    """Raise if pages were lost under one of our arrays whose views NumPy was given."""
+cdef int recheck_views(object item) except -1:
+    """Raise if pages were lost under an array of ours whose view NumPy was given."""
+    if losses[0] == 0:
+        return 0
+    if isinstance(item, dict):
+        item = list(item.values())
     if isinstance(item, (list, tuple)):
         for each in item:
-            find_losses(each)
+            recheck_views(each)
         return 0
     base = root_of(item)
     if isinstance(base, Holder):
@@ -256,7 +304,7 @@ cdef BaseArray own_result(object array):
 cdef BaseArray adopt_result(object array, object base):
     """Return an array over data that our handler made for `base`."""
     cdef BaseArray x = adopt_numpy(array)
-    cdef Header *header = <Header *>(<char *>cnp.PyArray_DATA(base) - ALIGNMENT)
+    cdef Header *header = header_of(cnp.PyArray_DATA(base))
     if header.serial:
         range_adopted(header.serial, x)
         # From now on the block's end is what counts.
@@ -295,5 +343,4 @@ cdef BaseArray view_of_block(object array, Holder holder):
 
 cdef object adopted_backend(object keeper):
     """Return the backend that the data of an adopted NumPy array is from."""
-    cdef char *data = <char *>cnp.PyArray_DATA(root_of(keeper))
-    return <object>(<Header *>(data - ALIGNMENT)).backend
+    return <object>header_of(cnp.PyArray_DATA(root_of(keeper))).backend

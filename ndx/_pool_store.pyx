@@ -231,7 +231,7 @@ cdef class PoolStore:
         """Count bytes that will be held; False if a limit forbids it."""
         if self.counters.reserved > self.limit \
                 or nbytes > self.limit - self.counters.reserved \
-                or not budget_take(nbytes):
+                or self.source.budgeted and not budget_take(nbytes):
             return False
         self.counters.reserved += nbytes
         return True
@@ -243,7 +243,8 @@ cdef class PoolStore:
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
         self.counters.reserved -= nbytes
-        budget_give(nbytes)
+        if self.source.budgeted:
+            budget_give(nbytes)
 
     cdef void forget(self, PoolBlock *block) noexcept nogil:
         block.next_free = self.spare

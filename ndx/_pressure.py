@@ -61,7 +61,13 @@ def error(backend, nbytes):
     device_free, device_total = backend.memory_info()
     whole = process_limit()
     advice = "drop arrays that you no longer need, or use smaller ones"
+    place = getattr(backend, "place", None)
     reason = "the system has no more"
+    if place is not None:
+        reason = f"there is no more room in {place!r}"
+        if device_free is not None:
+            reason += f", whose file system has {format_size(device_free)} left"
+        advice += ", or give ndx.use another directory"
     if limit is not None:
         reason = f"its limit is {format_size(limit)} ({limit} bytes)"
         advice = (
@@ -71,7 +77,11 @@ def error(backend, nbytes):
         page = getattr(backend, "page_nbytes", 0)
         if limit < page:
             advice += f"; memory comes in pages of {page} bytes, so it admits nothing"
-    elif whole is not None and process_reserved() + nbytes - cached > whole:
+    elif (
+        whole is not None
+        and place is None
+        and process_reserved() + nbytes - cached > whole
+    ):
         reason = f"the limit of the process is {format_size(whole)} ({whole} bytes)"
         advice = (
             "drop arrays that you no longer need, or raise the limit: "

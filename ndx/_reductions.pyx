@@ -29,12 +29,9 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     """
     cdef bint chosen[MAXDIMS]
     cdef const Loop *loop = loop_of(ufunc, x.dtype)
-    cdef Walk walk
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
-    cdef char *data[2]
-    cdef Py_ssize_t itemsize
-    cdef int i, ndim = 0, kept = 0
+    cdef int i, ndim = 0
     cdef bint empty = False
     parse_axes(axis, x.ndim, chosen)
     pin(x)
@@ -52,38 +49,46 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
         pin(result)
         try:
             start(ufunc, result, x, chosen, empty)
-            if x.size == 0:
-                return result
-            # The result's strides, by axis of x; the walk reads x in memory order.
-            walk.ndim = x.ndim
-            walk.nops = 2
-            for i in range(x.ndim):
-                walk.shape[i] = x.shape[i]
-                walk.strides[1][i] = x.strides[i]
-                walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
-                kept += keepdims or not chosen[i]
-            walk_order(&walk)
-            walk_merge(&walk)
-            if loop.function == NULL:
-                reduce_public(ufunc, result, x, chosen, keepdims)
-                return result
-            data[0] = data_of(result)
-            data[1] = data_of(x)
-            itemsize = itemsize_of[x.dtype]
-            if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
-                itemsize = 0
-            if x.size >= LARGE and reduce_in_pass(ufunc, loop, data, &walk, x.dtype):
-                pass
-            elif x.size >= LARGE:
-                with nogil:
-                    accumulate(loop, data[0], data[1], &walk, itemsize)
-            else:
-                accumulate(loop, data[0], data[1], &walk, itemsize)
+            if x.size:
+                reduce_into(result, ufunc, loop, x, chosen, keepdims)
         finally:
             unpin(result)
     finally:
         unpin(x)
     return result
+
+
+cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
+                     bint *chosen, bint keepdims) except -1:
+    """Add the elements of `x` to those of `result`; both are pinned."""
+    cdef Walk walk
+    cdef char *data[2]
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    cdef int i, kept = 0
+    if loop.function == NULL:
+        return reduce_public(ufunc, result, x, chosen, keepdims)
+    # The result's strides, by axis of x; the walk reads x in memory order.
+    walk.ndim = x.ndim
+    walk.nops = 2
+    for i in range(x.ndim):
+        walk.shape[i] = x.shape[i]
+        walk.strides[1][i] = x.strides[i]
+        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+        kept += keepdims or not chosen[i]
+    walk_order(&walk)
+    walk_merge(&walk)
+    data[0] = data_of(result)
+    data[1] = data_of(x)
+    if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
+        itemsize = 0
+    if x.size >= LARGE and reduce_in_pass(ufunc, loop, data, &walk, x.dtype):
+        pass
+    elif x.size >= LARGE:
+        with nogil:
+            accumulate(loop, data[0], data[1], &walk, itemsize)
+    else:
+        accumulate(loop, data[0], data[1], &walk, itemsize)
+    return 0
 
 
 cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,

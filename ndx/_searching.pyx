@@ -354,7 +354,7 @@ def where(condition, x1, x2, /):
             if b is not None:
                 pin(b)
             try:
-                return selected(chosen, a, b, first, second, dtype)
+                result = selected(chosen, a, b, first, second, dtype)
             finally:
                 if b is not None:
                     unpin(b)
@@ -363,6 +363,7 @@ def where(condition, x1, x2, /):
                 unpin(a)
     finally:
         unpin(chosen)
+    return result
 
 
 cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,

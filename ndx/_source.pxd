@@ -14,6 +14,8 @@ cdef class Source:
     cdef readonly bint streams           # work on memory is ordered by streams
     cdef readonly bint host_accessible   # the CPU can read and write it
     cdef readonly bint fork_safe         # a forked child may go on using it
+    cdef readonly bint budgeted          # the limit of the process counts it
+    cdef readonly str place              # where its memory is, for messages; or None
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil

@@ -29,6 +29,7 @@ cdef class Source:
         self.commit_from = 0
         self.host_accessible = True
         self.fork_safe = True
+        self.budgeted = True
 
     # To override. `reserve` gives a range of nbytes, a multiple of `granularity`, and
     # returns RESERVED, or NO_RANGE with nothing changed, or RAISED with an exception

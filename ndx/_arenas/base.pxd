@@ -10,6 +10,7 @@ cdef struct Range:
 cdef class Arena(BlockOwner):
     cdef readonly Clock clock
     cdef readonly Backend backend
+    cdef Backend spill_to                # serves what does not fit the arena
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
     cdef readonly size_t offset          # end of what this cycle has used

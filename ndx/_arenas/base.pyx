@@ -1,9 +1,8 @@
 """Arenas: the memory of a workspace (or of a slot of a ring), used in cycles.
 
 A cycle runs from `begin` to `expire`. All that was made in it goes stale then,
-wherever it lies; what foreign code still reads keeps its range of bytes, and later
-cycles allocate around it. Where in the chunk a block lies is the derived classes'
-business: `find_free`, `place`, `vacate`.
+wherever it lies; what foreign code still reads keeps its bytes, and later cycles
+allocate around it. Derived classes say where in the chunk a block lies.
 """
 
 cimport cython
@@ -21,10 +20,10 @@ from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, line_of, rounded
 from ndx.backends.base cimport Backend, Memory
 
+from ndx import backends
 from ndx._errors import OutOfMemoryError, WorkspaceError
 from ndx._origin import current_line
 from ndx._sizes import format_size
-
 
 cdef extern from "ndx/poison.h":
     void ndx_poison(void *ptr, size_t nbytes)
@@ -93,6 +92,7 @@ cdef class Arena(BlockOwner):
         self.backend = backend
         self.sizing = sizing
         self.spill_fails = config.spill == "fail"
+        self.spill_to = backends.get("mmap") if config.spill == "mmap" else backend
         self.escapes = config.escape == "detach"
         self.debug = config.debug
         self.patience = 1
@@ -250,17 +250,19 @@ cdef class Arena(BlockOwner):
         block.origin = <PyObject *>where
 
     cdef int spill(self, Block *block, bint zero) except -1:
-        """Serve a request that does not fit from the backend; or raise."""
+        """Serve a request that does not fit from a backend; or raise."""
         cdef size_t extra = GUARD if self.debug else 0
+        # While its size is still to be learned, nothing is too large for an arena.
+        cdef Backend backend = self.spill_to if self.size else self.backend
         try:
             if self.spill_fails and self.size:
                 raise self.full_error(block.nbytes)
-            obtain(self.backend, block.nbytes + extra, zero, &block.memory)
+            obtain(backend, block.nbytes + extra, zero, &block.memory)
         except BaseException:
             block_decref(block)
             raise
-        Py_INCREF(self.backend)
-        block.backend = <PyObject *>self.backend
+        Py_INCREF(backend)
+        block.backend = <PyObject *>backend
         block.ptr = block.memory.ptr
         self.spilled_count += 1
         self.spilled_bytes += rounded(block.nbytes)

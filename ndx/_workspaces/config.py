@@ -10,7 +10,7 @@ __all__ = ["WorkspaceConfig"]
 
 _CHOICES = {
     "learn": ("first", "over-time", "none", "liveness"),
-    "spill": ("external", "grow", "fail"),
+    "spill": ("external", "grow", "fail", "mmap"),
     "reset": ("scope", "ring"),
     "escape": ("raise", "detach"),
 }
@@ -40,10 +40,11 @@ class WorkspaceConfig:
     cycles : int
         For ``learn="over-time"``: how many cycles are observed. 0: until
         `Workspace.initialize` is called.
-    spill : {"external", "grow", "fail"}
+    spill : {"external", "grow", "fail", "mmap"}
         What becomes of a request that does not fit: the backend serves it; the same,
-        and the arena is larger from the next cycle on; or `OutOfMemoryError` is raised
-        (not while the size is still to be learned).
+        and the arena is larger from the next cycle on; `OutOfMemoryError` is raised;
+        or the backend ``mmap`` serves it, from files. The last two don't hold while the
+        size is still to be learned.
     reset : {"scope", "ring"}
         When memory is reclaimed: at the end of the scope; or in turn, when as many
         later scopes as there are slots have begun. Until then its arrays are valid.
@@ -131,10 +132,11 @@ class WorkspaceConfig:
             raise TypeError(msg)
 
     def _check_sizes(self):
-        if self.spill == "fail" and self.learn == "none" and not self.size:
+        strict = self.spill in ("fail", "mmap")
+        if strict and self.learn == "none" and not self.size:
             msg = (
-                "spill='fail' is not valid with learn='none' and size=0: there would "
-                "never be an arena. Give a size, or let it be learned"
+                f"spill={self.spill!r} is not valid with learn='none' and size=0: "
+                "there would never be an arena. Give a size, or let it be learned"
             )
             raise ValueError(msg)
         top = self.max_size

@@ -14,7 +14,7 @@ class WorkspaceConfig:
         overallocation: float | None = None,
         learn: Literal["first", "over-time", "none", "liveness"] = "first",
         cycles: int = 0,
-        spill: Literal["external", "grow", "fail"] = "external",
+        spill: Literal["external", "grow", "fail", "mmap"] = "external",
         reset: Literal["scope", "ring"] = "scope",
         slots: int | None = None,
         escape: Literal["raise", "detach"] = "raise",
@@ -33,7 +33,7 @@ class WorkspaceConfig:
     @property
     def cycles(self) -> int: ...
     @property
-    def spill(self) -> Literal["external", "grow", "fail"]: ...
+    def spill(self) -> Literal["external", "grow", "fail", "mmap"]: ...
     @property
     def reset(self) -> Literal["scope", "ring"]: ...
     @property

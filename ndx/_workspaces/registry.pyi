@@ -20,7 +20,7 @@ def workspace(
     overallocation: float | None = ...,
     learn: Literal["first", "over-time", "none", "liveness"] = ...,
     cycles: int = ...,
-    spill: Literal["external", "grow", "fail"] = ...,
+    spill: Literal["external", "grow", "fail", "mmap"] = ...,
     reset: Literal["scope", "ring"] = ...,
     slots: int | None = ...,
     escape: Literal["raise", "detach"] = ...,

@@ -10,6 +10,7 @@ from ndx._source import Source
 from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
 from ndx.backends.host import HostBackend
+from ndx.backends.mmap import MmapBackend
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
 from ndx.backends.python_source import PythonSource
@@ -19,6 +20,7 @@ __all__ = [
     "Backend",
     "Buffer",
     "HostBackend",
+    "MmapBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",
@@ -30,7 +32,11 @@ __all__ = [
     "unregister",
 ]
 
-_BUILTIN = {"host": HostBackend, "simulated": SimulatedBackend}
+BUILTIN = {
+    "host": HostBackend,
+    "mmap": MmapBackend,
+    "simulated": SimulatedBackend,
+}
 _registered = {}
 _shared = {}
 
@@ -44,7 +50,7 @@ def available():
     >>> "host" in ndx.backends.available()
     True
     """
-    names = {*_BUILTIN, *_registered, *(point.name for point in _entry_points())}
+    names = {*BUILTIN, *_registered, *(point.name for point in _entry_points())}
     return sorted(names)
 
 
@@ -72,7 +78,7 @@ def register(name, factory):
     if not callable(factory):
         msg = f"a backend's factory must be callable, not {type(factory).__name__}"
         raise TypeError(msg)
-    if name in _BUILTIN or name in _registered:
+    if name in BUILTIN or name in _registered:
         msg = f"backend {name!r} is already registered; unregister it first"
         raise ValueError(msg)
     _registered[name] = factory
@@ -131,7 +137,7 @@ def configure(name, **options):
 
 
 def _create(name, options):
-    factory = _BUILTIN.get(name) or _registered.get(name) or _load(name)
+    factory = BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
         raise ValueError(msg)

@@ -7,6 +7,7 @@ from ndx._source import Source as Source
 from ndx.backends.base import Backend as Backend
 from ndx.backends.buffers import Buffer as Buffer
 from ndx.backends.host import HostBackend as HostBackend
+from ndx.backends.mmap import MmapBackend as MmapBackend
 from ndx.backends.pooled import PooledBackend as PooledBackend
 from ndx.backends.python import PythonBackend as PythonBackend
 from ndx.backends.python_source import PythonSource as PythonSource
@@ -16,6 +17,7 @@ __all__ = [
     "Backend",
     "Buffer",
     "HostBackend",
+    "MmapBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",

@@ -348,6 +348,11 @@ cdef class PooledBackend(Backend):
         return self.pool.source.granularity
 
     @property
+    def place(self):
+        """Where the memory is, as messages name it: a folder; None: in the machine."""
+        return self.pool.source.place
+
+    @property
     def fallback(self):
         """The backend that serves what this one can't, or None."""
         return self.elsewhere

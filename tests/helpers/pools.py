@@ -2,7 +2,7 @@
 
 import itertools
 
-from ndx.backends import Buffer, HostBackend, SimulatedBackend
+from ndx.backends import Buffer, HostBackend, MmapBackend, SimulatedBackend
 
 MIB = 2**20
 UNIT = 128 * 1024  # above what is kept unmerged, in quick lists
@@ -22,7 +22,12 @@ def plain_device(**options):
     return SimulatedBackend(page=0, **options)
 
 
-MAKERS = {"host": host, "device": device, "plain device": plain_device}
+def files(**options):
+    return MmapBackend(**options)
+
+
+MAKERS = {"host": host, "files": files, "device": device, "plain device": plain_device}
+STREAMLESS = (host, files)
 
 
 def check(backend, live=()):

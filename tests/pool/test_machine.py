@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from helpers.pools import MAKERS, check, take
+from helpers.pools import MAKERS, STREAMLESS, check, take
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -34,13 +34,13 @@ class PoolMachine(RuleBasedStateMachine):
         limit=st.sampled_from([None, "6MiB", "20MiB"]),
     )
     def start(self, maker, kind, limit):
-        options = {"capacity": "32MiB"} if maker != "host" else {}
+        self.streams = MAKERS[maker] not in STREAMLESS
+        options = {"capacity": "32MiB"} if self.streams else {}
         if kind == "arena":
             options["initial"] = "6MiB"
         self.backend = MAKERS[maker](
             pool=kind, limit=limit, idle_release=None, **options
         )
-        self.host = maker == "host"
         self.live = []
         self.peak_limit = self.backend.limit
         self.mark = 0
@@ -49,7 +49,7 @@ class PoolMachine(RuleBasedStateMachine):
     def allocate(self, nbytes, stream):
         before = self.backend.stats()
         try:
-            x = take(self.backend, nbytes, 0 if self.host else stream)
+            x = take(self.backend, nbytes, stream if self.streams else 0)
         except ndx.OutOfMemoryError:
             after = self.backend.stats()
             for key in ("allocated_bytes", "allocated_count", "total_allocations"):
@@ -77,7 +77,7 @@ class PoolMachine(RuleBasedStateMachine):
         x, _ = self.live[data.draw(st.integers(0, len(self.live) - 1))]
         x.record_use(stream)
 
-    @precondition(lambda self: not self.host)
+    @precondition(lambda self: self.streams)
     @rule(stream=st.integers(0, 3), done=st.booleans())
     def work(self, stream, done):
         if done:
@@ -85,12 +85,12 @@ class PoolMachine(RuleBasedStateMachine):
         else:
             self.backend.source.submit(stream)
 
-    @precondition(lambda self: not self.host)
+    @precondition(lambda self: self.streams)
     @rule(after=st.integers(0, 2))
     def fail(self, after):
         self.backend.source.fail_at = {self.backend.source.calls + after}
 
-    @precondition(lambda self: not self.host)
+    @precondition(lambda self: self.streams)
     @rule(stream=st.integers(0, 3))
     def close_stream(self, stream):
         self.backend.close_stream(stream)

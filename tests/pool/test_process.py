@@ -1,29 +1,18 @@
 """Fork, threads, exit, and the passing of time."""
 
 import os
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from helpers.commands import run_python
 from helpers.pools import check, host, take
 
 import ndx
 from ndx.backends import HostBackend
 
 KIB, MIB = 2**10, 2**20
-
-
-def run(code):
-    result = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout.split()
 
 
 # The sanitizer keeps pages and address space of its own.
@@ -57,7 +46,7 @@ stop = True
 for thread in threads: thread.join()
 print(set(codes))
 """
-    assert run(code) == ["{0}"]
+    assert run_python(code) == ["{0}"]
 
 
 @needs_fork
@@ -84,7 +73,7 @@ del x
 with ndx.use(device):
     print(ndx.ones(3).shape[0])
 """
-    assert run(code) == ["True", "3"]
+    assert run_python(code) == ["True", "3"]
 
 
 def test_exit_with_live_memory():
@@ -98,7 +87,7 @@ import sys
 sys.kept = (a, b, c)
 print("end")
 """
-    assert run(code) == ["end"]
+    assert run_python(code) == ["end"]
 
 
 def test_cycles_of_buffers_and_backends():
@@ -114,7 +103,7 @@ for _ in range(100):
     gc.collect()
 print("end")
 """
-    assert run(code) == ["end"]
+    assert run_python(code) == ["end"]
 
 
 def test_threads_share_a_limit():
@@ -201,7 +190,7 @@ with ndx.use(backend):
     backend.trim()
     print(rss() - before < 4e6)
 """
-    assert run(code) == ["True", "True"]
+    assert run_python(code) == ["True", "True"]
 
 
 def test_room_is_left_to_others():
@@ -230,4 +219,4 @@ try:
 except ndx.OutOfMemoryError:
     print("refused")
 """
-    assert run(code) == ["refused"]
+    assert run_python(code) == ["refused"]

@@ -55,6 +55,7 @@ typedef struct ndx_ranges {
 static ndx_ranges ndx_table;
 static ndx_lock ndx_table_lock;
 static volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
+static volatile uint64_t ndx_mappings;     /* live entries */
 static struct sigaction ndx_previous;
 
 /* Runs in signal handlers, too: entries are read as they are, `end` last written. */
@@ -151,6 +152,7 @@ static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int s
             range->is_private = is_private;
             range->lost = 0;
             __atomic_store_n(&range->end, (uintptr_t)ptr + nbytes, __ATOMIC_RELEASE);
+            __atomic_add_fetch(&ndx_mappings, 1, __ATOMIC_RELEASE);
             ndx_lock_release(&ndx_table_lock);
             return 0;
         }
@@ -170,6 +172,7 @@ static void ndx_range_remove(void *ptr) {
     ndx_range *range = ndx_range_at((uintptr_t)ptr);
     if (range != NULL) {
         __atomic_sub_fetch(&ndx_losses, (uint64_t)range->lost, __ATOMIC_RELEASE);
+        __atomic_sub_fetch(&ndx_mappings, 1, __ATOMIC_RELEASE);
         range->lost = 0;
         range->fd = -1;
         __atomic_store_n(&range->end, 0, __ATOMIC_RELEASE);
@@ -179,6 +182,7 @@ static void ndx_range_remove(void *ptr) {
 
 /* Copy the entry that has an address; return whether there is one. */
 static int ndx_range_find(const void *ptr, ndx_range *out) {
+    if (__atomic_load_n(&ndx_mappings, __ATOMIC_ACQUIRE) == 0) { return 0; }
     ndx_lock_acquire(&ndx_table_lock);
     ndx_range *range = ndx_range_at((uintptr_t)ptr);
     if (range != NULL) { *out = *range; }
@@ -195,6 +199,42 @@ static int ndx_range_lost(const void *ptr, size_t nbytes) {
         if (low < range.lost_end[i] && high > range.lost_start[i]) { return 1; }
     }
     return 0;
+}
+
+/* Map the file again over whole pages that were lost and hold nothing any more. */
+static int ndx_range_restore(void *ptr, size_t nbytes) {
+    uintptr_t low = (uintptr_t)ptr, high = low + nbytes;
+    int status = 0;
+    ndx_lock_acquire(&ndx_table_lock);
+    ndx_range *range = ndx_range_at(low);
+    for (int i = 0; range != NULL && status == 0 && i < range->lost; ++i) {
+        uintptr_t start = range->lost_start[i], end = range->lost_end[i];
+        if (low >= end || high <= start) { continue; }
+        if (low > start && high < end) {       /* two pieces are left of it */
+            if (range->lost == NDX_LOST) { status = EAGAIN; break; }
+            range->lost_start[range->lost] = high;
+            range->lost_end[range->lost++] = end;
+            __atomic_add_fetch(&ndx_losses, 1, __ATOMIC_RELEASE);
+            range->lost_end[i] = low;
+        } else if (low > start) {
+            range->lost_end[i] = low;
+        } else if (high < end) {
+            range->lost_start[i] = high;
+        } else {
+            --range->lost;
+            range->lost_start[i] = range->lost_start[range->lost];
+            range->lost_end[i] = range->lost_end[range->lost];
+            __atomic_sub_fetch(&ndx_losses, 1, __ATOMIC_RELEASE);
+            --i;
+        }
+    }
+    if (range != NULL && status == 0 &&
+        mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             range->fd, (off_t)(range->offset + (int64_t)(low - range->start))) != ptr) {
+        status = errno;
+    }
+    ndx_lock_release(&ndx_table_lock);
+    return status;
 }
 
 static void ndx_ranges_before_fork(void) {
@@ -295,7 +335,7 @@ static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) 
 }
 
 #else
-static volatile uint64_t ndx_losses;
+static volatile uint64_t ndx_losses, ndx_mappings;
 static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
                          int is_private) {
     (void)ptr; (void)nbytes; (void)fd; (void)offset; (void)shared; (void)is_private;
@@ -309,6 +349,10 @@ static int ndx_range_find(const void *ptr, ndx_range *out) {
 static int ndx_range_lost(const void *ptr, size_t nbytes) {
     (void)ptr; (void)nbytes;
     return 0;
+}
+static int ndx_range_restore(void *ptr, size_t nbytes) {
+    (void)ptr; (void)nbytes;
+    return ENOSYS;
 }
 static int ndx_ranges_at_fork(void) { return 0; }
 static int ndx_open_unnamed(const char *directory, int *fd) {

@@ -1,0 +1,254 @@
+"""Memory in files: arrays that are larger than the machine's own.
+
+Each range of the pool is a file of its own, which has no name from the start: nobody
+else can open it, and the system takes it back however the process ends. Address space
+is reserved with the range; space on disk is when memory is first handed out, so that a
+full disk is an error there and then, and given back (a hole) when it is idle.
+"""
+
+import os
+import tempfile
+
+from cpython.exc cimport PyErr_SetObject
+from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
+from libc.stdint cimport uint64_t, uintptr_t
+
+from ndx._mapping cimport (
+    Mapped, close_file, file_punch, file_reserve, file_space, find_mapping, is_lost,
+    losses, map_file, open_unnamed, restore_lost, unmap_file,
+)
+from ndx._pool_trim cimport pool_trim
+from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
+from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Memory
+from ndx.backends.pooled cimport PooledBackend
+
+from ndx._machine import address_space_is_rationed
+from ndx._sizes import parse_size
+
+__all__ = ["FileSource", "MmapBackend"]
+
+cdef extern from *:
+    """
+    #include <errno.h>
+    #if !defined(EDQUOT)
+    #define EDQUOT ENOSPC
+    #endif
+    #if defined(_WIN32)
+    #include <process.h>
+    #define NDX_PID() ((long)_getpid())
+    #else
+    #include <unistd.h>
+    #define NDX_PID() ((long)getpid())
+    #endif
+    """
+    long NDX_PID() nogil
+
+cdef enum:
+    # Of file systems: what is asked for, and given back, at a time. They have pages of
+    # 4 KiB mostly, but each request costs them several microseconds.
+    STEP = 65536
+
+
+cdef class FileSource(Source):
+    """Files without names in a directory.
+
+    Parameters
+    ----------
+    directory : str or os.PathLike
+        A folder that exists.
+    """
+
+    cdef readonly str directory
+    cdef bytes path_bytes
+    cdef const char *path
+    cdef long process
+
+    def __cinit__(self, directory, *args, **options):
+        self.directory = os.path.abspath(os.fsdecode(directory))
+        self.place = self.directory
+        self.path_bytes = os.fsencode(self.directory)
+        self.path = self.path_bytes
+        self.process = NDX_PID()
+        self.granularity = STEP
+        self.paged = True
+        self.zeroed = True
+        self.budgeted = False
+        self.fork_safe = False
+        rationed = sizeof(void *) < 8 or address_space_is_rationed()
+        self.extent = (1 << 26) if rationed else (1 << 36)
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        cdef int fd = -1
+        cdef int status = open_unnamed(self.path, &fd)
+        if status != 0:
+            return refuse(self, status)
+        if whole:
+            status = file_reserve(fd, 0, nbytes)
+        if status == 0:
+            status = map_file(fd, 0, nbytes, True, True, True, <char **>ptr)
+        if status != 0:
+            close_file(fd)
+            return refuse(self, status)
+        cookie[0] = <void *><uintptr_t>fd
+        return RESERVED
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        unmap_file(<char *>ptr, nbytes)
+        close_file(<int><uintptr_t>cookie)
+
+    cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
+        cdef Mapped mapped
+        cdef int status
+        find_mapping(ptr, &mapped)
+        status = file_reserve(mapped.fd, <char *>ptr - mapped.start, nbytes)
+        if status == 0 and losses[0] != 0 and is_lost(ptr, nbytes):
+            status = restore_lost(ptr, nbytes)
+        if status == 0:
+            return RESERVED
+        # A file system may have given a part before it found that it has not the rest.
+        file_punch(mapped.fd, <char *>ptr - mapped.start, nbytes)
+        return refuse(self, status)
+
+    cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
+        cdef Mapped mapped
+        # A forked child has the file of its parent.
+        if NDX_PID() != self.process or not find_mapping(ptr, &mapped):
+            return False
+        return file_punch(mapped.fd, <char *>ptr - mapped.start, nbytes) == 0
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        cdef uint64_t free_bytes = 0, all_bytes = 0
+        if file_space(self.path, &free_bytes, &all_bytes) != 0:
+            return False
+        total[0] = <size_t>all_bytes
+        if idle != NULL:
+            idle[0] = <size_t>free_bytes
+        return True
+
+
+cdef int refuse(FileSource self, int status) noexcept nogil:
+    """Say what a failure of the file system means: no room, or an exception."""
+    if status in (ENOSPC, EDQUOT, EFBIG, ENOMEM):
+        return NO_RANGE
+    with gil:
+        set_error(self, status)
+    return RAISED
+
+
+cdef int set_error(FileSource self, int status) noexcept:
+    try:
+        advice = "to hold memory, a folder must exist and be writable: " \
+            "ndx.use('mmap', directory=...)"
+        if status in (EMFILE, ENFILE):
+            advice = "each large range is a file: raise the limit (ulimit -n)"
+        raise OSError(
+            status, f"{os.strerror(status)}, when ndx made room for an array in a "
+            f"file; {advice}", self.directory)
+    except BaseException as error:
+        PyErr_SetObject(type(error), error)
+    return 0
+
+
+def default_directory():
+    """Return where temporary memory goes if no directory is given.
+
+    That is the directory of ``TMPDIR`` if it is set; or else ``/var/tmp``, which is
+    for what is large, where ``/tmp`` is often in memory.
+    """
+    if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
+        return "/var/tmp"
+    return tempfile.gettempdir()
+
+
+cdef class MmapBackend(PooledBackend):
+    """Memory in files of a directory: it may be larger than the machine's.
+
+    Pages are in the machine's memory while they are used; the system writes the others
+    to their files, and reads them again. The files have no names, belong to the user
+    alone, and end with the process, however that ends.
+
+    Parameters
+    ----------
+    directory : str or os.PathLike, optional
+        Where the files are: a folder on a fast disk with much room. Default: that of
+        ``TMPDIR``, or ``/var/tmp``.
+    limit : int or str, optional
+        Upper bound on the bytes of disk that are held, idle ones included, such as
+        ``"200GiB"`` or, of the whole file system, ``"60%"``; None for no bound.
+    keep_idle : int or str, default "256MiB"
+        Bytes that the pool keeps when arrays die; what is more goes back to the disk
+        at once, so that the system does not write out what nobody will read.
+    pool, initial, idle_release, reserve_fraction, fallback : optional
+        As for `ndx.backends.PooledBackend`.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, PermissionError
+        If `directory` is no folder, or files can't be made in it.
+
+    Notes
+    -----
+    A process that was forked has the arrays as they were, as copies of its own, and
+    gets no new ones. The limit of the process (`ndx.memory.set_limit`) is for memory;
+    it does not count files.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.use("mmap", limit="1GiB"):
+    ...     x = ndx.zeros((1000, 1000))
+    >>> x.backend.name
+    'mmap'
+    """
+
+    cdef size_t keep_idle
+
+    def __cinit__(self, *args, **options):
+        directory = options.get("directory")
+        self.name = "mmap"
+        self.keep_idle = parse_size(options.get("keep_idle", "256MiB"), "keep_idle")
+        if directory is None:
+            directory = default_directory()
+        check_directory(directory)
+        self.setup(FileSource.__new__(FileSource, directory), options)
+
+    def __init__(self, *, directory=None, limit=None, keep_idle="256MiB", pool="split",
+                 initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
+        pass
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        while True:
+            if PooledBackend.allocate(self, nbytes, zero, out) != ALLOCATED:
+                return NO_MEMORY
+            # What can't be read is nobody's any more: another range, then.
+            if losses[0] == 0 or not is_lost(out.ptr, nbytes):
+                return ALLOCATED
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        cdef size_t reserved, idle
+        if losses[0] != 0 and is_lost(memory.ptr, memory.nbytes):
+            return
+        PooledBackend.release(self, memory)
+        reserved = self.pool.counters.reserved
+        idle = reserved - min(reserved, self.pool.extra.rounded)
+        if idle > self.keep_idle:
+            pool_trim(self.pool, reserved - idle + self.keep_idle, <uint64_t>-1)
+
+    @property
+    def directory(self):
+        """The folder that the files are in."""
+        return (<FileSource>self.pool.source).directory
+
+
+cdef int check_directory(object directory) except -1:
+    """Raise the OSError that says why no files can be made in a folder."""
+    cdef int fd = -1
+    cdef bytes path = os.fsencode(directory)
+    cdef int status = open_unnamed(path, &fd)
+    if status == 0:
+        close_file(fd)
+        return 0
+    raise OSError(
+        status, f"{os.strerror(status)}; directory= must be a folder in which files "
+        "can be made", os.fspath(directory))
