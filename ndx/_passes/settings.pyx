@@ -106,8 +106,6 @@ class passes:
     ...     total = ndx.sum(ndx.ones(10))  # small, and not in a file: no pass
     """
 
-    __slots__ = ("_options", "_tokens")
-
     def __init__(self, *, progress=None, block=None, threads=None, threshold=None,
                  memory=None):
         if progress is not None and not callable(progress):
