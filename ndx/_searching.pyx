@@ -15,8 +15,9 @@ from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
     normalize_axis, walk_merge, walk_order,
 )
-from ndx._loops cimport Loop, run_elementwise
+from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
 from ndx._operations cimport LARGE, cast, is_scalar, run_large
+from ndx._passes.folding cimport fold, not_zero
 from ndx._statistical cimport truth
 
 from ndx._creation import asarray
@@ -28,6 +29,8 @@ from ndx._views import reshape, squeeze
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 cnp.import_array()
+
+cdef Ufunc ADD = find_ufunc("add")
 
 cdef extern from "numpy/arrayobject.h":
     int NPY_RAVEL_AXIS
@@ -169,7 +172,11 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     >>> ndx.count_nonzero(ndx.asarray([[0, 5], [7, 4]]), axis=1)
     NDArray([1, 2])
     """
-    return total(truth(x, "count_nonzero"), axis=axis, keepdims=keepdims)
+    cdef BaseArray array = argument(x, "count_nonzero"), count
+    count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
+    if count is not None:
+        return count
+    return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
 
 
 def nonzero(x, /):

@@ -4,6 +4,14 @@ from ndx._layout cimport MAXDIMS, MAXOPS, Walk
 from ndx._passes.settings cimport Settings
 from ndx._passes.tiles cimport Grid
 
+# What the system is told of pages that are read, and of those that are written.
+cdef enum Advice:
+    READ_AHEAD
+    DROP
+    POPULATE                         # both kinds
+    WRITE
+    WRITE_AND_DROP
+
 # Computes one piece: `data` and `walk` as for the loops of `_loops`.
 ctypedef void (*Compute)(void *arg, char **data, const Walk *walk) noexcept nogil
 
@@ -39,5 +47,7 @@ cdef struct Pass:
 cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *itemsizes,
                 int folded) except -1
 cdef int run(Pass *job, str name) except -1
-cdef bint in_file(const char *ptr) noexcept nogil
+cdef void find_file(Operand *operand) noexcept nogil
+cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
+                      Advice advice) noexcept nogil
 cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1

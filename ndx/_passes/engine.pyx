@@ -73,10 +73,14 @@ cdef enum:
 
 # ---------------------------------------------------------------- before a pass
 
-cdef bint in_file(const char *ptr) noexcept nogil:
-    """Whether an address is in a mapped file."""
+cdef void find_file(Operand *operand) noexcept nogil:
+    """Find the file that an operand's data is in, if any."""
     cdef Mapped mapped
-    return find_mapping(ptr, &mapped)
+    operand.mapped = find_mapping(operand.data, &mapped)
+    if operand.mapped:
+        operand.fd = mapped.fd
+        operand.shared = mapped.shared
+        operand.shift = mapped.offset - <int64_t><uintptr_t>mapped.start
 
 
 cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *itemsizes,
@@ -88,7 +92,6 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     """
     cdef Settings now = settings()
     cdef Py_ssize_t size = walk_size(walk), low, ahead
-    cdef Mapped mapped
     cdef Operand *operand
     cdef bint found = False, sequential = True
     cdef int op, axis
@@ -101,7 +104,7 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
         operand.data = data[op]
         operand.itemsize = itemsizes[op]
         operand.written = op == (walk.nops - 1 if folded < 0 else folded)
-        operand.mapped = find_mapping(data[op], &mapped)
+        find_file(operand)
         operand.moving = True
         for axis in range(walk.ndim):
             if walk.strides[op][axis] == 0 and walk.shape[axis] > 1:
@@ -109,9 +112,6 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
         if not operand.mapped:
             continue
         found = True
-        operand.fd = mapped.fd
-        operand.shared = mapped.shared
-        operand.shift = mapped.offset - <int64_t><uintptr_t>mapped.start
         # Whether it lies in memory in the order of the walk.
         ahead = -1
         for axis in range(walk.ndim):
@@ -154,59 +154,52 @@ cdef inline char *tile_data(const Pass *job, const Operand *operand,
     return data
 
 
-cdef enum Advice:
-    READ_AHEAD
-    POPULATE
-    WRITE
-    WRITE_AND_DROP
-    DROP
-
-
 cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogil:
     """Say of all operands in files what becomes of their part of a tile."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Walk tile
-    cdef Runs runs
-    cdef const Operand *operand
-    cdef char *data
-    cdef char *start
-    cdef int64_t offset
-    cdef Py_ssize_t i
     cdef int op
     if index < 0 or index >= job.grid.total:
         return
     find_place(&job.grid, index, place)
     tile_walk(&job.grid, place, &job.walk, &tile)
     for op in range(job.walk.nops):
-        operand = &job.ops[op]
-        if not operand.mapped or not operand.moving:
-            continue
-        if advice == READ_AHEAD and operand.written:
-            continue
-        if (advice == WRITE or advice == WRITE_AND_DROP) and not operand.written:
-            continue
-        if advice == DROP and operand.written:
-            continue
-        if advice != READ_AHEAD and advice != POPULATE and not operand.shared:
-            # What was written to a private mapping is nowhere else.
-            continue
-        data = tile_data(job, operand, place)
-        find_runs(&runs, &tile, op, operand.itemsize)
-        if runs.count > MAX_RUNS:
-            continue
-        for i in range(runs.count):
-            start = data + run_start(&runs, i)
-            offset = <int64_t><uintptr_t>start + operand.shift
-            if advice == READ_AHEAD:
-                ndx_read_ahead(operand.fd, offset, runs.length)
-            elif advice == POPULATE:
-                ndx_populate(start, runs.length, operand.written)
-            elif advice == WRITE:
-                ndx_write_behind(operand.fd, offset, runs.length, False)
-            else:
-                if advice == WRITE_AND_DROP:
-                    ndx_write_behind(operand.fd, offset, runs.length, True)
-                ndx_drop(start, operand.fd, offset, runs.length)
+        if job.ops[op].mapped and job.ops[op].moving:
+            advise_part(&job.ops[op], tile_data(job, &job.ops[op], place), &tile, op,
+                        advice)
+
+
+cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
+                      Advice advice) noexcept nogil:
+    """Say what becomes of the pages that one operand has in a walk from `data` on."""
+    cdef Runs runs
+    cdef char *start
+    cdef int64_t offset
+    cdef Py_ssize_t i
+    if advice == READ_AHEAD or advice == DROP:
+        if operand.written:
+            return
+    elif advice != POPULATE and not operand.written:
+        return
+    if advice != READ_AHEAD and advice != POPULATE and not operand.shared:
+        # What was written to a private mapping is nowhere else.
+        return
+    find_runs(&runs, walk, op, operand.itemsize)
+    if runs.count > MAX_RUNS:
+        return
+    for i in range(runs.count):
+        start = data + run_start(&runs, i)
+        offset = <int64_t><uintptr_t>start + operand.shift
+        if advice == READ_AHEAD:
+            ndx_read_ahead(operand.fd, offset, runs.length)
+        elif advice == POPULATE:
+            ndx_populate(start, runs.length, operand.written)
+        elif advice == WRITE:
+            ndx_write_behind(operand.fd, offset, runs.length, False)
+        else:
+            if advice == WRITE_AND_DROP:
+                ndx_write_behind(operand.fd, offset, runs.length, True)
+            ndx_drop(start, operand.fd, offset, runs.length)
 
 
 # ---------------------------------------------------------------- tiles

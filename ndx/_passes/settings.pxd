@@ -7,4 +7,6 @@ cdef class Settings:
     cdef Py_ssize_t memory
 
 cdef Settings settings()
+cdef object suspend()
+cdef int resume(object token) except -1
 cdef Py_ssize_t memory_for_pages(Settings settings) except -1

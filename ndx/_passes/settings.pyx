@@ -15,6 +15,9 @@ from ndx._sizes import parse_size
 
 __all__ = ["passes"]
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
 cdef enum:
     MAX_THREADS = 64
     SMALLEST_BLOCK = 4096
@@ -44,6 +47,22 @@ cdef Settings settings():
     now = <Settings>value
     Py_DECREF(now)
     return now
+
+
+cdef object suspend():
+    """Make no passes, until what is returned is given to `resume`."""
+    cdef Settings before = settings(), inner = Settings()
+    inner.progress = None
+    inner.block = before.block
+    inner.threads = before.threads
+    inner.memory = before.memory
+    inner.threshold = PY_SSIZE_T_MAX
+    return PyContextVar_Set(variable, inner)
+
+
+cdef int resume(object token) except -1:
+    PyContextVar_Reset(variable, token)
+    return 0
 
 
 cdef Py_ssize_t memory_for_pages(Settings settings) except -1:
