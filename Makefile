@@ -11,6 +11,7 @@ SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
 FUZZ ?= 20000
+CRASHES ?= 200
 EXAMPLE ?= train_digits heat_equation
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
@@ -18,7 +19,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test conformance fuzz lint format sanitize soak bench build annotate clean distclean FORCE
+.PHONY: help demo test conformance fuzz crash lint format sanitize soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -42,6 +43,9 @@ test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 
 fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
 	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
+
+crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
+	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/mmap/test_crash.py -rP $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b

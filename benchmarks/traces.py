@@ -1,6 +1,8 @@
 """Traces of allocations: lists of (id, bytes, stream), bytes None for a release.
 
-Seeds 0 to 3 of each kind are for tuning; 4 to 7 are for judging only.
+Seeds 0 to 3 of each kind are for tuning; those of `JUDGING` are for judging only, and
+were fixed before they were first run. What has been looked at can only tune: new seeds
+replace those that a rule of the pool was chosen by (docs/pool.md).
 """
 
 import random
@@ -8,7 +10,7 @@ import random
 __all__ = ["GENERATORS", "JUDGING", "TUNING", "recorded"]
 
 MIB = 2**20
-TUNING, JUDGING = range(4), range(4, 8)
+TUNING, JUDGING = range(4), (1009, 1013, 1019, 1021)
 
 
 def power_law(rng, steps=4000):

@@ -42,7 +42,9 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
 cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
+cdef str array_words(BaseArray x)
 cdef object stale_error(BaseArray x)
+cdef object loss_error(str what, str path)
 cdef int find_loss(BaseArray x) except -1
 cdef int find_block_loss(Block *block, str what) except -1
 cdef Export *export_array(BaseArray x) except NULL

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 
 from ndx._context cimport adopt_block, allocate_block, allocate_detached
 from ndx._dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._files cimport MappedFile
 from ndx._layout cimport (
     MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
     is_f_contiguous, memory_order, shape_tuple,
@@ -319,12 +320,20 @@ cdef int find_block_loss(Block *block, str what) except -1:
 cdef object loss_error(str what, str path):
     return MappedFileError(
         EIO, f"the {what} can't be read from its file: another process cut that short, "
-        "or the disk failed, so what was computed with it is wrong. What it held and "
-        "was not written is lost; make the array again, or open the file again when it "
-        "is whole", path)
+        "or the disk failed or is full, so what was computed with it is wrong. What it "
+        "held and was not written is lost; make the array again, or open the file when "
+        "it is whole", path)
 
 
 cdef object require_writeable(BaseArray x):
+    cdef PyObject *keeper = x.block.keeper
+    if x.readonly and keeper != NULL and isinstance(<object>keeper, MappedFile) \
+            and x.block.readonly:
+        raise ValueError(
+            f"the {array_words(x)} is read-only: its file "
+            f"{(<MappedFile>keeper).path!r} is open with mode 'r'; open it with "
+            "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
+            "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
         raise ValueError(
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "

@@ -22,15 +22,15 @@ from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._mapping cimport find_mapping
 from ndx._memory cimport (
-    Clock, block_close, block_is_closed, block_is_live, block_is_lost,
+    BlockOwner, Clock, block_close, block_is_closed, block_is_live, block_is_lost,
 )
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, unary,
 )
+from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
-from ndx._arenas.base cimport Arena
 from ndx._ufunc_protocol cimport compute_ufunc
 
 from ndx._device import CPU, as_device
@@ -169,7 +169,7 @@ cdef class NDArray(BaseArray):
         if self.block.keeper != NULL:
             return adopted_backend(<object>self.block.keeper)
         if self.block.owner != NULL:
-            return (<Arena>self.block.owner).backend
+            return (<BlockOwner>self.block.owner).lender()
         return None
 
     def detach(self):
@@ -319,6 +319,33 @@ cdef class NDArray(BaseArray):
         if not (block_is_closed(self.block) or block_is_lost(self.block)):
             check(self)
         block_close(self.block)
+
+    def flush(self):
+        """Wait until all that was written to the array's file is on disk.
+
+        For arrays of `ndx.open`, modes ``"r+"`` and ``"w+"``, and those in a workspace
+        with a ``path``; of views, too: it is the whole file.
+
+        Raises
+        ------
+        ValueError
+            If the array is in no file, or its mode is another.
+        OSError
+            If the disk fails.
+        """
+        flush(self)
+
+    def commit(self):
+        """Replace the file of an array by what it is in memory; a crash keeps either.
+
+        For arrays of `ndx.open` with the mode ``"c"``; of views, too: the whole file.
+
+        Raises
+        ------
+        ValueError, OSError
+            As for `flush`; the file and the array are as they were then.
+        """
+        commit(self)
 
     def to_device(self, device, /, *, stream=None):
         """Return the array on a device: itself, if it is there.

@@ -31,6 +31,8 @@ cdef extern from "ndx/mapping.h" nogil:
     int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                      void **out)
     void ndx_unmap(void *ptr, size_t nbytes)
+    int ndx_sync(void *ptr, size_t nbytes, int fd)
+    int ndx_remap_private(void *ptr, size_t nbytes, int fd)
     void ndx_close_file(int fd)
     int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total)
 
@@ -75,6 +77,19 @@ cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil:
     """Undo `map_file`."""
     ndx_range_remove(ptr)
     ndx_unmap(ptr, nbytes)
+
+
+cdef int sync_file(char *ptr, size_t nbytes, int fd) noexcept nogil:
+    """Wait until what was written to a shared mapping is on disk."""
+    return ndx_sync(ptr, nbytes, fd)
+
+
+cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil:
+    """Let a private mapping go on with a file of the same content: its memory is free.
+
+    The table's entry stays as it is.
+    """
+    return ndx_remap_private(ptr, nbytes, fd)
 
 
 cdef void close_file(int fd) noexcept nogil:

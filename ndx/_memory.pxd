@@ -50,6 +50,7 @@ cdef enum Ending:
 
 # Whoever lends ranges out of a larger one: it is told of the end of each.
 cdef class BlockOwner:
+    cdef Backend lender(self)
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
 

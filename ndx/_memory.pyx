@@ -41,6 +41,10 @@ cdef class Clock:
 cdef class BlockOwner:
     """Base class of what lends ranges out of larger ones."""
 
+    cdef Backend lender(self):
+        """Return the backend that the larger range is from."""
+        return None
+
     cdef void block_freed(self, Block *block) noexcept:
         """Forget a block: it is closed, or its last reference is gone."""
 

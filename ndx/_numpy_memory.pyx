@@ -27,6 +27,7 @@ from ndx._array cimport (
     set_layout, set_owner,
 )
 from ndx._context cimport plain_numpy, spill_backend
+from ndx._files cimport MappedFile
 from ndx._mapping cimport find_mapping, losses
 from ndx._memory cimport block_incref, obtain
 from ndx._operations cimport copy
@@ -342,5 +343,10 @@ cdef BaseArray view_of_block(object array, Holder holder):
 
 
 cdef object adopted_backend(object keeper):
-    """Return the backend that the data of an adopted NumPy array is from."""
+    """Return the backend that the data of an adopted NumPy array is from.
+
+    None if the keeper is none: a file.
+    """
+    if isinstance(keeper, MappedFile):
+        return None
     return <object>header_of(cnp.PyArray_DATA(root_of(keeper))).backend

@@ -38,6 +38,9 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
+cdef extern from "ndx/fill.h" nogil:
+    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
+
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
 
@@ -125,6 +128,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
                 memmove(data_of(out), data_of(x), nbytes)
             elif out.size >= LARGE and copy_in_pass(out, x):
                 pass
+            elif x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
+                fill_contiguous(out, data_of(x))
             elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
                     kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
                     or out.dtype == COMPLEX64):
@@ -152,13 +157,27 @@ cdef int fill(BaseArray out, object scalar) except -1:
     require_writeable(out)
     pin(out)
     try:
-        if out.size < LARGE or not run_copy(out, value, NULL, out.dtype, "fill"):
+        if out.size >= LARGE and run_copy(out, value, NULL, out.dtype, "fill"):
+            pass
+        elif out.c_contiguous:
+            fill_contiguous(out, value)
+        else:
             PyArray_CopyInto(
                 <cnp.ndarray>transient_view(out),
                 <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
     finally:
         unpin(out)
     return 0
+
+
+cdef inline void fill_contiguous(BaseArray out, const char *item) noexcept:
+    cdef size_t itemsize = itemsize_of[out.dtype], nbytes = out.size * itemsize
+    cdef char *data = data_of(out)
+    if out.size >= LARGE:
+        with nogil:
+            ndx_fill(data, nbytes, item, itemsize)
+    else:
+        ndx_fill(data, nbytes, item, itemsize)
 
 
 cdef bint copy_in_pass(BaseArray out, BaseArray x) except -1:

@@ -224,6 +224,11 @@ cdef class Recorder:
         return 0
 
 
+def recorders():
+    """Return the recordings that go on, in the order in which they began."""
+    return active
+
+
 cdef object slot_of(Arena arena):
     """Return the slot of a ring that an arena is; None if it is none, or not known."""
     cdef Workspace workspace

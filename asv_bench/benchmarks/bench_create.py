@@ -30,6 +30,11 @@ class Create(VariantBenchmark):
         self.xp.full(size, 1.5)
         self.synchronize()
 
+    def time_empty_filled(self, variant, size):
+        x = self.xp.empty(size)
+        x[...] = 1.5
+        self.synchronize()
+
     def time_arange(self, variant, size):
         self.xp.arange(size)
         self.synchronize()

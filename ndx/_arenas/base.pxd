@@ -10,6 +10,7 @@ cdef struct Range:
 cdef class Arena(BlockOwner):
     cdef readonly Clock clock
     cdef readonly Backend backend
+    cdef readonly Backend home           # of the chunk
     cdef Backend spill_to                # serves what does not fit the arena
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
@@ -30,6 +31,7 @@ cdef class Arena(BlockOwner):
     cdef readonly bint spill_fails
     cdef readonly bint escapes
     cdef readonly bint debug
+    cdef bint guarded                    # patterns in memory show who writes where
     cdef readonly bint used              # it holds a cycle that has not been expired
     cdef bint spills_all
     cdef bint reuses                     # memory within a cycle: `vacate` is called

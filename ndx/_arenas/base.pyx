@@ -16,12 +16,12 @@ from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
     block_purge, block_release_memory, block_set_free, mark_cycle, obtain,
 )
-from ndx._arenas.guards cimport GUARD, check_guard, fill_dead, set_guard
+from ndx._arenas.guards cimport GUARD, check_guard, damage_error, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, line_of, rounded
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends
-from ndx._errors import OutOfMemoryError, WorkspaceError
+from ndx._errors import OutOfMemoryError
 from ndx._origin import current_line
 from ndx._sizes import format_size
 
@@ -66,6 +66,17 @@ cdef inline void stamp(Block *block, Clock clock) noexcept:
     block.clock = <PyObject *>clock
 
 
+cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
+    """Make a block one of this cycle, and count its bytes."""
+    Py_INCREF(arena)
+    block.owner = <PyObject *>arena
+    link(&arena.live, block)
+    arena.cycle_bytes += needed
+    arena.live_bytes += needed
+    if arena.live_bytes > arena.peak_live_bytes:
+        arena.peak_live_bytes = arena.live_bytes
+
+
 # Not cleared by the collector: it needs its backend to give its memory back.
 @cython.no_gc_clear
 cdef class Arena(BlockOwner):
@@ -81,20 +92,24 @@ cdef class Arena(BlockOwner):
         How large it should be; shared by the slots of a ring.
     config : WorkspaceConfig
         The policies ``spill``, ``escape`` and ``debug``.
+    home : Backend, optional
+        Where the arena comes from, if from elsewhere.
     """
 
-    def __cinit__(self, str name, Backend backend, Sizing sizing, config):
+    def __cinit__(self, str name, Backend backend, Sizing sizing, config,
+                  Backend home=None):
         self.live.prev = self.live.next = &self.live
         self.pinned.prev = self.pinned.next = &self.pinned
         self.clock = Clock.__new__(Clock)
         self.clock.name = name
         self.clock.now = 1
         self.backend = backend
+        self.home = backend if home is None else home
         self.sizing = sizing
         self.spill_fails = config.spill == "fail"
         self.spill_to = backends.get("mmap") if config.spill == "mmap" else backend
         self.escapes = config.escape == "detach"
-        self.debug = config.debug
+        self.debug = self.guarded = config.debug
         self.patience = 1
         if sizing.initial:
             self.get_chunk(sizing.initial)
@@ -103,7 +118,10 @@ cdef class Arena(BlockOwner):
         # Every live or pinned block holds a reference to this, so there is none.
         if self.size:
             ndx_unpoison(self.chunk.ptr, self.size)
-            self.backend.release(&self.chunk)
+            self.home.release(&self.chunk)
+
+    cdef Backend lender(self):
+        return self.home
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
         """Return where in the chunk a block of a size goes; NULL: nowhere."""
@@ -171,7 +189,7 @@ cdef class Arena(BlockOwner):
                 block.retired = True
                 link(&self.pinned, block)
                 self.pinned_count += 1
-                if self.debug:
+                if self.guarded:
                     self.inspect(block)
                 block_purge(block)
             else:
@@ -194,7 +212,7 @@ cdef class Arena(BlockOwner):
 
     cdef void clear(self, Block *block) noexcept:
         """Nothing may read a block of this cycle any more: let tools find who does."""
-        if self.debug:
+        if self.guarded:
             self.inspect(block)
             if block.nbytes and block.keeper == NULL:
                 fill_dead(block.ptr, block.nbytes)
@@ -221,7 +239,7 @@ cdef class Arena(BlockOwner):
             Py_INCREF(self.backend)
             block.backend = <PyObject *>self.backend
         else:
-            if self.debug:
+            if self.guarded:
                 needed += GUARD
             block.ptr = NULL
             if not self.spills_all:
@@ -232,15 +250,9 @@ cdef class Arena(BlockOwner):
                     memset(block.ptr, 0, nbytes)
             else:
                 self.spill(block, zero)
-            if self.debug:
+            if self.guarded:
                 set_guard(block.ptr + nbytes)
-            self.cycle_bytes += needed
-            self.live_bytes += needed
-            if self.live_bytes > self.peak_live_bytes:
-                self.peak_live_bytes = self.live_bytes
-        Py_INCREF(self)
-        block.owner = <PyObject *>self
-        link(&self.live, block)
+        enlist(self, block, needed)
         return block
 
     cdef int record_line(self, Block *block) except -1:
@@ -251,7 +263,7 @@ cdef class Arena(BlockOwner):
 
     cdef int spill(self, Block *block, bint zero) except -1:
         """Serve a request that does not fit from a backend; or raise."""
-        cdef size_t extra = GUARD if self.debug else 0
+        cdef size_t extra = GUARD if self.guarded else 0
         # While its size is still to be learned, nothing is too large for an arena.
         cdef Backend backend = self.spill_to if self.size else self.backend
         try:
@@ -274,13 +286,7 @@ cdef class Arena(BlockOwner):
         if self.debug:
             self.record_line(block)
         stamp(block, self.clock)
-        Py_INCREF(self)
-        block.owner = <PyObject *>self
-        link(&self.live, block)
-        self.cycle_bytes += rounded(block.nbytes)
-        self.live_bytes += rounded(block.nbytes)
-        if self.live_bytes > self.peak_live_bytes:
-            self.peak_live_bytes = self.live_bytes
+        enlist(self, block, rounded(block.nbytes))
         self.spilled_count += 1
         self.spilled_bytes += rounded(block.nbytes)
         self.total_spills += 1
@@ -300,7 +306,7 @@ cdef class Arena(BlockOwner):
             # The next cycle finds its range free.
             self.pinned_count -= 1
             return
-        if self.debug:
+        if self.guarded:
             self.live_bytes -= self.extent(block)
         else:
             self.live_bytes -= rounded(block.nbytes)
@@ -314,7 +320,7 @@ cdef class Arena(BlockOwner):
 
     cdef size_t extent(self, Block *block) noexcept:
         """Bytes that a block of this cycle counts for."""
-        if self.debug and block.nbytes and block.keeper == NULL:
+        if self.guarded and block.nbytes and block.keeper == NULL:
             return rounded(block.nbytes) + GUARD
         return rounded(block.nbytes)
 
@@ -445,7 +451,7 @@ cdef class Arena(BlockOwner):
         return 0
 
     cdef int get_chunk(self, size_t size) except -1:
-        obtain(self.backend, size, False, &self.chunk)
+        obtain(self.home, size, False, &self.chunk)
         self.size = size
         return 0
 
@@ -475,9 +481,9 @@ cdef class Arena(BlockOwner):
         ndx_unpoison(self.chunk.ptr, self.size)
         self.size = 0
         if retired is None:
-            self.backend.release(&self.chunk)
+            self.home.release(&self.chunk)
         else:
-            self.backend.purge(&self.chunk, low, high)
+            self.home.purge(&self.chunk, low, high)
             retired.memory = self.chunk
             retired.arena = self
             self.retired_bytes += self.chunk.nbytes - self.chunk.purged
@@ -514,10 +520,7 @@ cdef class Arena(BlockOwner):
     cdef int raise_damage(self) except -1:
         """Say what was written to that may not be, once."""
         damage, self.damage = self.damage, None
-        raise WorkspaceError(
-            f"in workspace {self.clock.name!r} something wrote past the end of "
-            + "; of ".join(damage) + ". The scope has ended all the same. Look for "
-            "foreign code (C, Cython, Numba, ctypes) that got the address of it.")
+        raise damage_error(self.clock.name, damage)
 
     # ------------------------------------------------- what foreign code reads
 
@@ -588,13 +591,10 @@ cdef class Arena(BlockOwner):
 cdef class RetiredChunk(BlockOwner):
     """A chunk that its arena has outgrown, for as long as any of it is in use."""
 
-    cdef void block_freed(self, Block *block) noexcept:
-        """Nothing to do: its blocks are in no list."""
-
-    cdef void block_idle(self, Block *block) noexcept:
-        """Nothing to do."""
+    cdef Backend lender(self):
+        return self.arena.home
 
     def __dealloc__(self):
         if self.memory.ptr != NULL:
             self.arena.retired_bytes -= self.memory.nbytes - self.memory.purged
-            self.arena.backend.release(&self.memory)
+            self.arena.home.release(&self.memory)

@@ -2,6 +2,8 @@
 
 from libc.string cimport memset
 
+from ndx._errors import WorkspaceError
+
 cdef enum:
     GUARD_BYTE = 0xFD        # behind a block, while it lives
     DEAD_BYTE = 0xDD         # in reclaimed memory
@@ -25,3 +27,10 @@ cdef Py_ssize_t check_guard(char *end) noexcept nogil:
 cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
     """Fill reclaimed memory."""
     memset(ptr, DEAD_BYTE, nbytes)
+
+
+cdef object damage_error(str name, list damage):
+    return WorkspaceError(
+        f"in workspace {name!r} something wrote past the end of "
+        + "; of ".join(damage) + ". The scope has ended all the same. Look for "
+        "foreign code (C, Cython, Numba, ctypes) that got the address of it.")

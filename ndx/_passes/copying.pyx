@@ -21,6 +21,9 @@ cdef extern from "numpy/arrayobject.h":
         void *cls, int ndim, const Py_ssize_t *shape, int typenum,
         const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *obj)
 
+cdef extern from "ndx/fill.h" nogil:
+    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
+
 # From one dtype of NumPy's to another, piece by piece; `error` is a strong reference.
 cdef struct Conversion:
     int source
@@ -72,6 +75,8 @@ cdef void copy_elements(char **args, const Py_ssize_t *counts, const Py_ssize_t 
     cdef char *out = args[1]
     if steps[0] == nbytes and steps[1] == nbytes:
         memcpy(out, x, counts[0] * nbytes)
+    elif steps[0] == 0 and steps[1] == nbytes:
+        ndx_fill(out, counts[0] * nbytes, x, nbytes)
     elif nbytes == 8:
         # With a constant size a copy is one instruction.
         for i in range(counts[0]):

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import operator
+import os
 
 from ndx._sizes import parse_size
 
@@ -50,6 +51,11 @@ class WorkspaceConfig:
         later scopes as there are slots have begun. Until then its arrays are valid.
     slots : int, optional
         Slots of a ring, from 2 on; each has an arena of its own. Default: 2.
+    path : str or os.PathLike, optional
+        A file that the arena lies in. It is made if there is none, keeps its content,
+        and grows to `size` (by default it is taken as long as it is): arrays that are
+        made by `ndx.empty`, in the same order and sizes, have the values of the cycle
+        before, or of the process before. Not for rings or ``learn="liveness"``.
     escape : {"raise", "detach"}
         What becomes of arrays that are still referenced when their memory is
         reclaimed: to use one raises `StaleArrayError`; or they are moved out, to the
@@ -88,6 +94,7 @@ class WorkspaceConfig:
     spill: str = "external"
     reset: str = "scope"
     slots: int | None = None
+    path: str | None = None
     escape: str = "raise"
     debug: bool = False
 
@@ -108,6 +115,8 @@ class WorkspaceConfig:
             object.__setattr__(self, "overallocation", _fraction(self.overallocation))
         self._check_counts()
         self._check_sizes()
+        if self.path is not None:
+            self._check_path()
 
     def _check_counts(self):
         cycles = _count("cycles", self.cycles)
@@ -131,8 +140,19 @@ class WorkspaceConfig:
             msg = f"debug must be True or False, not {self.debug!r}"
             raise TypeError(msg)
 
+    def _check_path(self):
+        path = os.path.abspath(os.fsdecode(self.path))
+        object.__setattr__(self, "path", path)
+        for name, value in (("reset", "ring"), ("learn", "liveness")):
+            if getattr(self, name) == value:
+                msg = (
+                    f"path={path!r} is not valid with {name}={value!r}: what is in the "
+                    "file is found by its place, which has to be the same each cycle"
+                )
+                raise ValueError(msg)
+
     def _check_sizes(self):
-        strict = self.spill in ("fail", "mmap")
+        strict = self.spill in ("fail", "mmap") and self.path is None
         if strict and self.learn == "none" and not self.size:
             msg = (
                 f"spill={self.spill!r} is not valid with learn='none' and size=0: "

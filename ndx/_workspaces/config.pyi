@@ -1,5 +1,6 @@
 """The policies of a workspace."""
 
+from os import PathLike
 from typing import Literal
 
 __all__ = ["WorkspaceConfig"]
@@ -17,6 +18,7 @@ class WorkspaceConfig:
         spill: Literal["external", "grow", "fail", "mmap"] = "external",
         reset: Literal["scope", "ring"] = "scope",
         slots: int | None = None,
+        path: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         escape: Literal["raise", "detach"] = "raise",
         debug: bool = False,
     ) -> None: ...
@@ -38,6 +40,8 @@ class WorkspaceConfig:
     def reset(self) -> Literal["scope", "ring"]: ...
     @property
     def slots(self) -> int | None: ...
+    @property
+    def path(self) -> str | None: ...
     @property
     def escape(self) -> Literal["raise", "detach"]: ...
     @property

@@ -1,5 +1,6 @@
 """The workspace of a name, of this thread or task."""
 
+from os import PathLike
 from typing import Literal
 
 from ndx._workspaces.config import WorkspaceConfig
@@ -23,6 +24,7 @@ def workspace(
     spill: Literal["external", "grow", "fail", "mmap"] = ...,
     reset: Literal["scope", "ring"] = ...,
     slots: int | None = ...,
+    path: str | bytes | PathLike[str] | PathLike[bytes] | None = ...,
     escape: Literal["raise", "detach"] = ...,
     debug: bool = ...,
 ) -> Workspace: ...

@@ -36,7 +36,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
     **policies
         Single ones, in place of those of `config`: ``size``, ``min_size``,
         ``max_size``, ``overallocation``, ``learn``, ``cycles``, ``spill``, ``reset``,
-        ``slots``, ``escape``, ``debug``; see `ndx.WorkspaceConfig`.
+        ``slots``, ``path``, ``escape``, ``debug``; see `ndx.WorkspaceConfig`.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 from ndx._context cimport Context, Entry, Scope
 from ndx._arenas.base cimport Arena
 from ndx._arenas.sizing cimport Sizing
+from ndx.backends.file cimport FileBackend
 
 cdef class Workspace(Scope):
     cdef readonly str name
@@ -8,6 +9,7 @@ cdef class Workspace(Scope):
     cdef readonly object backend     # that its memory comes from
     cdef readonly bint bypassed      # made in the debug mode "bypass": no arena
     cdef list arenas                 # one, or one for each slot of a ring
+    cdef FileBackend file            # that the arena lies in; usually None
     cdef Arena arena                 # of the current or last cycle
     cdef unsigned long ident         # of the thread that it belongs to
     cdef object owner                # weak reference to that

@@ -21,9 +21,11 @@ from ndx._context cimport (
 from ndx._memory cimport Block, block_is_live
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
+from ndx._arenas.file cimport FileArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.base cimport Backend
+from ndx.backends.file cimport FileBackend
 
 from ndx._errors import WorkspaceError
 from ndx._sizes import format_size
@@ -52,16 +54,22 @@ cdef class Workspace(Scope):
         self.bypassed = bypassed
         self.spare = Entry(None)
         self.ring = config.reset == "ring"
-        self.sizing = Sizing(config)
+        if config.path is not None and not bypassed:
+            self.file = FileBackend(config.path, config.size, config.max_size)
+            # As long as the file, which need not be what the config says.
+            self.sizing = Sizing(dataclasses.replace(config, size=self.file.size))
+        else:
+            self.sizing = Sizing(config)
         self.ident = PyThread_get_thread_ident()
         self.owner = weakref.ref(threading.current_thread())
         self.task = None if task is None else weakref.ref(task)
-        kind = PlannedArena if config.learn == "liveness" else BumpArena
+        kind = FileArena if self.file is not None else \
+            PlannedArena if config.learn == "liveness" else BumpArena
         slots = 0 if bypassed else config.slots if self.ring else 1
         # No comprehension: Cython's drops an item twice if the list can't grow.
         self.arenas = []
         for _ in range(slots):
-            self.arenas.append(kind(name, backend, self.sizing, config))
+            self.arenas.append(kind(name, backend, self.sizing, config, self.file))
         self.arena = self.arenas[0] if slots else None
 
     # ------------------------------------------------------------------ scopes
@@ -284,6 +292,43 @@ cdef class Workspace(Scope):
         finally:
             self.busy = False
 
+    def flush(self):
+        """Wait until all that was written to the workspace's file is on disk.
+
+        Raises
+        ------
+        WorkspaceError
+            If it has no file.
+        OSError
+            If the disk fails; it names the file.
+        """
+        if self.file is None or self.file.file.fd < 0:
+            raise WorkspaceError(
+                f"{self} can't be flushed: it lies in no file; give it a path=")
+        self.file.file.flush()
+
+    def close(self):
+        """Give all of its memory back, as `destroy`, unless something still uses it.
+
+        After this a workspace's file can be deleted, or used by another.
+
+        Raises
+        ------
+        BufferError
+            If a NumPy view, a buffer or a DLPack capsule of an array of a past cycle
+            is alive; nothing is changed then.
+        WorkspaceError
+            If a scope of it is open, in any thread.
+        """
+        cdef Arena arena
+        self.check_closed("closed")
+        for arena in self.arenas:
+            if arena.pinned_count or arena.retired_bytes:
+                raise BufferError(
+                    f"{self} can't be closed: a NumPy view, a buffer or a DLPack "
+                    "capsule of an array in it is alive; close it when that is gone")
+        self.destroy()
+
     def destroy(self):
         """Give all of its memory back, and forget its name and what it learned.
 
@@ -307,6 +352,8 @@ cdef class Workspace(Scope):
                 if arena.used:
                     arena.expire(outer_backend())
                 arena.destroy()
+            if self.file is not None:
+                self.file.leave()
         finally:
             self.busy = False
 

@@ -104,6 +104,15 @@ cdef class PooledBackend(Backend):
             self.limit_nbytes = limit
         if initial is not None:
             initial = parse_size(initial, "initial")
+            if limit is not None and initial > limit:
+                raise ValueError(
+                    f"initial={options['initial']!r} is more than "
+                    f"limit={options['limit']!r}: nothing could be allocated; raise "
+                    "the limit, or ask for less")
+            if self.kind == "arena" and initial < source.granularity:
+                raise ValueError(
+                    f"initial={options['initial']!r} is less than a page of "
+                    f"{source.granularity} bytes: an arena has at least one")
         idle_release = options.get("idle_release", 30.0)
         if idle_release is not None:
             if not isinstance(idle_release, int | float) or not idle_release >= 0:

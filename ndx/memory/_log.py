@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-__all__ = ["Event", "list_events", "read_log"]
+__all__ = ["BIRTH", "DEATH", "Event", "list_events", "read_log"]
 
 # As in _recording_log.pxd and _memory.pxd.
-_BIRTH, _DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE = range(6)
+BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE = range(6)
 _PLACES = ("backend", "arena", "spilled", "numpy", "left behind")
 _ENDINGS = ("dropped", "scope end", "closed", "escaped")
 
@@ -111,7 +111,7 @@ def read_log(recorder):
             values = (time, backend, allocated, reserved)
             for column, value in zip(memory.values(), values, strict=True):
                 column.append(value)
-        if kind == _BIRTH:
+        if kind == BIRTH:
             positions[subject] = len(arrays["born"])
             values = (
                 time, None, None, nbytes, address, _or_none(backend),
@@ -121,7 +121,7 @@ def read_log(recorder):
             )  # fmt: skip
             for column, value in zip(arrays.values(), values, strict=True):
                 column.append(value)
-        elif kind == _DEATH and subject in positions:
+        elif kind == DEATH and subject in positions:
             arrays["died"][positions[subject]] = time
             arrays["freed"][positions[subject]] = _ENDINGS[ending]
         elif kind == _STALE and subject in positions:

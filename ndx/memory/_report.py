@@ -4,6 +4,7 @@ from ndx import _pressure
 from ndx._budget import process_limit, process_peak, process_reserved
 from ndx._sizes import format_size
 from ndx.backends import get
+from ndx.memory._history import history_of
 
 __all__ = ["snapshot", "summary"]
 
@@ -63,7 +64,20 @@ def snapshot(backend=None):
     -------
     dict
         ``segments``, each with ``address``, ``total_size``, ``blocks`` and so on;
-        ``device_traces`` (empty). A pickle of it opens in PyTorch's memory viewer.
+        ``device_traces``: while `ndx.memory.record` goes on, for each backend (its
+        number is a segment's ``device``) the events since then, in the order of time.
+        A pickle of it opens in PyTorch's memory viewer.
+
+    Notes
+    -----
+    An event has ``action`` (``"alloc"`` or ``"free_completed"``), ``addr``, ``size``,
+    ``stream``, ``time_us`` (since 1970) and ``frames``, of an ``"alloc"``; so have live
+    blocks. ``record(stacks=...)`` says how many frames are kept.
+
+    What is recorded is arrays. So sizes are what was asked for, arrays in the arena of
+    a workspace are events too (and the arena itself is none), and buffers that are not
+    arrays have none. Not known are streams (0 stands for all), who freed, when segments
+    came and went, and requests that failed.
 
     Examples
     --------
@@ -73,9 +87,12 @@ def snapshot(backend=None):
     >>> segment["total_size"] == sum(block["size"] for block in segment["blocks"])
     True
     """
-    segments = []
-    for number, each in enumerate(_pools(backend)):
+    segments, pools = [], _pools(backend)
+    traces, alive = history_of(pools)
+    for number, each in enumerate(pools):
         for segment in each.snapshot() if hasattr(each, "snapshot") else ():
             segment["device"] = number
+            for block in segment["blocks"]:
+                block["frames"] = alive[number].get(block["address"], [])
             segments.append(segment)
-    return {"segments": segments, "device_traces": []}
+    return {"segments": segments, "device_traces": traces}

@@ -115,13 +115,17 @@ NO_ARRAYS = {
     "full",
     "get_include",
     "linspace",
+    "load",
     "ones",
+    "open",
     "set_default",
     "workspace",
     "zeros",
     "fft.fftfreq",
     "fft.rfftfreq",
 }
+# They take a path, too: their rows are in `helpers.paths`.
+FILES = {"save"}
 # Of arrays they take the dtype only, which a stale one has too.
 DTYPES_ONLY = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 # Their results depend on NumPy's or the library's own choices: not compared.

@@ -1,9 +1,15 @@
 """Programs of the command line, and code in a process of its own."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import ndx
+
+PACKAGE = str(Path(ndx.__file__).parents[1])
 
 
 def assert_one_line_error(main, arguments, capsys):
@@ -16,14 +22,31 @@ def assert_one_line_error(main, arguments, capsys):
     assert not captured.out
 
 
-def run_python(code, *arguments, **options):
-    """Run code in a process of its own; return the words that it printed."""
-    result = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", code, *arguments],
-        capture_output=True,
+def start_python(program, *arguments, environment=None):
+    """Start a program as a process of its own, with ndx and pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", program]
+        + [str(argument) for argument in arguments],
+        env={**os.environ, "PYTHONPATH": PACKAGE, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
-        **options,
     )
-    assert (result.returncode, result.stderr) == (0, ""), result.stderr
-    return result.stdout.split()
+
+
+def run_python(program, *arguments, environment=None):
+    """Run a program as a process of its own, with ndx; return what it printed."""
+    process = start_python(program, *arguments, environment=environment)
+    return finish_python(process)
+
+
+def finish_python(process, said=""):
+    """Tell a process something, and wait for its end; return what it printed."""
+    try:
+        printed, errors = process.communicate(said, timeout=240)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert (process.returncode, errors) == (0, ""), f"{printed}\n{errors}"
+    return printed

@@ -2,7 +2,9 @@
 
 import copy
 import operator
+import os
 import pickle
+import tempfile
 
 import cloudpickle
 import numpy as np
@@ -27,6 +29,11 @@ def ints(*shape):
 
 def assign(x, key, value):
     x[key] = value
+
+
+def save(x):
+    with tempfile.TemporaryDirectory() as folder:
+        ndx.save(os.path.join(folder, "x.npy"), x)
 
 
 # name -> (what makes the array, what uses it). `use` gets the stale array `s` and a
@@ -184,6 +191,8 @@ PATHS |= {
     "migrate, detach": (ones(3), lambda s, x: s.migrate(missing="detach")),
     "close": (ones(3), lambda s, x: s.close()),
     "to_device": (ones(3), lambda s, x: s.to_device("cpu")),
+    # ---- files
+    "save": (ones(3), lambda s, x: save(s)),
     # ---- creation
     "asarray": (ones(3), lambda s, x: ndx.asarray(s)),
     "asarray copy": (ones(3), lambda s, x: ndx.asarray(s, copy=True)),

@@ -79,9 +79,6 @@ def page(browser, tmp_path):
     browser.resize(1280, 900)
     browser.prefer("light")
     browser.open(tmp_path / "trace.html")
-    # What the pool held before, for other tests, would set the scale.
-    browser.run("document.getElementById('reserved').click()")
-    browser.frames()
     yield browser
     assert browser.problems() == []
 
@@ -233,6 +230,44 @@ def test_events_across(page):
     page.mouse("mouseMoved", *center(page, 0.5, 0.9))
     page.frames()
     assert "float64 (100000,)" in text(page, "tip")
+
+
+def test_idle_memory_sets_the_scale_only_where_it_is_shown(browser, tmp_path):
+    with ndx.use("host", idle_release=None):
+        idle = ndx.ones(5_000_000)
+        del idle
+        with ndx.memory.record() as trace:
+            x = build_large()
+            time.sleep(0.05)
+            del x
+    trace.save(tmp_path / "trace.html")
+    browser.resize(1280, 900)
+    browser.open(tmp_path / "trace.html")
+
+    def filled():
+        return colours(browser).get("78,121,167", 0)
+
+    def toggle():
+        browser.run("document.getElementById('reserved').click()")
+        browser.frames()
+
+    assert "most reserved\n38." in text(browser, "facts")
+    assert filled() > 100_000
+    toggle()
+    assert filled() < 10_000
+    # Zoomed to where only the line is.
+    for _ in range(8):
+        browser.run(
+            f"""(() => {{ const b = {CHART};
+            document.getElementById('chart').dispatchEvent(new WheelEvent('wheel', {{
+                deltaY: -300, shiftKey: true, cancelable: true,
+                clientX: b.left + 400, clientY: b.top + 40}})); }})()"""
+        )
+    browser.frames()
+    assert filled() == 0
+    toggle()
+    assert filled() > 100_000
+    assert browser.problems() == []
 
 
 def test_dark_and_light(page):

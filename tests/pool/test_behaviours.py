@@ -1,12 +1,8 @@
-"""What the pools of CuPy, RMM, MXNet and PyTorch promise, over four kinds of source.
+"""What the pools of CuPy, RMM and MXNet promise, over four kinds of source.
 
-The numbers are those of a survey of their test-suites. Not applicable here: 7 in its
-letter (another stream gets the block, after a wait: `test_25`), 17 (no fractions: a
-percentage; 0 means 0), 22, 26, 27, 29, 32, 36, 54, 55 and 57 (their interfaces),
-30 (no pointer arithmetic), 31 and 56 (stream objects), 34, 35 and 73 (their formats),
-37 (no pinned pool), 38 and 62 (`ndx.testing.backends` and `test_machine`), 45 and 46
-(scopes can't be left half), 52 (no re-initialisation), 58 (no growth by doubling),
-63 (no such arenas), 68 (no binning), 74 to 76 (`tests/test_numpy_mixing`).
+The numbers are those of a list of what their own tests assert. `test_numbers` says of
+each number where it is tested, or why it is not. Here is what concerns the pool alone;
+what stands around it is in `test_behaviours_around`.
 """
 
 import pickle
@@ -164,6 +160,17 @@ def test_18_limits_are_written_in_many_ways(limit, nbytes):
 def test_18_bad_limits(make, limit):
     with pytest.raises(ValueError, match="limit"):
         make(limit=limit)
+
+
+def test_17_a_limit_that_is_set_later(make):
+    pool = make()
+    assert pool.limit is None
+    for limit in (1024, 2**33, 0, None):
+        pool.limit = limit
+        assert pool.limit == limit
+    with pytest.raises(ValueError, match="limit"):
+        pool.limit = -1
+    assert pool.limit is None
 
 
 def test_17_zero_means_zero(make):

@@ -56,6 +56,13 @@ with ndx.use("host", limit="1GiB", numpy=True), ndx.memory.record(stacks=3) as t
 assert_type(trace, ndx.memory.Trace)
 assert_type(trace.events[0].maker, str | None)
 assert_type(ws.stats()["size"], int)
+ndx.save("x.npy", x)
+assert_type(ndx.load("x.npy"), ndx.NDArray)
+stored = ndx.open(b"x.npy", "w+", shape=(2, 3), dtype="int8")
+assert_type(stored, ndx.NDArray)
+stored.flush()
+with ndx.workspace("state", path="state.bin", size="1MiB") as state:
+    state.flush()
 assert_type(ndx.memory.allocated("host"), int)
 assert_allclose(kept, [1, 1, 1], rtol=1e-6)
 try:

@@ -448,3 +448,15 @@ def test_leverage_skips_scopes_of_the_same_workspace():
     with inner:
         z = ndx.ones(3).leverage()
     assert not z.attached
+
+
+def test_what_stays_in_an_outgrown_arena_has_its_backend():
+    workspace = ndx.workspace(escape="detach", size=1024, spill="grow")
+    with workspace:
+        x = ndx.ones(3)
+        view = np.asarray(x)
+        ndx.ones(1000)
+    assert workspace.stats()["retired_bytes"] == 1024
+    assert x.backend is ndx.current_backend()
+    assert repr(x) == "NDArray([1., 1., 1.])"
+    assert view.tolist() == [1, 1, 1]

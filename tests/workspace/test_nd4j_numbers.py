@@ -14,8 +14,6 @@ ALL = range(1, 82)
 
 # The behaviours without a test.
 REASONS = {
-    28: "an arena in a file keeps its values: waits for the mmap backend",
-    29: "an arena in an existing file: waits for the mmap backend",
     42: "only timing, of 10^6 no-ops with 20 operands: ratios are in asv_bench",
     72: "only timing, of copies from host to device: waits for the CUDA backend",
     80: "only timing, of an enter, two allocations, an operation and an exit: "

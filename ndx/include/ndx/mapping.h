@@ -324,6 +324,22 @@ static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int
 
 static void ndx_unmap(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
 
+/* Wait until what was written to a shared mapping is on disk. */
+static int ndx_sync(void *ptr, size_t nbytes, int fd) {
+    int status;
+    if (msync(ptr, nbytes, MS_SYNC) != 0) { return errno; }
+    do {
+        status = fsync(fd) == 0 ? 0 : errno;
+    } while (status == EINTR);
+    return status;
+}
+
+/* Let a private mapping be one of another file, from its start, at the same address. */
+static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
+    return mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                fd, 0) == MAP_FAILED ? errno : 0;
+}
+
 static void ndx_close_file(int fd) { close(fd); }
 
 static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
@@ -373,6 +389,14 @@ static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int
     return ENOSYS;
 }
 static void ndx_unmap(void *ptr, size_t nbytes) { (void)ptr; (void)nbytes; }
+static int ndx_sync(void *ptr, size_t nbytes, int fd) {
+    (void)ptr; (void)nbytes; (void)fd;
+    return ENOSYS;
+}
+static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
+    (void)ptr; (void)nbytes; (void)fd;
+    return ENOSYS;
+}
 static void ndx_close_file(int fd) { (void)fd; }
 static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
     (void)fd; (void)path; (void)idle; (void)total;

@@ -22,6 +22,7 @@ static inline int ndx_purge(char *start, char *end) {
     (void)start; (void)end;
     return 0;
 }
+static inline int ndx_is_resident(const char *ptr) { (void)ptr; return 1; }
 #else
 #include <sys/mman.h>
 #include <unistd.h>
@@ -75,6 +76,19 @@ static inline int ndx_purge(char *start, char *end) {
     /* Elsewhere MADV_DONTNEED keeps the content, and MADV_FREE may. */
     return mmap(start, nbytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == start;
+#endif
+}
+
+/* Whether the page at ptr is in memory, so that a write to it takes no new one; where
+ * the system does not tell, it is taken to be. */
+static inline int ndx_is_resident(const char *ptr) {
+#if defined(__linux__)
+    unsigned char seen = 1;
+    uintptr_t page = (uintptr_t)ptr & ~(uintptr_t)(ndx_page_size() - 1);
+    return mincore((void *)page, 1, &seen) != 0 || (seen & 1);
+#else
+    (void)ptr;
+    return 1;
 #endif
 }
 #endif

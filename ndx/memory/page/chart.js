@@ -29,7 +29,7 @@ class Chart {
     this.overview = overview;
     this.by = "maker";
     this.axis = "time";
-    this.showReserved = true;
+    this.showReserved = false;       // a pool may hold far more than what is alive
     this.chosen = -1;
     this.cursor = null;              // {x} of the pointer, or null
     this.fine = 1;                   // pixels of a column
@@ -93,13 +93,13 @@ class Chart {
   }
 
   highest() {
-    return 1.06 * Math.max(this.model.peakBytes, this.showReserved ? Math.max(0, ...this.reservedPeak()) : 0, 64);
+    return 1.06 * Math.max(this.model.peakBytes, this.showReserved ? this.reservedPeak() : 0, 64);
   }
 
   reservedPeak() {
     if (this.peakOfReserved === undefined)
       this.peakOfReserved = this.model.reserved.values.reduce((a, b) => Math.max(a, b), 0);
-    return [this.peakOfReserved];
+    return this.peakOfReserved;
   }
 
   shownHeight() { return this.yScale || this.autoHeight || 64; }

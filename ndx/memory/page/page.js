@@ -207,7 +207,13 @@ press("zoom-in", keys["+"]);
 press("zoom-out", keys["-"]);
 press("fit", keys[0]);
 press("to-peak", toPeak);
-$("reserved").addEventListener("change", event => { chart.showReserved = event.target.checked; redraw(); });
+$("reserved").addEventListener("change", event => {
+  chart.showReserved = event.target.checked;
+  // What was zoomed to may lie above the new scale.
+  chart.yScale = null;
+  chart.y0 = 0;
+  redraw();
+});
 $("axis").addEventListener("change", event => {
   const from = chart.timeAt(chart.x0), to = chart.timeAt(chart.x1);
   const all = chart.x1 - chart.x0 > 0.999 * chart.last;
@@ -356,6 +362,7 @@ $("theme").addEventListener("click", () => {
 function showFacts() {
   const facts = [
     ["peak", formatBytes(model.peakBytes)],
+    ["most reserved", formatBytes(chart.reservedPeak())],
     ["arrays", String(model.n)],
     ["time", formatTime(data.end)],
     ["recorded", data.started.replace("T", " ").replace(/\.\d+/, "").replace("+00:00", " UTC")],
