@@ -60,6 +60,16 @@ int posix_fallocate64(int fd, off_t offset, off_t nbytes) {
 """
 
 
+def open_files(folder):
+    """Return how many descriptors this process has of files in a folder."""
+    count = 0
+    for fd in os.listdir("/proc/self/fd"):
+        # The one that lists them is gone by now.
+        with contextlib.suppress(OSError):
+            count += os.readlink(f"/proc/self/fd/{fd}").startswith(f"{folder}/")
+    return count
+
+
 def run_python(program, *arguments, environment=None):
     """Run a program as a process of its own; fail the test with what it printed."""
     done = subprocess.run(
