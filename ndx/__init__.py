@@ -32,6 +32,7 @@ from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
 from ndx._parts import *
+from ndx._passes.settings import passes
 from ndx._persistence import *
 from ndx._ranges import *
 from ndx._searching import *

@@ -12,6 +12,7 @@ __all__ = [
     "available_memory",
     "machine_memory",
     "memory_and_swap",
+    "memory_for_pages",
 ]
 
 _LIMITS = (
@@ -37,6 +38,16 @@ def machine_memory():
     return total if limit is None else min(total, limit)
 
 
+def memory_for_pages():
+    """Return the bytes of files that are likely to stay in memory when they are read.
+
+    Half of what is free or held by pages of files already, as far as the process's
+    control group, or one that it is in, lets it have that.
+    """
+    available = _read_meminfo().get("MemAvailable", machine_memory())
+    return min(available, machine_memory(), *_own_limits()) // 2
+
+
 def memory_and_swap():
     """Return the bytes beyond which no single request can ever be served."""
     info = _read_meminfo()
@@ -59,6 +70,30 @@ def address_space_is_rationed():
     if resource is None or not hasattr(resource, "RLIMIT_AS"):
         return True
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _own_limits():
+    """Return the limits of the control groups that the process is in."""
+    limits = []
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeError):
+        return limits
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            root, name = "/sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        while path not in ("", "/"):
+            limit = _read_number((f"{root}{path}/{name}",))
+            if limit is not None:
+                limits.append(limit)
+            path = path.rpartition("/")[0]
+    return limits
 
 
 def _read_number(paths):

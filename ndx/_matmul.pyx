@@ -16,6 +16,7 @@ from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._operations cimport (
     LARGE, as_operand, call_public, cast, copy, fill, overlaps, shape_error,
 )
+from ndx._passes.products cimport multiply_steps
 
 cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
@@ -144,6 +145,10 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
         data[2] = data_of(out)
         walk_merge(&batch)
         work = out.size * core_sizes[1]
+        if work >= LARGE and batch.ndim == 0 and multiply_steps(
+                as_matrix(a, a.ndim == 1, False), as_matrix(b, False, b.ndim == 1),
+                as_matrix(out, a.ndim == 1, b.ndim == 1), product):
+            return out
         if work >= LARGE:
             with nogil:
                 run_stacked(loop, data, &batch, core_sizes, core_strides)
@@ -152,6 +157,27 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     finally:
         unpin(out)
     return out
+
+
+cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
+    """Return a matrix as a view of 2 axes; without that of rows or of columns, too."""
+    cdef BaseArray view
+    cdef int first = x.ndim - 2 + row + column
+    if x.ndim == 2:
+        return x
+    view = new_view(x, 2)
+    view.shape[0] = 1 if row else x.shape[first]
+    view.shape[1] = 1 if column else x.shape[x.ndim - 1]
+    view.strides[0] = itemsize_of[x.dtype] if row else x.strides[first]
+    view.strides[1] = itemsize_of[x.dtype] if column else x.strides[x.ndim - 1]
+    set_layout(view)
+    return view
+
+
+cdef int product(BaseArray a, BaseArray b, BaseArray out) except -1:
+    """Compute a part of a product."""
+    matmul_walk(a, b, loop_of(MATMUL, out.dtype), out.dtype, out)
+    return 0
 
 
 cdef object vecdot(object x1, object x2, object axis):

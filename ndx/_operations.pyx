@@ -12,8 +12,8 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
-    new_contiguous_like, new_empty, new_like, new_ordered, new_view, pin,
-    require_writeable, set_layout, strided, transient_view, unpin,
+    new_contiguous_like, new_like, new_ordered, pin, require_writeable, strided,
+    transient_view, unpin,
 )
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code,
@@ -22,12 +22,12 @@ from ndx._dtypes cimport (
 )
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
-    memory_order, parse_axes, shape_tuple, walk_merge, walk_order,
-)
-from ndx._loops cimport (
-    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_reduce, run_sum,
+    memory_order, shape_tuple, walk_merge, walk_order,
 )
 from ndx._dispatch cimport compute_elsewhere, is_off_host
+from ndx._loops cimport Loop, Ufunc, loop_of, run_elementwise
+from ndx._passes.copying cimport copy_walk
+from ndx._passes.engine cimport Pass, begin, run
 from ndx._quiet cimport restore, silence
 
 cnp.import_array()
@@ -45,8 +45,6 @@ cdef extern from "ndx/fill.h" nogil:
 
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
-cdef Ufunc ADD = find_ufunc("add")
-cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
 
 
 # ---------------------------------------------------------------- operands
@@ -130,6 +128,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         try:
             if plain:
                 memmove(data_of(out), data_of(x), nbytes)
+            elif out.size >= LARGE and copy_in_pass(out, x):
+                pass
             elif x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
                 fill_contiguous(out, data_of(x))
             elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
@@ -159,7 +159,9 @@ cdef int fill(BaseArray out, object scalar) except -1:
     require_writeable(out)
     pin(out)
     try:
-        if out.c_contiguous:
+        if out.size >= LARGE and run_copy(out, value, NULL, out.dtype, "fill"):
+            pass
+        elif out.c_contiguous:
             fill_contiguous(out, value)
         else:
             PyArray_CopyInto(
@@ -178,6 +180,42 @@ cdef inline void fill_contiguous(BaseArray out, const char *item) noexcept:
             ndx_fill(data, nbytes, item, itemsize)
     else:
         ndx_fill(data, nbytes, item, itemsize)
+
+
+cdef bint copy_in_pass(BaseArray out, BaseArray x) except -1:
+    """Copy arrays that are large and in files; return whether they were."""
+    cdef Strided layout
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t strides[MAXDIMS]
+    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    if x.ndim > out.ndim or broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0 \
+            or not has_shape(out, out.ndim, shape):
+        return False
+    strided(x, &layout)
+    broadcast_strides(&layout, out.ndim, shape, strides)
+    return run_copy(out, data_of(x), strides, x.dtype, "copy")
+
+
+cdef bint run_copy(BaseArray out, char *x, const Py_ssize_t *strides, int dtype,
+                   str name) except -1:
+    """Copy to a large array, if that or `x` is in a file, else return False.
+
+    Without strides, all elements become that which is at `x`.
+    """
+    cdef Walk walk
+    cdef char *data[2]
+    walk.ndim = out.ndim
+    walk.nops = 2
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
+    if strides != NULL:
+        memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
+    data[0] = x
+    data[1] = data_of(out)
+    walk_order(&walk)
+    walk_merge(&walk)
+    return copy_walk(data, &walk, dtype, out.dtype, name)
 
 
 cdef BaseArray copy(BaseArray x):
@@ -342,8 +380,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
                     args[2] = data_of(result)
                     steps[2] = itemsize_of[loop.out_dtype]
                 if size >= LARGE:
-                    with nogil:
-                        loop.function(args, &size, steps, loop.data)
+                    run_flat(loop, args, size, steps, ufunc)
                 elif size:
                     loop.function(args, &size, steps, loop.data)
             finally:
@@ -355,6 +392,43 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             raise_current()
         return result
     return compute_general(ufunc, a, b, scalar, loop, out)
+
+
+cdef int run_flat(const Loop *loop, char **args, Py_ssize_t size,
+                  const Py_ssize_t *steps, Ufunc ufunc) except -1:
+    """Compute many elements of contiguous operands."""
+    cdef Walk walk
+    cdef Py_ssize_t itemsizes[3]
+    cdef int op
+    walk.ndim = 1
+    walk.nops = ufunc.nin + 1
+    walk.shape[0] = size
+    for op in range(walk.nops):
+        walk.strides[op][0] = steps[op]
+        itemsizes[op] = itemsize_of[loop.in_dtype]
+    itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
+    return run_large(loop, args, &walk, itemsizes, ufunc.name, ufunc.raises)
+
+
+cdef int run_large(const Loop *loop, char **data, const Walk *walk,
+                   const Py_ssize_t *itemsizes, str name, bint alone) except -1:
+    """Compute many elements: in a pass if they are in files, else at once.
+
+    Without the GIL; `alone` says that the loop may take it to set an error.
+    """
+    cdef Pass job
+    if begin(&job, walk, data, itemsizes, -1):
+        job.compute = compute_loop
+        job.arg = <void *>loop
+        job.alone = alone
+        return run(&job, name)
+    with nogil:
+        run_elementwise(loop, walk.nops, data, walk)
+    return 0
+
+
+cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
+    run_elementwise(<const Loop *>loop, walk.nops, data, walk)
 
 
 cdef int raise_current() except -1:
@@ -404,6 +478,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
     cdef Strided *ops[2]
     cdef Walk walk
     cdef char *data[3]
+    cdef Py_ssize_t itemsizes[3]
     cdef int order[MAXDIMS]
     cdef int nin = ufunc.nin, nops = 0, op
     cdef BaseArray operand, first = a if a is not None else b
@@ -442,8 +517,9 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         walk_order(&walk)
         walk_merge(&walk)
         if out.size >= LARGE:
-            with nogil:
-                run_elementwise(loop, nin + 1, data, &walk)
+            itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
+            itemsizes[nin] = itemsize_of[loop.out_dtype]
+            run_large(loop, data, &walk, itemsizes, ufunc.name, ufunc.raises)
         else:
             run_elementwise(loop, nin + 1, data, &walk)
     finally:
@@ -466,128 +542,6 @@ cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
     token = silence()
     try:
         ufunc.public(*operands, out=transient_view(out))
-    finally:
-        restore(token)
-    return 0
-
-
-# ---------------------------------------------------------------- reductions
-
-cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
-    """Combine the elements along axes (None: all) by a binary operation.
-
-    `x` has the dtype of the result already. Empty axes give the operation's
-    identity; for maximum and minimum, which have none, a ValueError.
-    """
-    cdef bint chosen[MAXDIMS]
-    cdef const Loop *loop = loop_of(ufunc, x.dtype)
-    cdef Py_ssize_t shape[MAXDIMS]
-    cdef BaseArray result
-    cdef int i, ndim = 0
-    cdef bint empty = False
-    parse_axes(axis, x.ndim, chosen)
-    pin(x)
-    try:
-        for i in range(x.ndim):
-            if not chosen[i]:
-                shape[ndim] = x.shape[i]
-                ndim += 1
-            else:
-                empty = empty or x.shape[i] == 0
-                if keepdims:
-                    shape[ndim] = 1
-                    ndim += 1
-        result = new_empty(x.dtype, ndim, shape)
-        pin(result)
-        try:
-            start(ufunc, result, x, chosen, empty)
-            if x.size:
-                reduce_into(result, ufunc, loop, x, chosen, keepdims)
-        finally:
-            unpin(result)
-    finally:
-        unpin(x)
-    return result
-
-
-cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
-                     bint *chosen, bint keepdims) except -1:
-    """Add the elements of `x` to those of `result`; both are pinned."""
-    cdef Walk walk
-    cdef char *data[2]
-    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
-    cdef int i, kept = 0
-    if loop.function == NULL:
-        return reduce_public(ufunc, result, x, chosen, keepdims)
-    # The result's strides, by axis of x; the walk reads x in memory order.
-    walk.ndim = x.ndim
-    walk.nops = 2
-    for i in range(x.ndim):
-        walk.shape[i] = x.shape[i]
-        walk.strides[1][i] = x.strides[i]
-        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
-        kept += keepdims or not chosen[i]
-    walk_order(&walk)
-    walk_merge(&walk)
-    data[0] = data_of(result)
-    data[1] = data_of(x)
-    if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
-        itemsize = 0
-    if x.size >= LARGE:
-        with nogil:
-            accumulate(loop, data[0], data[1], &walk, itemsize)
-    else:
-        accumulate(loop, data[0], data[1], &walk, itemsize)
-    return 0
-
-
-cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,
-                            Py_ssize_t itemsize) noexcept nogil:
-    if itemsize:
-        run_sum(loop, out, x, walk, itemsize)
-    else:
-        run_reduce(loop, out, x, walk)
-
-
-cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
-               bint empty) except -1:
-    """Write what the accumulation starts from."""
-    cdef BaseArray first
-    cdef int i, kept = 0
-    if ufunc.name == "add":
-        # -0.0 leaves every float as it is, -0.0 itself too.
-        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
-    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
-        fill(result, 1)
-    elif ufunc.name == "logical_or":
-        fill(result, 0)
-    elif empty and result.size:
-        raise ValueError(
-            f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
-            "along an axis of length 0, for which there is no identity")
-    elif result.size:
-        first = new_view(x, result.ndim)
-        for i in range(x.ndim):
-            if not chosen[i]:
-                first.shape[kept] = x.shape[i]
-                first.strides[kept] = x.strides[i]
-                kept += 1
-            elif result.ndim == x.ndim:
-                first.shape[kept] = 1
-                first.strides[kept] = x.strides[i]
-                kept += 1
-        set_layout(first)
-        copy_into(result, first)
-    return 0
-
-
-cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
-                       bint keepdims) except -1:
-    axes = tuple([i for i in range(x.ndim) if chosen[i]])
-    token = silence()
-    try:
-        ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
-                            out=transient_view(result))
     finally:
         restore(token)
     return 0

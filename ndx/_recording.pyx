@@ -284,10 +284,8 @@ cdef void note_birth(BaseArray x) noexcept:
     event.nbytes = block.nbytes
     event.address = <size_t>block.ptr
     arena = arena_of(block)
-    if arena is None:
-        backend = <Backend>block.backend
-    else:
-        backend = arena.backend
+    backend = <Backend>block.backend if block.backend != NULL else arena.home
+    if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
     block.serial = log_birth(&event, x, backend, arena)
 
@@ -434,7 +432,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
     for recorder in recorders:
         blank(&event, ENTER if begins else LEAVE)
         try:
-            event.backend = recorder.backend_number(arena.backend)
+            event.backend = recorder.backend_number(arena.home)
             event.workspace = recorder.workspace_number(arena)
             event.thread = recorder.thread_number()
         except KeyboardInterrupt:
@@ -444,7 +442,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
         event.generation = arena.clock.now
         event.nbytes = arena.size
         event.time = ndx_nanoseconds()
-        read_counters(arena.backend, &event)
+        read_counters(arena.home, &event)
         if recorder.open:
             recorder.log.append(&event)
     PyErr_Restore(kind, value, traceback)

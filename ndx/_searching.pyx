@@ -15,8 +15,9 @@ from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
     normalize_axis, walk_merge, walk_order,
 )
-from ndx._loops cimport Loop, run_elementwise
-from ndx._operations cimport cast, is_scalar
+from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
+from ndx._operations cimport LARGE, cast, is_scalar, run_large
+from ndx._passes.folding cimport fold, not_zero
 from ndx._statistical cimport truth
 
 from ndx._creation import asarray
@@ -29,15 +30,12 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 
 cnp.import_array()
 
+cdef Ufunc ADD = find_ufunc("add")
+
 cdef extern from "numpy/arrayobject.h":
     int NPY_RAVEL_AXIS
     object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
     object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
-
-cdef enum:
-    # Elements from which the GIL is released (as in `_operations`).
-    LARGE = 32768
-
 
 cdef object extreme(str name, object x, object axis, bint keepdims):
     """Return the indices of the largest ('argmax') or smallest elements."""
@@ -174,7 +172,11 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     >>> ndx.count_nonzero(ndx.asarray([[0, 5], [7, 4]]), axis=1)
     NDArray([1, 2])
     """
-    return total(truth(x, "count_nonzero"), axis=axis, keepdims=keepdims)
+    cdef BaseArray array = argument(x, "count_nonzero"), count
+    count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
+    if count is not None:
+        return count
+    return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
 
 
 def nonzero(x, /):
@@ -376,6 +378,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     cdef Strided layouts[3]
     cdef Strided *ops[3]
     cdef char *data[4]
+    cdef Py_ssize_t itemsizes[4]
     cdef int order[MAXDIMS]
     cdef Loop loop
     cdef Walk walk
@@ -414,10 +417,13 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     loop.function = run_select
     loop.data = <void *>itemsize_of[dtype]
     if result.size >= LARGE:
+        itemsizes[0] = itemsize_of[chosen.dtype]
+        itemsizes[1] = itemsizes[2] = itemsizes[3] = itemsize_of[dtype]
         pin(result)
-        with nogil:
-            run_elementwise(&loop, 4, data, &walk)
-        unpin(result)
+        try:
+            run_large(&loop, data, &walk, itemsizes, "where", False)
+        finally:
+            unpin(result)
     else:
         run_elementwise(&loop, 4, data, &walk)
     return result

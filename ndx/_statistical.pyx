@@ -8,7 +8,9 @@ from ndx._dtypes cimport (
 from ndx._engine cimport argument
 from ndx._layout cimport MAXDIMS, parse_axes, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._operations cimport binary, cast, inplace, reduce, unary
+from ndx._operations cimport binary, cast, inplace, unary
+from ndx._passes.folding cimport accumulate_steps, fold, in_dtype, not_zero, squares
+from ndx._reductions cimport reduce
 
 from ndx._creation import empty
 from ndx._engine import axis_index, into
@@ -39,18 +41,31 @@ cdef int accumulator(int dtype, object wanted) except -1:
     return INT64 if kind_of[dtype] < KIND_FLOAT else dtype
 
 
-cdef BaseArray accumulated(object x, object dtype, str name):
-    """Return `x` in the dtype in which it is summed."""
-    cdef BaseArray result = argument(x, name)
-    cdef int code = accumulator(result.dtype, dtype)
-    return result if code == result.dtype else cast(result, code)
-
-
-cdef BaseArray floating(object x, str name):
-    cdef BaseArray result = argument(x, name)
-    if kind_of[result.dtype] >= KIND_FLOAT:
+cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
+                       bint keepdims):
+    """Reduce an array in a dtype, without a copy of what does not fit in memory."""
+    cdef BaseArray result
+    if x.dtype == dtype:
+        return reduce(ufunc, x, axis, keepdims)
+    result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
+    if result is not None:
         return result
-    return cast(result, FLOAT64)
+    return reduce(ufunc, cast(x, dtype), axis, keepdims)
+
+
+cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
+    """Combine whether elements are true."""
+    cdef BaseArray values = argument(x, name), result
+    if values.dtype != BOOL:
+        result = fold(name, ufunc, values, axis, keepdims, BOOL, not_zero(BOOL))
+        if result is not None:
+            return result
+    return reduce(ufunc, truth(values, name), axis, keepdims)
+
+
+cdef int floating(int dtype) noexcept:
+    """Return the dtype in which a dtype is averaged."""
+    return dtype if kind_of[dtype] >= KIND_FLOAT else FLOAT64
 
 
 cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
@@ -100,7 +115,8 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     >>> ndx.sum(ndx.asarray([[1, 2], [3, 4]]), axis=0)
     NDArray([4, 6])
     """
-    return reduce(ADD, accumulated(x, dtype, "sum"), axis, keepdims)
+    cdef BaseArray array = argument(x, "sum")
+    return combine("sum", ADD, array, accumulator(array.dtype, dtype), axis, keepdims)
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
@@ -137,7 +153,9 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     >>> ndx.prod(ndx.asarray([2.0, 3.0]))
     NDArray(6.)
     """
-    return reduce(MULTIPLY, accumulated(x, dtype, "prod"), axis, keepdims)
+    cdef BaseArray array = argument(x, "prod")
+    return combine(
+        "prod", MULTIPLY, array, accumulator(array.dtype, dtype), axis, keepdims)
 
 
 def max(x, /, *, axis=None, keepdims=False):
@@ -235,8 +253,8 @@ def mean(x, /, *, axis=None, keepdims=False):
     >>> ndx.mean(ndx.asarray([1.0, 2.0, 6.0]))
     NDArray(3.)
     """
-    cdef BaseArray values = floating(x, "mean")
-    total = reduce(ADD, values, axis, keepdims)
+    cdef BaseArray values = argument(x, "mean")
+    total = combine("mean", ADD, values, floating(values.dtype), axis, keepdims)
     return inplace(DIVIDE, total, reduced_count(values, axis))
 
 
@@ -262,7 +280,8 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 
     Notes
     -----
-    Array API 2025.12, `var`. Two passes over the data, through a copy of it.
+    Array API 2025.12, `var`. Two passes over the data; of what is small, or not in
+    a file, through a copy of it.
 
     Examples
     --------
@@ -270,15 +289,20 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     >>> ndx.var(ndx.asarray([1.0, 2.0, 3.0]), correction=1)
     NDArray(1.)
     """
-    cdef BaseArray values = floating(x, "var")
-    cdef BaseArray deviations
+    cdef BaseArray values = argument(x, "var"), center, deviations, total
+    cdef int dtype = floating(values.dtype)
     cdef double freedom
-    if kind_of[values.dtype] == KIND_COMPLEX:
+    if kind_of[dtype] == KIND_COMPLEX:
         raise TypeError("var takes real dtypes, not complex ones")
-    deviations = binary(SUBTRACT, values, mean(values, axis=axis, keepdims=True), None)
-    inplace(MULTIPLY, deviations, deviations)
     freedom = reduced_count(values, axis) - correction
-    total = reduce(ADD, deviations, axis, keepdims)
+    center = mean(values, axis=axis, keepdims=True)
+    total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
+    if total is None:
+        if values.dtype != dtype:
+            values = cast(values, dtype)
+        deviations = binary(SUBTRACT, values, center, None)
+        inplace(MULTIPLY, deviations, deviations)
+        total = reduce(ADD, deviations, axis, keepdims)
     return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
 
 
@@ -348,7 +372,7 @@ def all(x, /, *, axis=None, keepdims=False):
     >>> ndx.all(ndx.asarray([1, 0]))
     NDArray(False)
     """
-    return reduce(LOGICAL_AND, truth(x, "all"), axis, keepdims)
+    return test("all", LOGICAL_AND, x, axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
@@ -378,7 +402,7 @@ def any(x, /, *, axis=None, keepdims=False):
     >>> ndx.any(ndx.asarray([1, 0]))
     NDArray(True)
     """
-    return reduce(LOGICAL_OR, truth(x, "any"), axis, keepdims)
+    return test("any", LOGICAL_OR, x, axis, keepdims)
 
 
 cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
@@ -392,8 +416,6 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
             raise ValueError(f"{name} needs an axis for an array of {array.ndim} axes")
         axis = 0
     axis = axis_index(axis, array.ndim)
-    if array.dtype != code:
-        array = cast(array, code)
     shape = list(shape_tuple(array.ndim, array.shape))
     shape[axis] += include_initial
     result = empty(tuple(shape), dtype=dtype_object(code))
@@ -402,6 +424,10 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
         before = (slice(None),) * axis
         result[(*before, 0)] = 0 if ufunc is ADD else 1
         rest = result[(*before, slice(1, None))]
+    if accumulate_steps(name, ufunc, array, rest, axis):
+        return result
+    if array.dtype != code:
+        array = cast(array, code)
     into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
     return result
 

@@ -1,0 +1,1 @@
+"""Passes: one operation over arrays in files, block by block."""

@@ -1,0 +1,53 @@
+from libc.stdint cimport int64_t
+
+from ndx._layout cimport MAXDIMS, MAXOPS, Walk
+from ndx._passes.settings cimport Settings
+from ndx._passes.tiles cimport Grid
+
+# What the system is told of pages that are read, and of those that are written.
+cdef enum Advice:
+    READ_AHEAD
+    DROP
+    POPULATE                         # both kinds
+    WRITE
+    WRITE_AND_DROP
+
+# Computes one piece: `data` and `walk` as for the loops of `_loops`.
+ctypedef void (*Compute)(void *arg, char **data, const Walk *walk) noexcept nogil
+
+# One operand of a pass.
+cdef struct Operand:
+    char *data
+    Py_ssize_t itemsize
+    Py_ssize_t steps[MAXDIMS]        # bytes from one tile to the next
+    bint written
+    bint moving                      # not broadcast
+    bint mapped
+    bint shared                      # what is written goes to the file
+    int fd
+    int64_t shift                    # an address in the file, less that in memory
+
+# An operation that goes from tile to tile; filled in by `begin`.
+cdef struct Pass:
+    Walk walk
+    Grid grid
+    Operand ops[MAXOPS]
+    Compute compute
+    void *arg
+    bint alone                       # `compute` runs in the calling thread only
+    bint streaming                   # pages are dropped when they were used
+    Py_ssize_t threads
+    Py_ssize_t block
+    Py_ssize_t total                 # bytes
+    Py_ssize_t each                  # bytes of an element of the walk
+    Py_ssize_t done                  # bytes; atomic
+    Py_ssize_t next                  # tile to be taken; atomic
+    volatile bint stop
+
+cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *itemsizes,
+                int folded) except -1
+cdef int run(Pass *job, str name) except -1
+cdef void find_file(Operand *operand) noexcept nogil
+cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
+                      Advice advice) noexcept nogil
+cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1

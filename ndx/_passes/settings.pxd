@@ -1,0 +1,12 @@
+# How passes are made here; immutable. -1: not said.
+cdef class Settings:
+    cdef object progress             # callable, or None
+    cdef Py_ssize_t block
+    cdef Py_ssize_t threads
+    cdef Py_ssize_t threshold
+    cdef Py_ssize_t memory
+
+cdef Settings settings()
+cdef object suspend()
+cdef int resume(object token) except -1
+cdef Py_ssize_t memory_for_pages(Settings settings) except -1

@@ -1,0 +1,238 @@
+"""Combining the elements along axes by a binary operation."""
+
+import numpy as np
+
+from ndx._array cimport (
+    BaseArray, data_of, new_empty, new_view, pin, set_layout, transient_view, unpin,
+)
+from ndx._dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._layout cimport MAXDIMS, Walk, parse_axes, shape_tuple, walk_merge, walk_order
+from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
+from ndx._operations cimport LARGE, copy_into, fill
+from ndx._passes.engine cimport Pass, begin, run
+from ndx._quiet cimport restore, silence
+
+cdef Ufunc ADD = find_ufunc("add")
+
+# What the reduction by an operation is called.
+cdef dict NAMES = {
+    "add": "sum", "logical_and": "all", "logical_or": "any", "maximum": "max",
+    "minimum": "min", "multiply": "prod",
+}
+
+
+cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
+    """Combine the elements along axes (None: all) by a binary operation.
+
+    `x` has the dtype of the result already. Empty axes give the operation's
+    identity; for maximum and minimum, which have none, a ValueError.
+    """
+    cdef bint chosen[MAXDIMS]
+    cdef const Loop *loop = loop_of(ufunc, x.dtype)
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef int i, ndim = 0
+    cdef bint empty = False
+    parse_axes(axis, x.ndim, chosen)
+    pin(x)
+    try:
+        for i in range(x.ndim):
+            if not chosen[i]:
+                shape[ndim] = x.shape[i]
+                ndim += 1
+            else:
+                empty = empty or x.shape[i] == 0
+                if keepdims:
+                    shape[ndim] = 1
+                    ndim += 1
+        result = new_empty(x.dtype, ndim, shape)
+        pin(result)
+        try:
+            start(ufunc, result, x, chosen, empty)
+            if x.size:
+                reduce_into(result, ufunc, loop, x, chosen, keepdims)
+        finally:
+            unpin(result)
+    finally:
+        unpin(x)
+    return result
+
+
+cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
+                     bint *chosen, bint keepdims) except -1:
+    """Add the elements of `x` to those of `result`; both are pinned."""
+    cdef Walk walk
+    cdef char *data[2]
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    cdef int i, kept = 0
+    if loop.function == NULL:
+        return reduce_public(ufunc, result, x, chosen, keepdims)
+    # The result's strides, by axis of x; the walk reads x in memory order.
+    walk.ndim = x.ndim
+    walk.nops = 2
+    for i in range(x.ndim):
+        walk.shape[i] = x.shape[i]
+        walk.strides[1][i] = x.strides[i]
+        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+        kept += keepdims or not chosen[i]
+    walk_order(&walk)
+    walk_merge(&walk)
+    data[0] = data_of(result)
+    data[1] = data_of(x)
+    if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
+        itemsize = 0
+    if x.size >= LARGE and reduce_in_pass(ufunc, loop, data, &walk, x.dtype):
+        pass
+    elif x.size >= LARGE:
+        with nogil:
+            accumulate(loop, data[0], data[1], &walk, itemsize)
+    else:
+        accumulate(loop, data[0], data[1], &walk, itemsize)
+    return 0
+
+
+cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,
+                            Py_ssize_t itemsize) noexcept nogil:
+    if itemsize:
+        run_sum(loop, out, x, walk, itemsize)
+    else:
+        run_reduce(loop, out, x, walk)
+
+
+# What a pass computes with: sums of floats with many stretches are gathered first.
+cdef struct Folding:
+    const Loop *loop
+    Py_ssize_t itemsize
+
+
+cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Folding *folding = <Folding *>arg
+    accumulate(folding.loop, data[0], data[1], walk,
+               folding.itemsize if walk.ndim > 1 else 0)
+
+
+cdef bint reduce_in_pass(Ufunc ufunc, const Loop *loop, char **data, const Walk *walk,
+                         int dtype) except -1:
+    """Reduce what is large and in a file; return whether it was.
+
+    Each tile is reduced by itself, to a row of partial results for each element of the
+    result; then these are, in their order, so that it does not depend on threads.
+    """
+    cdef Pass job
+    cdef Folding folding
+    cdef Walk rows
+    cdef BaseArray partial
+    cdef char *totals[2]
+    cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
+    cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
+    cdef int axis
+    if not begin(&job, walk, data, itemsizes, 0):
+        return False
+    folding.loop = loop
+    folding.itemsize = itemsize if ufunc is ADD and kind_of[dtype] >= KIND_FLOAT else 0
+    job.compute = compute_fold
+    job.arg = &folding
+    for axis in range(walk.ndim):
+        if walk.strides[0][axis] == 0:
+            count *= job.grid.counts[axis]
+        else:
+            kept *= walk.shape[axis]
+    if count == 1:
+        run(&job, NAMES[ufunc.name])
+        return True
+    # Partial results lie as (kept axes in the walk's order, tiles along the others).
+    size = kept * count
+    partial = new_empty(dtype, 1, &size)
+    fill(partial, identity(ufunc, dtype))
+    pin(partial)
+    try:
+        job.ops[0].data = data_of(partial)
+        job.ops[0].mapped = False
+        step = itemsize
+        for axis in range(walk.ndim - 1, -1, -1):
+            if walk.strides[0][axis] == 0:
+                job.ops[0].steps[axis] = step
+                step *= job.grid.counts[axis]
+        for axis in range(walk.ndim - 1, -1, -1):
+            if walk.strides[0][axis] != 0:
+                job.walk.strides[0][axis] = step
+                job.ops[0].steps[axis] = step * job.grid.tile[axis]
+                step *= walk.shape[axis]
+        run(&job, NAMES[ufunc.name])
+        rows.ndim = 0
+        rows.nops = 2
+        for axis in range(walk.ndim):
+            if walk.strides[0][axis] != 0:
+                rows.shape[rows.ndim] = walk.shape[axis]
+                rows.strides[0][rows.ndim] = walk.strides[0][axis]
+                rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
+                rows.ndim += 1
+        rows.shape[rows.ndim] = count
+        rows.strides[0][rows.ndim] = 0
+        rows.strides[1][rows.ndim] = itemsize
+        rows.ndim += 1
+        totals[0] = data[0]
+        totals[1] = data_of(partial)
+        with nogil:
+            accumulate(loop, totals[0], totals[1], &rows, 0)
+    finally:
+        unpin(partial)
+    return True
+
+
+cdef object identity(Ufunc ufunc, int dtype):
+    """Return what leaves each element as it is."""
+    if ufunc.name == "add":
+        return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
+    if ufunc.name == "multiply" or ufunc.name == "logical_and":
+        return 1
+    if ufunc.name == "logical_or" or dtype == BOOL:
+        return ufunc.name == "minimum"
+    if kind_of[dtype] >= KIND_FLOAT:
+        return float("inf" if ufunc.name == "minimum" else "-inf")
+    limits = np.iinfo(dtype_object(dtype))
+    return limits.max if ufunc.name == "minimum" else limits.min
+
+
+cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+               bint empty) except -1:
+    """Write what the accumulation starts from."""
+    cdef BaseArray first
+    cdef int i, kept = 0
+    if ufunc.name == "add":
+        # -0.0 leaves every float as it is, -0.0 itself too.
+        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
+    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
+        fill(result, 1)
+    elif ufunc.name == "logical_or":
+        fill(result, 0)
+    elif empty and result.size:
+        raise ValueError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
+            "along an axis of length 0, for which there is no identity")
+    elif result.size:
+        first = new_view(x, result.ndim)
+        for i in range(x.ndim):
+            if not chosen[i]:
+                first.shape[kept] = x.shape[i]
+                first.strides[kept] = x.strides[i]
+                kept += 1
+            elif result.ndim == x.ndim:
+                first.shape[kept] = 1
+                first.strides[kept] = x.strides[i]
+                kept += 1
+        set_layout(first)
+        copy_into(result, first)
+    return 0
+
+
+cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+                       bint keepdims) except -1:
+    axes = tuple([i for i in range(x.ndim) if chosen[i]])
+    token = silence()
+    try:
+        ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
+                            out=transient_view(result))
+    finally:
+        restore(token)
+    return 0

@@ -1,0 +1,126 @@
+/* What a pass over a file tells the system, and how it reads and writes pieces of one.
+ *
+ * All of this may fail or do nothing without harm: the bytes are in the mapping, too. */
+#ifndef NDX_ADVICE_H
+#define NDX_ADVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+static inline void ndx_read_ahead(int fd, int64_t offset, size_t nbytes) {
+    (void)fd; (void)offset; (void)nbytes;
+}
+static inline void ndx_populate(char *ptr, size_t nbytes, int written) {
+    (void)ptr; (void)nbytes; (void)written;
+}
+static inline void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait) {
+    (void)fd; (void)offset; (void)nbytes; (void)wait;
+}
+static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
+    (void)ptr; (void)fd; (void)offset; (void)nbytes;
+}
+static inline int ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset) {
+    (void)fd; (void)out; (void)nbytes; (void)offset;
+    return 0;
+}
+static inline int ndx_write_at(int fd, const char *from, size_t nbytes, int64_t offset) {
+    (void)fd; (void)from; (void)nbytes; (void)offset;
+    return 0;
+}
+#else
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#if !defined(MADV_POPULATE_READ)
+#define MADV_POPULATE_READ 22                  /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+#endif
+
+/* Let the disk start to read a range. */
+static inline void ndx_read_ahead(int fd, int64_t offset, size_t nbytes) {
+#if defined(POSIX_FADV_WILLNEED)
+    posix_fadvise(fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED);
+#else
+    (void)fd; (void)offset; (void)nbytes;
+#endif
+}
+
+/* Enter the pages of a mapped range at once, rather than by a fault for each few. */
+static inline void ndx_populate(char *ptr, size_t nbytes, int written) {
+#if defined(__linux__)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = (uintptr_t)ptr & ~(page - 1);
+    uintptr_t end = ((uintptr_t)ptr + nbytes + page - 1) & ~(page - 1);
+    madvise((void *)start, end - start, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+#else
+    (void)ptr; (void)nbytes; (void)written;
+#endif
+}
+
+/* Let the disk start to write a range, or wait until it has. */
+static inline void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait) {
+#if defined(SYNC_FILE_RANGE_WRITE)
+    unsigned flags = SYNC_FILE_RANGE_WRITE;
+    if (wait) { flags |= SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_AFTER; }
+    sync_file_range(fd, (off_t)offset, (off_t)nbytes, flags);
+#else
+    (void)fd; (void)offset; (void)nbytes; (void)wait;
+#endif
+}
+
+/* Let the system take the pages of a shared mapping, which stay on disk; pages that are
+ * not written yet, and those that are only in part in the range, it keeps. */
+static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
+#if defined(__linux__)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = ((uintptr_t)ptr + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)ptr + nbytes) & ~(page - 1);
+    if (end <= start) { return; }
+    offset += (int64_t)(start - (uintptr_t)ptr);
+    madvise((void *)start, end - start, MADV_DONTNEED);
+    posix_fadvise(fd, (off_t)offset, (off_t)(end - start), POSIX_FADV_DONTNEED);
+#else
+    (void)ptr; (void)fd; (void)offset; (void)nbytes;
+#endif
+}
+
+/* Read all of a range; return whether it could be. */
+static inline int ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset) {
+    while (nbytes > 0) {
+        ssize_t got = pread(fd, out, nbytes, (off_t)offset);
+        if (got < 0 && errno == EINTR) { continue; }
+        if (got <= 0) { return 0; }
+        out += got;
+        offset += got;
+        nbytes -= (size_t)got;
+    }
+    return 1;
+}
+
+/* Write all of a range that the file has; return whether it could be. */
+static inline int ndx_write_at(int fd, const char *from, size_t nbytes, int64_t offset) {
+    struct stat file;
+    /* One that was cut short is not made longer again: that it was has to be seen. */
+    if (fstat(fd, &file) != 0 || file.st_size < offset + (int64_t)nbytes) { return 0; }
+    while (nbytes > 0) {
+        ssize_t put = pwrite(fd, from, nbytes, (off_t)offset);
+        if (put < 0 && errno == EINTR) { continue; }
+        if (put <= 0) { return 0; }
+        from += put;
+        offset += put;
+        nbytes -= (size_t)put;
+    }
+    return 1;
+}
+#endif
+
+#endif

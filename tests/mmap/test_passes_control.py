@@ -1,0 +1,167 @@
+"""Who says how passes are made, who is told of them, and what ends them."""
+
+import os
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from helpers.commands import run_python
+from helpers.passes import LARGE, in_file, passing, same
+
+import ndx
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+
+# Whether all operands fit in memory: pages are mapped there, else pieces are read.
+MEMORY = pytest.mark.parametrize("memory", ["1GiB", 0], ids=["fits", "streams"])
+
+
+# ---------------------------------------------------------------- the callback
+
+
+@MEMORY
+@pytest.mark.parametrize("threads", [1, 3])
+def test_progress_says_how_far_it_is(tmp_path, memory, threads):
+    with passing(tmp_path, memory=memory, threads=threads) as calls:
+        x = in_file(np.ones(100_000))
+        del calls[:]
+        y = x + x  # one array counts once for each operand
+        done = [call[0] for call in calls]
+        assert done == sorted(done)
+        assert len(done) > 3 or threads > 1  # helpers may be faster
+        assert done[-1] == 3 * x.nbytes
+        assert {call[1:] for call in calls} == {(3 * x.nbytes, "add")}
+        del calls[:]
+        ndx.sum(y)
+        assert calls[-1] == (x.nbytes, x.nbytes, "sum")
+        del calls[:]
+        with ndx.passes(threshold="1GiB"):
+            x + x
+        ndx.ones(LARGE - 1) + 1
+        assert calls == []
+
+
+def test_arrays_in_other_memory_are_not_passed_over(tmp_path):
+    with passing(tmp_path) as calls, ndx.use("host"):
+        x = ndx.ones(4 * LARGE)
+        ndx.sum(x * 2)
+    assert calls == []
+
+
+@MEMORY
+@pytest.mark.parametrize("threads", [1, 4])
+def test_what_the_callback_raises_ends_the_operation(tmp_path, memory, threads):
+    with ndx.use("mmap", directory=tmp_path) as backend:
+        x = ndx.asarray(np.arange(200_000.0), copy=True)
+        before = backend.stats()["allocated_bytes"]
+
+        def stop(done, total, name):
+            raise LookupError(f"{name} {done > 0}")
+
+        options = {"threshold": 0, "block": "16KiB", "memory": memory}
+        with ndx.passes(progress=stop, threads=threads, **options):
+            for compute in (
+                lambda: x + 1,
+                lambda: ndx.sum(x),
+                lambda: ndx.astype(x, ndx.int32),
+                lambda: ndx.where(x > 3, x, 0),
+                lambda: ndx.asarray(x, copy=True),
+            ):
+                with pytest.raises(LookupError, match="True"):
+                    compute()
+                assert backend.stats()["allocated_bytes"] == before
+        same(x, np.arange(200_000.0))
+        x.close()  # no pin was left
+
+
+@MEMORY
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ctrl_c_ends_the_operation_between_two_blocks(tmp_path, memory, threads):
+    code = """
+        import signal, sys, time, numpy as np, ndx
+        with ndx.use("mmap", directory=sys.argv[1]) as backend:
+            x = ndx.ones(400_000)
+            calls = []
+            def progress(done, total, name):
+                calls.append(done)
+                if len(calls) == 1:
+                    signal.raise_signal(signal.SIGINT)
+            before = backend.stats()["allocated_bytes"]
+            with ndx.passes(threshold=0, block="16KiB", threads=int(sys.argv[3]),
+                            progress=progress, memory=sys.argv[2]):
+                try:
+                    y = x + 1
+                except KeyboardInterrupt:
+                    print("interrupted", len(calls) == 1)
+                print(backend.stats()["allocated_bytes"] == before)
+                print(float(ndx.sum(x)), float(ndx.sum(x + 1)))
+    """
+    words = run_python(textwrap.dedent(code), tmp_path, memory, threads)
+    assert words.split() == ["interrupted", "True", "True", "400000.0", "800000.0"]
+
+
+def test_the_callback_may_compute_and_close(tmp_path):
+    seen = []
+    with passing(tmp_path) as calls:
+        x = in_file(np.ones(2 * LARGE))
+
+        def nested(done, total, name):
+            if not seen:
+                seen.append(None)
+                seen.append(float(ndx.sum(x * 2)))
+                with pytest.raises(BufferError):
+                    x.close()
+
+        with ndx.passes(progress=nested):
+            same(x + 1, np.full(2 * LARGE, 2.0))
+    assert seen == [None, 4.0 * LARGE]
+    assert calls
+
+
+# ---------------------------------------------------------------- options
+
+
+def test_options_are_those_of_the_innermost_scope(tmp_path):
+    outer, inner = [], []
+    scope = ndx.passes(progress=lambda *call: inner.append(call), block="4KiB")
+    with passing(tmp_path, progress=lambda *call: outer.append(call)):
+        x = in_file(np.ones(LARGE))
+        del outer[:]
+        with scope, scope:
+            x + 1
+        blocks = len(inner)
+        x + 1
+        assert 0 < len(outer) < blocks
+        found = []
+        thread = threading.Thread(target=lambda: found.append(ndx.sum(x)))
+        del outer[:]
+        thread.start()
+        thread.join()
+        assert float(found[0]) == LARGE
+        assert outer == [], "another thread has its own options"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"progress": 3}, TypeError, "progress= is called as"),
+        ({"threads": 0}, ValueError, "from 1 to 64"),
+        ({"threads": 65}, ValueError, "from 1 to 64"),
+        ({"threads": 1.5}, TypeError, "threads= is an int"),
+        ({"block": 0}, ValueError, "4096 bytes"),
+        ({"block": "4 parsecs"}, ValueError, "block='4 parsecs' is not a size"),
+        ({"threshold": -1}, ValueError, "threshold=-1 is negative"),
+        ({"memory": "all"}, ValueError, "memory='all' is not a size"),
+        ({"nosuch": 1}, TypeError, "nosuch"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        ndx.passes(**options)
+
+
+def test_the_text_shows_what_was_given():
+    assert repr(ndx.passes(block="1MiB", threads=2)) == (
+        "ndx.passes(block=1048576, threads=2)"
+    )
