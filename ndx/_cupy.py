@@ -13,6 +13,7 @@ __all__ = [
     "check_device",
     "count_devices",
     "is_forked",
+    "is_loaded",
     "library",
     "namespace",
     "replaced",
@@ -46,6 +47,11 @@ def library():
         _count(module)
         _cupy = module
     return _cupy
+
+
+def is_loaded():
+    """Whether anything has used CuPy so far."""
+    return _cupy is not None
 
 
 def _import():

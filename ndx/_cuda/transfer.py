@@ -212,6 +212,8 @@ def interface(x):
 
 def synchronize(device=None):
     """Wait until a GPU, or all that are used, are done."""
+    if device is None and not _cupy.is_loaded():
+        return
     library = _cupy.library()
     indices = range(library.cuda.runtime.getDeviceCount())
     if device is not None:

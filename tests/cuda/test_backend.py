@@ -260,6 +260,7 @@ def test_the_environment(gpu, chosen, monkeypatch):
     if gpu is None:
         pytest.skip("changes the process's default")
     monkeypatch.setattr(ndx.backends, "_options", {})
+    monkeypatch.setattr(ndx.backends, "_shared", {})
     defaults_from_environment({"NDX_BACKEND": chosen, "NDX_CUDA_LIMIT": "50%"})
     try:
         assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
