@@ -30,6 +30,7 @@ cdef extern from "ndx/advice.h" nogil:
     void ndx_populate(char *ptr, size_t nbytes, int written)
     void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait)
     void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes)
+    bint ndx_is_cached(const char *ptr)
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
 
@@ -65,7 +66,7 @@ cdef enum:
     PIECE = 1 << 20              # bytes computed on at a time, of all operands
     BUFFER = 1 << 20             # bytes of one operand that are read or written so
     AHEAD = 4                    # tiles to be read, beyond those in work
-    BEHIND = 8                   # tiles that may still be written
+    BEHIND = 8                   # tiles that are written, at least, before one is dropped
     MAX_RUNS = 1024              # stretches of a tile that are worth advice
     MAX_THREADS = 64
     LEAST_FOLDED = 64            # elements of a tile that become one, in reductions
@@ -91,7 +92,7 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     not -1, that one is: it does not move along the axes that are reduced.
     """
     cdef Settings now = settings()
-    cdef Py_ssize_t size = walk_size(walk), low, ahead
+    cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
     cdef Operand *operand
     cdef bint found = False, sequential = True
     cdef int op, axis
@@ -131,12 +132,47 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
             job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
     job.block = now.block
     job.threads = min(now.threads, job.grid.total, MAX_THREADS)
-    job.streaming = job.total > memory_for_pages(now)
+    memory = memory_for_pages(now)
+    job.streaming = job.total > memory
+    # The newest part of a result stays in memory, for what comes next.
+    job.behind = max(BEHIND, memory // written_bytes(job))
+    job.backward = job.streaming and is_end_cached(job)
     job.alone = False
     job.done = 0
     job.next = 0
     job.stop = False
     return True
+
+
+cdef Py_ssize_t written_bytes(const Pass *job) noexcept:
+    """Return the bytes of a tile of the result."""
+    cdef Py_ssize_t nbytes = 1
+    cdef int op, axis
+    for op in range(job.walk.nops):
+        if job.ops[op].written:
+            nbytes = job.ops[op].itemsize
+            for axis in range(job.grid.ndim):
+                nbytes *= job.grid.tile[axis]
+    return nbytes
+
+
+cdef bint is_end_cached(const Pass *job) noexcept:
+    """Whether the last tile of what is read is in memory, and the first is not.
+
+    A pass leaves the end of its result there: the next one starts with that.
+    """
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef const Operand *operand
+    cdef int op
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        if not operand.mapped or not operand.moving or operand.written:
+            continue
+        find_place(&job.grid, job.grid.total - 1, place)
+        if not ndx_is_cached(operand.data) \
+                and ndx_is_cached(tile_data(job, operand, place)):
+            return True
+    return False
 
 
 cdef Py_ssize_t tile_bytes(Settings now, bint sequential) noexcept:
@@ -161,7 +197,7 @@ cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogi
     cdef int op
     if index < 0 or index >= job.grid.total:
         return
-    find_place(&job.grid, index, place)
+    find_place(&job.grid, number_of(job, index), place)
     tile_walk(&job.grid, place, &job.walk, &tile)
     for op in range(job.walk.nops):
         if job.ops[op].mapped and job.ops[op].moving:
@@ -204,6 +240,11 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
 
 # ---------------------------------------------------------------- tiles
 
+cdef inline Py_ssize_t number_of(const Pass *job, Py_ssize_t index) noexcept nogil:
+    """Return the number of the tile that is taken as the one of an index."""
+    return job.grid.total - 1 - index if job.backward else index
+
+
 cdef void compute_tile(Pass *job, Py_ssize_t index, char *buffers) noexcept nogil:
     """Compute one tile: where it is or, with buffers, in pieces of the files."""
     cdef Py_ssize_t place[MAXDIMS]
@@ -214,7 +255,7 @@ cdef void compute_tile(Pass *job, Py_ssize_t index, char *buffers) noexcept nogi
     cdef Grid pieces
     cdef Py_ssize_t i
     cdef int op, axis
-    find_place(&job.grid, index, place)
+    find_place(&job.grid, number_of(job, index), place)
     tile_walk(&job.grid, place, &job.walk, &tile)
     for op in range(job.walk.nops):
         start[op] = tile_data(job, &job.ops[op], place)
@@ -294,9 +335,9 @@ cdef void work(Pass *job, Py_ssize_t nbytes, char *buffers) noexcept nogil:
         compute_tile(job, index, buffers)
         if job.streaming:
             advise(job, index, DROP)
-            advise(job, index, WRITE)
-            advise(job, index - BEHIND, WRITE_AND_DROP)
-        find_place(&job.grid, index, place)
+            advise(job, index - job.behind // 2, WRITE)
+            advise(job, index - job.behind, WRITE_AND_DROP)
+        find_place(&job.grid, number_of(job, index), place)
         size = job.each
         for axis in range(job.grid.ndim):
             size *= min(job.grid.tile[axis],

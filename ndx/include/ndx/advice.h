@@ -28,6 +28,10 @@ static inline int ndx_write_at(int fd, const char *from, size_t nbytes, int64_t 
     (void)fd; (void)from; (void)nbytes; (void)offset;
     return 0;
 }
+static inline int ndx_is_cached(const char *ptr) {
+    (void)ptr;
+    return 0;
+}
 #else
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
@@ -90,6 +94,18 @@ static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
     posix_fadvise(fd, (off_t)offset, (off_t)(end - start), POSIX_FADV_DONTNEED);
 #else
     (void)ptr; (void)fd; (void)offset; (void)nbytes;
+#endif
+}
+
+/* Return whether the page of an address is in memory, as far as the system tells. */
+static inline int ndx_is_cached(const char *ptr) {
+#if defined(__linux__)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned char found = 0;
+    return mincore((void *)((uintptr_t)ptr & ~(page - 1)), 1, &found) == 0 && (found & 1);
+#else
+    (void)ptr;
+    return 0;
 #endif
 }
 
