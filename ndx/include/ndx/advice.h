@@ -32,12 +32,18 @@ static inline int ndx_is_cached(const char *ptr) {
     (void)ptr;
     return 0;
 }
+static inline int ndx_reopen(int fd, int in_order) {
+    (void)fd; (void)in_order;
+    return -1;
+}
+static inline void ndx_close(int fd) { (void)fd; }
 #else
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -107,6 +113,30 @@ static inline int ndx_is_cached(const char *ptr) {
     (void)ptr;
     return 0;
 #endif
+}
+
+/* Open a file once more for a thread that reads it, `in_order` or not; -1: it can't be.
+ *
+ * The system reads ahead by what it has seen of a descriptor, and mistakes two threads
+ * that share one for a reader who jumps. It takes large pages then, too, which a request
+ * by ndx_read_ahead does not: half of the work. */
+static inline int ndx_reopen(int fd, int in_order) {
+#if defined(__linux__)
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    if (own >= 0) {
+        posix_fadvise(own, 0, 0, in_order ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
+    }
+    return own;
+#else
+    (void)fd; (void)in_order;
+    return -1;
+#endif
+}
+
+static inline void ndx_close(int fd) {
+    if (fd >= 0) { close(fd); }
 }
 
 /* Read all of a range; return whether it could be. */
