@@ -14,6 +14,7 @@ from ndx._layout cimport (
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
 from ndx._operations cimport binary, cast, copy_into
+from ndx._passes.steps cimport Steps, steps_over
 
 __all__ = ["take", "take_along_axis"]
 
@@ -76,6 +77,39 @@ cdef Py_ssize_t copy_chunks(char *out, const char *x, const int64_t *indices,
     return -1
 
 
+cdef bint take_steps(BaseArray x, BaseArray indices, BaseArray out, Py_ssize_t outer,
+                     Py_ssize_t chunk, Py_ssize_t length, Py_ssize_t *bad) except -1:
+    """Copy chunks of large arrays in files, or don't and say so."""
+    cdef Steps steps
+    cdef char *source = data_of(x)
+    cdef char *target = data_of(out)
+    cdef const int64_t *chosen = <const int64_t *>data_of(indices)
+    cdef Py_ssize_t count = indices.size, size, i, start, stop
+    if out.size * itemsize_of[out.dtype] < LARGE:
+        return False
+    steps = steps_over("take", (x, out))
+    if steps is None:
+        return False
+    try:
+        size = max(1, steps.now.block // max(1, chunk))
+        for i in range(outer):
+            for start in range(0, count, size):
+                stop = min(start + size, count)
+                with nogil:
+                    bad[0] = copy_chunks(
+                        target + (i * count + start) * chunk, source, chosen + start,
+                        stop - start, 1, length, chunk)
+                if bad[0] >= 0:
+                    bad[0] += start
+                    return True
+                steps.step(steps.total * (i * count + stop) // (outer * count)
+                           - steps.done)
+            source += length * chunk
+    finally:
+        steps.end()
+    return True
+
+
 def take(x, indices, /, *, axis=None):
     """Return the elements at given positions along an axis.
 
@@ -115,7 +149,8 @@ def take(x, indices, /, *, axis=None):
     cdef BaseArray array = argument(x, "take")
     cdef BaseArray found, result
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef Py_ssize_t outer = 1, chunk = itemsize_of[array.dtype], count, length, bad
+    cdef Py_ssize_t outer = 1, chunk = itemsize_of[array.dtype], count, length
+    cdef Py_ssize_t bad = -1
     cdef char *source
     cdef char *target
     cdef int64_t *chosen
@@ -148,7 +183,9 @@ def take(x, indices, /, *, axis=None):
             chosen = <int64_t *>data_of(found)
             count = found.size
             length = array.shape[which]
-            if result.size * itemsize_of[array.dtype] < LARGE:
+            if take_steps(array, found, result, outer, chunk, length, &bad):
+                pass
+            elif result.size * itemsize_of[array.dtype] < LARGE:
                 bad = copy_chunks(target, source, chosen, count, outer, length, chunk)
             else:
                 pin(result)

@@ -13,6 +13,7 @@ __all__ = [
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
+    "read_ahead_of",
 ]
 
 _LIMITS = (
@@ -46,6 +47,16 @@ def memory_for_pages():
     """
     available = _read_meminfo().get("MemAvailable", machine_memory())
     return min(available, machine_memory(), *_own_limits()) // 2
+
+
+def read_ahead_of(fd):
+    """Return the bytes that the system reads ahead of who reads a file in order."""
+    try:
+        device = os.fstat(fd).st_dev
+        place = f"{os.major(device)}:{os.minor(device)}"
+    except (AttributeError, OSError):
+        return 0
+    return 1024 * (_read_number((f"/sys/class/bdi/{place}/read_ahead_kb",)) or 0)
 
 
 def memory_and_swap():

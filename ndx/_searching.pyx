@@ -13,12 +13,15 @@ from ndx._dtypes cimport (
 from ndx._engine cimport argument
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    normalize_axis, walk_merge, walk_order,
+    normalize_axis, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
 from ndx._operations cimport LARGE, cast, is_scalar, run_large
 from ndx._passes.folding cimport fold, not_zero
+from ndx._passes.steps cimport Steps, boxes_of, part_of, steps_over
 from ndx._statistical cimport truth
+
+import numpy as np
 
 from ndx._creation import asarray
 from ndx._data_types import astype, int64
@@ -61,7 +64,9 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     try:
         pin(view)
         try:
-            if name == "argmax":
+            if array.size >= LARGE and extreme_steps(name, array, view, which):
+                pass
+            elif name == "argmax":
                 PyArray_ArgMax(<cnp.ndarray>transient_view(array), which,
                                <cnp.ndarray>transient_view(view))
             else:
@@ -72,6 +77,68 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     finally:
         unpin(array)
     return result
+
+
+cdef bint extreme_steps(str name, BaseArray x, BaseArray out, int which) except -1:
+    """Find the extremes of a large array in a file, or don't and say so."""
+    cdef Steps steps = steps_over(name, (x,))
+    cdef BaseArray part
+    if steps is None:
+        return False
+    find = np.argmax if name == "argmax" else np.argmin
+    along = None if which == NPY_RAVEL_AXIS else which
+    found = transient_view(out)
+    if along is not None:
+        found = np.expand_dims(found, along)
+    best = None
+    try:
+        boxes = boxes_of(x, steps.now.block)
+        for number, box in enumerate(boxes):
+            if number + 1 < len(boxes):
+                steps.ahead(part_of(x, boxes[number + 1]))
+            part = part_of(x, box)
+            values = transient_view(part)
+            places = find(values, axis=along, keepdims=True)
+            if along is None:
+                place = np.unravel_index(int(places.reshape(())), values.shape)
+                value = values[place]
+                place = int(np.ravel_multi_index(
+                    [at + start for at, (start, _) in zip(place, box, strict=True)],
+                    shape_tuple(x.ndim, x.shape)))
+                if best is None or is_better(name, value, best[0]) or (
+                        not is_better(name, best[0], value) and place < best[1]):
+                    best = (value, place)
+            else:
+                keep_better(name, transient_view(x), found, places, values, box, along)
+            steps.behind(part)
+            steps.step(part.size * itemsize_of[part.dtype])
+    finally:
+        steps.end()
+    if along is None:
+        found[...] = best[1]
+    return True
+
+
+cdef object is_better(str name, object value, object best):
+    """Whether values come before others: NaN first, then the larger or smaller."""
+    further = value > best if name == "argmax" else value < best
+    return further | (value != value) & (best == best)
+
+
+cdef int keep_better(str name, object x, object found, object places, object values,
+                     tuple box, int axis) except -1:
+    """Write the places in a part to the result, where nothing before was as good."""
+    here = [slice(start, stop) for start, stop in box]
+    start = here[axis].start
+    here[axis] = slice(None)
+    best = found[tuple(here)]
+    if start == 0:
+        best[...] = places
+        return 0
+    before = np.take_along_axis(x[tuple(here)], best, axis=axis)
+    better = is_better(name, np.take_along_axis(values, places, axis=axis), before)
+    np.copyto(best, places + start, where=better)
+    return 0
 
 
 def argmax(x, /, *, axis=None, keepdims=False):

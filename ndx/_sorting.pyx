@@ -6,6 +6,7 @@ from ndx._array cimport BaseArray, new_empty, pin, transient_view, unpin
 from ndx._engine cimport argument
 from ndx._layout cimport normalize_axis
 from ndx._operations cimport copy_into
+from ndx._passes.sorting cimport sort_steps
 
 from ndx._engine import call, into
 from ndx._views import flip, moveaxis, reshape
@@ -83,8 +84,9 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
         view = flip(result, axis=which)
     pin(view)
     try:
-        PyArray_Sort(<cnp.ndarray>transient_view(view), which,
-                     NPY_STABLESORT if stable else NPY_QUICKSORT)
+        if not sort_steps(view, which):
+            PyArray_Sort(<cnp.ndarray>transient_view(view), which,
+                         NPY_STABLESORT if stable else NPY_QUICKSORT)
     finally:
         unpin(view)
     return result

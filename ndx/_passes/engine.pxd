@@ -36,6 +36,9 @@ cdef struct Pass:
     void *arg
     bint alone                       # `compute` runs in the calling thread only
     bint streaming                   # pages are dropped when they were used
+    bint asking                      # the disk is asked to read ahead
+    Py_ssize_t first                 # the tile that is taken first
+    Py_ssize_t behind                # tiles that may still be in memory
     Py_ssize_t threads
     Py_ssize_t block
     Py_ssize_t total                 # bytes

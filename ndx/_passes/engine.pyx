@@ -21,6 +21,8 @@ from ndx._passes.tiles cimport (
     walk_size,
 )
 
+from ndx._machine import read_ahead_of
+
 cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
     void *PyErr_Occurred() noexcept
@@ -30,6 +32,9 @@ cdef extern from "ndx/advice.h" nogil:
     void ndx_populate(char *ptr, size_t nbytes, int written)
     void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait)
     void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes)
+    bint ndx_is_cached(const char *ptr)
+    int ndx_reopen(int fd, bint in_order)
+    void ndx_close(int fd)
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
 
@@ -65,7 +70,9 @@ cdef enum:
     PIECE = 1 << 20              # bytes computed on at a time, of all operands
     BUFFER = 1 << 20             # bytes of one operand that are read or written so
     AHEAD = 4                    # tiles to be read, beyond those in work
-    BEHIND = 8                   # tiles that may still be written
+    ENOUGH = 1 << 20             # bytes that the system reads ahead by itself
+    BEHIND = 8                   # tiles that are written, at least, before one is dropped
+    LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # stretches of a tile that are worth advice
     MAX_THREADS = 64
     LEAST_FOLDED = 64            # elements of a tile that become one, in reductions
@@ -91,7 +98,7 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     not -1, that one is: it does not move along the axes that are reduced.
     """
     cdef Settings now = settings()
-    cdef Py_ssize_t size = walk_size(walk), low, ahead
+    cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
     cdef Operand *operand
     cdef bint found = False, sequential = True
     cdef int op, axis
@@ -131,11 +138,61 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
             job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
     job.block = now.block
     job.threads = min(now.threads, job.grid.total, MAX_THREADS)
-    job.streaming = job.total > memory_for_pages(now)
+    memory = memory_for_pages(now)
+    job.streaming = job.total > memory
+    # The newest part of a result stays in memory, for what comes next.
+    job.behind = max(BEHIND, memory // written_bytes(job))
+    job.first = first_cached(job) if job.streaming else 0
+    job.asking = not sequential or not all_read_ahead(job)
     job.alone = False
     job.done = 0
     job.next = 0
     job.stop = False
+    return True
+
+
+cdef Py_ssize_t written_bytes(const Pass *job) noexcept:
+    """Return the bytes of a tile of the result."""
+    cdef Py_ssize_t nbytes = 1
+    cdef int op, axis
+    for op in range(job.walk.nops):
+        if job.ops[op].written:
+            nbytes = job.ops[op].itemsize
+            for axis in range(job.grid.ndim):
+                nbytes *= job.grid.tile[axis]
+    return nbytes
+
+
+cdef Py_ssize_t first_cached(const Pass *job) noexcept:
+    """Return the first tile of what an earlier pass has left in memory; 0: nothing.
+
+    A pass leaves the last part of its result there: the next one starts with that.
+    """
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef const Operand *operand
+    cdef Py_ssize_t i
+    cdef bint before, now
+    cdef int op
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        if not operand.mapped or not operand.moving or operand.written:
+            continue
+        before = True
+        for i in range(job.grid.total):
+            find_place(&job.grid, i, place)
+            now = ndx_is_cached(tile_data(job, operand, place))
+            if now and not before:
+                return i
+            before = now
+    return 0
+
+
+cdef bint all_read_ahead(const Pass *job) except -1:
+    """Whether the system reads enough of all files ahead by itself."""
+    cdef int op
+    for op in range(job.walk.nops):
+        if job.ops[op].mapped and read_ahead_of(job.ops[op].fd) < ENOUGH:
+            return False
     return True
 
 
@@ -161,7 +218,7 @@ cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogi
     cdef int op
     if index < 0 or index >= job.grid.total:
         return
-    find_place(&job.grid, index, place)
+    find_place(&job.grid, number_of(job, index), place)
     tile_walk(&job.grid, place, &job.walk, &tile)
     for op in range(job.walk.nops):
         if job.ops[op].mapped and job.ops[op].moving:
@@ -175,7 +232,7 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
     cdef Runs runs
     cdef char *start
     cdef int64_t offset
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, before
     if advice == READ_AHEAD or advice == DROP:
         if operand.written:
             return
@@ -199,13 +256,51 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
         else:
             if advice == WRITE_AND_DROP:
                 ndx_write_behind(operand.fd, offset, runs.length, True)
-            ndx_drop(start, operand.fd, offset, runs.length)
+            # A large page is dropped as a whole only: with what lies before, if that
+            # was not.
+            before = 0
+            if runs.count == 1 and start > operand.data:
+                before = min(LARGE_PAGE, start - operand.data)
+            ndx_drop(start - before, operand.fd, offset - before, runs.length + before)
 
 
 # ---------------------------------------------------------------- tiles
 
-cdef void compute_tile(Pass *job, Py_ssize_t index, char *buffers) noexcept nogil:
-    """Compute one tile: where it is or, with buffers, in pieces of the files."""
+cdef inline Py_ssize_t number_of(const Pass *job, Py_ssize_t index) noexcept nogil:
+    """Return the number of the tile that is taken as the one of an index."""
+    return (index + job.first) % job.grid.total
+
+
+# What a thread has to itself: room for a piece of each operand, and descriptors that
+# only it reads from. Without room, it computes where the operands are.
+cdef struct Worker:
+    char *buffers
+    int fds[MAXOPS]
+
+
+cdef void start_worker(Worker *worker, const Pass *job) noexcept nogil:
+    cdef const Operand *operand
+    cdef int op
+    worker.buffers = NULL
+    if job.streaming:
+        worker.buffers = <char *>malloc(job.walk.nops * BUFFER)
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        worker.fds[op] = -1
+        if worker.buffers != NULL and operand.mapped and operand.shared \
+                and operand.moving and not operand.written:
+            worker.fds[op] = ndx_reopen(operand.fd, not job.asking)
+
+
+cdef void end_worker(Worker *worker, const Pass *job) noexcept nogil:
+    cdef int op
+    free(worker.buffers)
+    for op in range(job.walk.nops):
+        ndx_close(worker.fds[op])
+
+
+cdef void compute_tile(Pass *job, Py_ssize_t index, const Worker *worker) noexcept nogil:
+    """Compute one tile: where it is or, with room, in pieces of the files."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Py_ssize_t itemsizes[MAXOPS]
     cdef char *data[MAXOPS]
@@ -214,12 +309,12 @@ cdef void compute_tile(Pass *job, Py_ssize_t index, char *buffers) noexcept nogi
     cdef Grid pieces
     cdef Py_ssize_t i
     cdef int op, axis
-    find_place(&job.grid, index, place)
+    find_place(&job.grid, number_of(job, index), place)
     tile_walk(&job.grid, place, &job.walk, &tile)
     for op in range(job.walk.nops):
         start[op] = tile_data(job, &job.ops[op], place)
         itemsizes[op] = job.ops[op].itemsize
-    if buffers == NULL:
+    if worker.buffers == NULL:
         walk_merge(&tile)
         job.compute(job.arg, start, &tile)
         return
@@ -231,11 +326,11 @@ cdef void compute_tile(Pass *job, Py_ssize_t index, char *buffers) noexcept nogi
             data[op] = start[op]
             for axis in range(tile.ndim):
                 data[op] += place[axis] * pieces.tile[axis] * tile.strides[op][axis]
-        compute_piece(job, data, &piece, buffers)
+        compute_piece(job, data, &piece, worker)
 
 
 cdef void compute_piece(Pass *job, char **data, Walk *piece,
-                        char *buffers) noexcept nogil:
+                        const Worker *worker) noexcept nogil:
     cdef char *shown[MAXOPS]
     cdef char *own[MAXOPS]               # the buffer that is to be written
     cdef Py_ssize_t lows[MAXOPS]
@@ -252,7 +347,7 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
         if not operand.mapped or not operand.moving or not operand.shared:
             continue
         nbytes = span(piece, op, operand.itemsize, &low)
-        buffer = buffers + op * BUFFER
+        buffer = worker.buffers + op * BUFFER
         if nbytes > BUFFER:
             continue
         if operand.written:
@@ -263,7 +358,7 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
             lows[op] = low
             sizes[op] = nbytes
         elif nbytes > 2 * size * operand.itemsize or not ndx_read_at(
-                operand.fd, buffer, nbytes,
+                operand.fd if worker.fds[op] < 0 else worker.fds[op], buffer, nbytes,
                 <int64_t><uintptr_t>(data[op] + low) + operand.shift):
             continue
         shown[op] = buffer - low
@@ -276,7 +371,7 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
             memcpy(data[op] + lows[op], own[op], sizes[op])
 
 
-cdef void work(Pass *job, Py_ssize_t nbytes, char *buffers) noexcept nogil:
+cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
     """Compute tiles until there is none left, or (-1: never) `nbytes` more are done."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Py_ssize_t index, size
@@ -288,15 +383,16 @@ cdef void work(Pass *job, Py_ssize_t nbytes, char *buffers) noexcept nogil:
         index = ndx_fetch_add(&job.next, 1)
         if index >= job.grid.total:
             return
-        advise(job, index + AHEAD, READ_AHEAD)
-        if buffers == NULL:
+        if job.asking:
+            advise(job, index + AHEAD, READ_AHEAD)
+        if worker.buffers == NULL:
             advise(job, index, POPULATE)
-        compute_tile(job, index, buffers)
+        compute_tile(job, index, worker)
         if job.streaming:
             advise(job, index, DROP)
-            advise(job, index, WRITE)
-            advise(job, index - BEHIND, WRITE_AND_DROP)
-        find_place(&job.grid, index, place)
+            advise(job, index - job.behind // 2, WRITE)
+            advise(job, index - job.behind, WRITE_AND_DROP)
+        find_place(&job.grid, number_of(job, index), place)
         size = job.each
         for axis in range(job.grid.ndim):
             size *= min(job.grid.tile[axis],
@@ -304,18 +400,12 @@ cdef void work(Pass *job, Py_ssize_t nbytes, char *buffers) noexcept nogil:
         ndx_fetch_add(&job.done, size)
 
 
-cdef char *new_buffers(const Pass *job) noexcept nogil:
-    """Return memory for pieces of all operands; NULL where none are needed."""
-    if not job.streaming:
-        return NULL
-    return <char *>malloc(job.walk.nops * BUFFER)
-
-
 cdef void helper(void *arg) noexcept nogil:
     cdef Pass *job = <Pass *>arg
-    cdef char *buffers = new_buffers(job)
-    work(job, -1, buffers)
-    free(buffers)
+    cdef Worker worker
+    start_worker(&worker, job)
+    work(job, -1, &worker)
+    end_worker(&worker, job)
 
 
 # ---------------------------------------------------------------- a pass
@@ -324,13 +414,15 @@ cdef int run(Pass *job, str name) except -1:
     """Compute all tiles; raise what Ctrl-C or the user's callback does between two."""
     cdef ndx_thread helpers[MAX_THREADS]
     cdef Settings now = settings()
-    cdef char *buffers = new_buffers(job)
+    cdef Worker worker
     cdef int started = 0, i
     cdef Py_ssize_t ahead
+    start_worker(&worker, job)
     try:
         with nogil:
-            for ahead in range(AHEAD):
-                advise(job, ahead, READ_AHEAD)
+            if job.asking:
+                for ahead in range(AHEAD):
+                    advise(job, ahead, READ_AHEAD)
             if not job.alone:
                 while started < job.threads - 1 and ndx_thread_start(
                         &helpers[started], helper, job):
@@ -338,7 +430,7 @@ cdef int run(Pass *job, str name) except -1:
         try:
             while True:
                 with nogil:
-                    work(job, job.block, buffers)
+                    work(job, job.block, &worker)
                 raise_current()
                 if now_at(&job.next) >= job.grid.total:
                     break
@@ -351,7 +443,7 @@ cdef int run(Pass *job, str name) except -1:
                 for i in range(started):
                     ndx_thread_join(&helpers[i])
     finally:
-        free(buffers)
+        end_worker(&worker, job)
     return report(now, job.total, job.total, name)
 
 

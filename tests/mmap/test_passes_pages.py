@@ -54,6 +54,12 @@ def forget(x, directory):
         pytest.skip("the file system keeps its pages")
 
 
+@pytest.fixture
+def unaided(monkeypatch):
+    """Let the system not read ahead by itself."""
+    monkeypatch.setattr("ndx._passes.engine.read_ahead_of", lambda fd: 0)
+
+
 def test_what_fits_in_memory_stays_there(tmp_path):
     with passing(tmp_path, block="1MiB", memory="1GiB"):
         x = in_file(np.ones(COUNT))
@@ -63,6 +69,7 @@ def test_what_fits_in_memory_stays_there(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures("unaided")
 def test_what_does_not_fit_is_dropped_behind(tmp_path, threads):
     with passing(tmp_path, block="1MiB", memory="1MiB", threads=threads):
         x = in_file(np.ones(COUNT))
@@ -87,6 +94,7 @@ def test_operands_that_fit_are_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("memory", ["1GiB", "1MiB"])
+@pytest.mark.usefixtures("unaided")
 def test_the_disk_reads_ahead(tmp_path, memory):
     found = []
     with passing(tmp_path) as _:
@@ -108,6 +116,32 @@ def test_the_disk_reads_ahead(tmp_path, memory):
         ndx.sum(x)
     assert (found[0][1:4] > 0.9).all()
     assert (found[0][8:] < 0.1).all(), "not all at once"
+
+
+def test_a_pass_starts_with_what_the_last_one_left(tmp_path):
+    """The end of a result is in memory still: it need not be read again."""
+    with passing(tmp_path, block="1MiB", memory="6MiB", threads=1):
+        x, z = in_file(np.arange(float(COUNT))), ndx.empty(COUNT)
+        forget(x, tmp_path)
+        y = x + 1
+        for fd in descriptors(tmp_path):
+            os.fsync(fd)
+        left = cached(y).reshape(16, -1).mean(axis=1)
+        assert left[:8].max() < 0.1
+        assert left[-4:].min() > 0.9
+        first = []
+
+        def look(done, total, name):
+            if not first:
+                first.append(cached(z).reshape(16, -1).mean(axis=1))
+
+    with ndx.passes(block="1MiB", memory="6MiB", threads=1, threshold=0, progress=look):
+        y[:16] = 5.0
+        ndx.add(y, 1.0, out=z)
+    expected = np.arange(float(COUNT)) + 2
+    expected[:16] = 6
+    same(z, expected)
+    assert first[0].argmax() >= 8
 
 
 @pytest.mark.parametrize("memory", ["1GiB", 0])

@@ -28,12 +28,22 @@ static inline int ndx_write_at(int fd, const char *from, size_t nbytes, int64_t 
     (void)fd; (void)from; (void)nbytes; (void)offset;
     return 0;
 }
+static inline int ndx_is_cached(const char *ptr) {
+    (void)ptr;
+    return 0;
+}
+static inline int ndx_reopen(int fd, int in_order) {
+    (void)fd; (void)in_order;
+    return -1;
+}
+static inline void ndx_close(int fd) { (void)fd; }
 #else
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,6 +101,42 @@ static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
 #else
     (void)ptr; (void)fd; (void)offset; (void)nbytes;
 #endif
+}
+
+/* Return whether the page of an address is in memory, as far as the system tells. */
+static inline int ndx_is_cached(const char *ptr) {
+#if defined(__linux__)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned char found = 0;
+    return mincore((void *)((uintptr_t)ptr & ~(page - 1)), 1, &found) == 0 && (found & 1);
+#else
+    (void)ptr;
+    return 0;
+#endif
+}
+
+/* Open a file once more for a thread that reads it, `in_order` or not; -1: it can't be.
+ *
+ * The system reads ahead by what it has seen of a descriptor, and mistakes two threads
+ * that share one for a reader who jumps. It takes large pages then, too, which a request
+ * by ndx_read_ahead does not: half of the work. */
+static inline int ndx_reopen(int fd, int in_order) {
+#if defined(__linux__)
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    if (own >= 0) {
+        posix_fadvise(own, 0, 0, in_order ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
+    }
+    return own;
+#else
+    (void)fd; (void)in_order;
+    return -1;
+#endif
+}
+
+static inline void ndx_close(int fd) {
+    if (fd >= 0) { close(fd); }
 }
 
 /* Read all of a range; return whether it could be. */
