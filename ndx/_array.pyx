@@ -364,9 +364,9 @@ cdef int find_block_loss(Block *block, str what) except -1:
 cdef object loss_error(str what, str path):
     return MappedFileError(
         EIO, f"the {what} can't be read from its file: another process cut that short, "
-        "or the disk failed or is full, so what was computed with it is wrong. What it "
-        "held and was not written is lost; make the array again, or open the file when "
-        "it is whole", path)
+        "or the disk failed or is full, so what was computed with it is wrong. What "
+        "was written to it, but not to the disk, is lost; make the array again, or "
+        "open the file when it is whole", path)
 
 
 cdef object require_writeable(BaseArray x):

@@ -46,7 +46,10 @@ cdef void budget_unlock() noexcept nogil:
 
 
 def set_process_limit(value):
-    """Set the limit on what all backends of ndx hold together; None for none."""
+    """Set the limit on the memory that all backends of ndx hold; None for none.
+
+    Files (`ndx.use("mmap")`) are not memory: they have limits of their own.
+    """
     global limit
     cdef size_t nbytes = <size_t>-1
     if value is not None:

@@ -24,6 +24,7 @@ from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._memory cimport (
     BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
+    lender_of,
 )
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
@@ -167,7 +168,7 @@ cdef class NDArray(BaseArray):
     def backend(self):
         """The backend that the memory is from; None if it is foreign or gone."""
         if self.block.backend != NULL:
-            return <object>self.block.backend
+            return lender_of(self.block)
         if self.block.keeper != NULL:
             return adopted_backend(<object>self.block.keeper)
         if self.block.owner != NULL:
@@ -341,6 +342,7 @@ cdef class NDArray(BaseArray):
         """Replace the file of an array by what it is in memory; a crash keeps either.
 
         For arrays of `ndx.open` with the mode ``"c"``; of views, too: the whole file.
+        Of what other threads write to it meanwhile, any part is in the file.
 
         Raises
         ------

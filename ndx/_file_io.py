@@ -8,6 +8,7 @@ import stat
 
 from ndx._errors import MappedFileError
 from ndx._files import reserve
+from ndx._pressure import release_idle
 from ndx._sizes import format_size
 
 # Bytes of one read or write: Ctrl-C is heard between two.
@@ -126,7 +127,13 @@ class Replacement:
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
             self.fd = os.open(self._name, flags, 0o666)
         self._take_permissions()
-        reserve(self.fd, self.nbytes)
+        try:
+            reserve(self.fd, self.nbytes)
+        except OSError as error:
+            # Memory in files may have what is idle on the same disk.
+            if error.errno != errno.ENOSPC or not release_idle():
+                raise
+            reserve(self.fd, self.nbytes)
 
     def _open_unnamed(self):
         """Return a file that a crash leaves nothing of; -1 where there are none."""

@@ -6,7 +6,8 @@ cdef class MappedFile:
     cdef readonly size_t nbytes      # mapped from the file's start; 0: nothing is
     cdef char *start
 
-    cdef int map(self, size_t nbytes, bint writable, bint shared) except -1
+    cdef int map(self, size_t nbytes, bint writable, bint shared,
+                 bint own_copy_in_child=*) except -1
     cdef void unmap(self) noexcept nogil
     cdef void close(self) noexcept nogil
     cdef int flush(self) except -1

@@ -37,11 +37,13 @@ cdef class MappedFile:
     def __dealloc__(self):
         self.close()
 
-    cdef int map(self, size_t nbytes, bint writable, bint shared) except -1:
+    cdef int map(self, size_t nbytes, bint writable, bint shared,
+                 bint own_copy_in_child=False) except -1:
         cdef char *ptr = NULL
         cdef int status
         with nogil:
-            status = map_file(self.fd, 0, nbytes, writable, shared, False, &ptr)
+            status = map_file(self.fd, 0, nbytes, writable, shared, own_copy_in_child,
+                              &ptr)
         if status:
             raise OSError(status, f"{os.strerror(status)}: {nbytes} bytes of it can't "
                           "be mapped", self.path)

@@ -84,6 +84,7 @@ cdef void block_purge(Block *block) noexcept
 cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
+cdef Backend lender_of(const Block *block)
 cdef bint block_is_closed(Block *block) noexcept
 cdef bint block_is_usable(Block *block) noexcept
 cdef void block_set_device(Block *block, int device) noexcept

@@ -202,6 +202,12 @@ cdef void block_free(Block *block) noexcept:
     Py_XDECREF(origin)
 
 
+cdef Backend lender_of(const Block *block):
+    """Return the backend whose memory a block has of its own."""
+    cdef Backend backend = <Backend>block.backend
+    return backend if block.memory.ptr == NULL else backend.lender(&block.memory)
+
+
 cdef bint block_is_closed(Block *block) noexcept:
     return block.now == &closed
 

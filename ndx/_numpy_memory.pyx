@@ -347,6 +347,8 @@ cdef object adopted_backend(object keeper):
 
     None if the keeper is none: a file.
     """
+    cdef Header *header
     if isinstance(keeper, MappedFile):
         return None
-    return <object>header_of(cnp.PyArray_DATA(root_of(keeper))).backend
+    header = header_of(cnp.PyArray_DATA(root_of(keeper)))
+    return (<Backend>header.backend).lender(&header.memory)

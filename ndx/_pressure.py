@@ -6,7 +6,14 @@ from ndx._budget import process_limit, process_reserved
 from ndx._errors import OutOfMemoryError
 from ndx._sizes import format_size
 
-__all__ = ["add_callback", "error", "pooled", "relieve", "remove_callback"]
+__all__ = [
+    "add_callback",
+    "error",
+    "pooled",
+    "release_idle",
+    "relieve",
+    "remove_callback",
+]
 
 # Backends that keep idle memory, which others may need more.
 pooled = weakref.WeakSet()
@@ -33,16 +40,17 @@ def remove_callback(callback):
     _callbacks.remove(callback)
 
 
+def release_idle(but=None):
+    """Give back what all backends but one keep idle; return how many bytes."""
+    return sum(other.trim() for other in list(pooled) if other is not but)
+
+
 def relieve(backend, nbytes):
     """Free memory step by step, the cheapest first; yield when to try again.
 
     Garbage has been collected before. Exceptions of callbacks are not caught.
     """
-    freed = 0
-    for other in list(pooled):
-        if other is not backend:
-            freed += other.trim()
-    if freed:
+    if release_idle(backend):
         yield
     for callback in list(_callbacks):
         for _ in range(TURNS):
@@ -67,6 +75,8 @@ def error(backend, nbytes):
         reason = f"there is no more room in {place!r}"
         if device_free is not None:
             reason += f", whose file system has {format_size(device_free)} left"
+            if device_free > nbytes:
+                reason += " (there are quotas, or a limit on files: ulimit -f)"
         advice += ", or give ndx.use another directory"
     if limit is not None:
         reason = f"its limit is {format_size(limit)} ({limit} bytes)"

@@ -22,7 +22,7 @@ from ndx._arenas.base cimport Arena
 from ndx._context cimport scope_of
 from ndx._dtypes cimport dtype_object
 from ndx._layout cimport shape_tuple
-from ndx._memory cimport ESCAPED, Block, BlockOwner, observers
+from ndx._memory cimport ESCAPED, Block, BlockOwner, lender_of, observers
 from ndx._recording_log cimport (
     BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
     SPILLED, STALE, Event, Log,
@@ -284,7 +284,7 @@ cdef void note_birth(BaseArray x) noexcept:
     event.nbytes = block.nbytes
     event.address = <size_t>block.ptr
     arena = arena_of(block)
-    backend = <Backend>block.backend if block.backend != NULL else arena.home
+    backend = lender_of(block) if block.backend != NULL else arena.home
     if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
     block.serial = log_birth(&event, x, backend, arena)
@@ -401,7 +401,7 @@ cdef void note_moved(Block *block) noexcept:
         try:
             if block.backend != NULL:
                 event.place = IN_BACKEND
-                event.backend = recorder.backend_number(<Backend>block.backend)
+                event.backend = recorder.backend_number(lender_of(block))
         except BaseException:
             event.backend = -1
         sample_known(recorder, &event)

@@ -16,6 +16,10 @@ __all__ = ["new_trace", "run_traced"]
 def new_trace(output, max_events, stacks):
     """Return a trace; raise ValueError if it could not be saved as `output`."""
     writer_for(output)
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.access(folder, os.W_OK):
+        msg = f"can't write {output!r}: {folder!r} is no folder that can be written to"
+        raise ValueError(msg)
     return record(max_events=max_events, stacks=stacks)
 
 

@@ -46,3 +46,4 @@ cdef class Backend:
     cdef size_t current_stream(self) except? 0
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
+    cdef Backend lender(self, const Memory *memory)

@@ -156,3 +156,7 @@ cdef class Backend:
     cdef void rewind_peak(self) noexcept nogil:
         self.counters.peak_allocated = self.counters.allocated
         self.counters.peak_reserved = self.counters.reserved
+
+    cdef Backend lender(self, const Memory *memory):
+        """Return the backend that a range is from: this one, or its fallback."""
+        return self

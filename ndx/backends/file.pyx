@@ -3,6 +3,7 @@
 The file is locked for as long as this has it, keeps what is in it, and only grows.
 """
 
+cimport cython
 from libc.string cimport memset
 
 import os
@@ -25,6 +26,8 @@ cdef enum:
     LINE = 64                            # bytes; the unit of arenas
 
 
+# Not cleared by the collector: an arena that dies with it gives its memory back to it.
+@cython.no_gc_clear
 cdef class FileBackend(Backend):
     """A file, of which one range is lent at a time: from its start on.
 
@@ -140,7 +143,7 @@ cdef class FileBackend(Backend):
                     return NO_MEMORY
                 raise
             self.size = nbytes
-        self.file.map(nbytes, True, True)
+        self.file.map(nbytes, True, True, True)
         if zero:
             memset(self.file.start, 0, nbytes)
         out.ptr = self.file.start

@@ -25,4 +25,5 @@ cdef class PooledBackend(Backend):
     cdef void release_idle(self) noexcept nogil
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
+    cdef Backend lender(self, const Memory *memory)
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

@@ -326,6 +326,11 @@ cdef class PooledBackend(Backend):
         counters.peak_reserved = max(counters.peak_reserved, reserved)
         ndx_lock_release(&self.pool.lock)
 
+    cdef Backend lender(self, const Memory *memory):
+        if (<PoolBlock *>memory.cookie).segment == NULL:
+            return self.elsewhere.lender(&(<Elsewhere *>memory.cookie).memory)
+        return self
+
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
         for hook in self.hooks:
             hook(action, nbytes, <uintptr_t>ptr)

@@ -1,5 +1,6 @@
 """The adaptor for backends that are written in Python."""
 
+cimport cython
 from cpython.buffer cimport (
     PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
@@ -31,6 +32,8 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
 
+# Not cleared by the collector: arrays that die with it give their memory back to it.
+@cython.no_gc_clear
 cdef class PythonBackend(Backend):
     """Base class for a backend that is written in Python.
 

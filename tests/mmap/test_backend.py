@@ -441,6 +441,8 @@ def test_a_host_that_is_full_falls_back_to_files():
         x, y = ndx.ones(50_000), ndx.ones(500_000)
         z = x[:10] + y[:10]
     assert backend.stats()["reserved_bytes"] <= MIB
+    assert x.backend is backend
+    assert y.backend is ndx.backends.get("mmap")
     address = y.__array_interface__["data"][0]
     maps = Path("/proc/self/maps").read_text().splitlines()
     for line in maps:

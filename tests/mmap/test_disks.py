@@ -417,3 +417,13 @@ def test_a_disk_that_fails_while_it_is_read(tmp_path):
         assert float(ndx.sum(other)) == 1000.0
         x.close()
         y.close()
+
+
+def test_what_is_idle_on_the_same_disk_makes_room(small_disk):
+    folder = small_disk(8 * MIB)
+    with ndx.use("mmap", directory=folder) as backend:
+        x = ndx.ones(900_000)
+        del x
+        assert backend.stats()["cached_bytes"] > 6 * MIB
+        ndx.save(folder / "x.npy", ndx.ones(200_000))
+    assert float(ndx.sum(ndx.load(folder / "x.npy"))) == 200_000

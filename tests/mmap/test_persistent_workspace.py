@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers.commands import PACKAGE
+from helpers.commands import PACKAGE, run_python
 from helpers.disks import open_files
 
 import ndx
@@ -450,3 +450,41 @@ def test_larger_than_4_gib(path):
         assert_equal(ndx.empty(8), np.full(8, 5.0))
     ws.close()
     path.unlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_that_was_forked_in_the_scope_changes_nothing(tmp_path):
+    code = """
+import os, sys, ndx
+path = sys.argv[1]
+with ndx.workspace("state", path=path, size="1MiB") as ws:
+    a = ndx.full(1000, 1.0)
+    read, write = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.read(read, 1)
+        ndx.full(1000, 666.0)
+        a += 54
+        os._exit(0)
+    b = ndx.full(1000, 3.0)
+    os.write(write, b"x")
+    os.waitpid(pid, 0)
+    print(float(a[0]), float(b[0]))
+ws.close()
+with ndx.workspace("again", path=path) as ws:
+    a, b = ndx.empty(1000), ndx.empty(1000)
+    print(float(a[0]), float(b[0]))
+"""
+    assert run_python(code, tmp_path / "state.bin").split() == ["1.0", "3.0"] * 2
+
+
+def test_exit_within_the_scope(tmp_path):
+    code = """
+import contextlib, logging, sys, ndx
+stack = contextlib.ExitStack()
+stack.enter_context(ndx.workspace("e", path=sys.argv[1], size="64KiB"))
+y = ndx.ones(5)
+class Handler(logging.Handler):
+    def emit(self, record): print(y)
+logging.getLogger().addHandler(Handler())
+"""
+    assert run_python(code, tmp_path / "e.bin") == ""
