@@ -71,7 +71,7 @@ cdef enum:
     BUFFER = 1 << 20             # bytes of one operand that are read or written so
     AHEAD = 4                    # tiles to be read, beyond those in work
     ENOUGH = 1 << 20             # bytes that the system reads ahead by itself
-    BEHIND = 8                   # tiles that are written, at least, before one is dropped
+    BEHIND = 8                   # tiles that may still be in work by the disk
     LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # stretches of a tile that are worth advice
     MAX_THREADS = 64
@@ -299,7 +299,8 @@ cdef void end_worker(Worker *worker, const Pass *job) noexcept nogil:
         ndx_close(worker.fds[op])
 
 
-cdef void compute_tile(Pass *job, Py_ssize_t index, const Worker *worker) noexcept nogil:
+cdef void compute_tile(Pass *job, Py_ssize_t index,
+                       const Worker *worker) noexcept nogil:
     """Compute one tile: where it is or, with room, in pieces of the files."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Py_ssize_t itemsizes[MAXOPS]
