@@ -19,7 +19,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test conformance fuzz crash lint format sanitize soak bench build annotate clean distclean FORCE
+.PHONY: help demo test test-cuda conformance fuzz crash lint format sanitize soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -31,7 +31,7 @@ COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.h'
 TREE := build/sanitize/$(TAG)
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
@@ -40,6 +40,9 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+test-cuda: $(VENV)/built $(VENV)/group-test  ## run the tests of GPUs on a real one; they skip where there is none
+	NDX_TEST_CUDA=1 $(PY) -m pytest tests/cuda $(ARGS)
 
 fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
 	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)

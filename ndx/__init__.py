@@ -10,14 +10,17 @@ from math import e, inf, nan, pi
 from ndx import _elementwise, backends, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
-from ndx._context import current_backend, no_workspace, set_default, use
+from ndx._context import no_workspace, set_default, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device
+from ndx._devices import install as _install_devices
+from ndx._dispatch import synchronize
 from ndx._elementwise import *
 from ndx._errors import (
+    DeviceError,
     MappedFileError,
     OutOfMemoryError,
     StaleArrayError,
@@ -33,6 +36,7 @@ from ndx._passes.settings import passes
 from ndx._persistence import *
 from ndx._ranges import *
 from ndx._searching import *
+from ndx._serving import current_backend
 from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *
@@ -49,3 +53,4 @@ newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
+_install_devices(_sys.modules[__name__])

@@ -12,7 +12,6 @@ from ndx import memory as memory
 from ndx import random as random
 from ndx._broadcasting import *
 from ndx._capi import get_include as get_include
-from ndx._context import current_backend as current_backend
 from ndx._context import no_workspace as no_workspace
 from ndx._context import set_default as set_default
 from ndx._context import use as use
@@ -20,7 +19,9 @@ from ndx._core import NDArray as NDArray
 from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device as Device
+from ndx._dispatch import synchronize as synchronize
 from ndx._elementwise import *
+from ndx._errors import DeviceError as DeviceError
 from ndx._errors import MappedFileError as MappedFileError
 from ndx._errors import OutOfMemoryError as OutOfMemoryError
 from ndx._errors import StaleArrayError as StaleArrayError
@@ -35,6 +36,7 @@ from ndx._passes.settings import passes as passes
 from ndx._persistence import *
 from ndx._ranges import *
 from ndx._searching import *
+from ndx._serving import current_backend as current_backend
 from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *

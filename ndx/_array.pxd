@@ -30,10 +30,13 @@ cdef class Holder:
 
 cdef int set_array_type(type array_type) except -1
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
+cdef void announce_array(BaseArray x) noexcept
 cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
 cdef void set_owner(BaseArray x, object owner) noexcept
 cdef int set_layout(BaseArray x) except -1
+cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      const int *order, bint zero, bint detached, Arena arena)
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
@@ -44,6 +47,7 @@ cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
 cdef str array_words(BaseArray x)
 cdef object stale_error(BaseArray x)
+cdef int check_off_host(BaseArray x) except -1
 cdef object loss_error(str what, str path)
 cdef int find_loss(BaseArray x) except -1
 cdef int find_block_loss(Block *block, str what) except -1
@@ -61,6 +65,12 @@ cdef inline char *data_of(BaseArray x) noexcept:
 cdef inline int check(BaseArray x) except -1:
     if not block_is_live(x.block):
         raise stale_error(x)
+    return 0
+
+# The same for what touches no data, or hands over to who may touch a device's.
+cdef inline int check_usable(BaseArray x) except -1:
+    if not block_is_live(x.block):
+        return check_off_host(x)
     return 0
 
 cdef inline int pin(BaseArray x) except -1:

@@ -21,11 +21,13 @@ from ndx._layout cimport (
 from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
     Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
-    block_lose, block_wrap, export_free, export_new,
+    block_is_usable, block_lose, block_wrap, export_free, export_new,
 )
+from ndx._serving cimport allocate_on
 
 from errno import EIO
 
+from ndx._device import device_of
 from ndx._errors import MappedFileError, StaleArrayError
 
 cnp.import_array()
@@ -78,6 +80,12 @@ cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
     """Let a function be told of each new array; NULL: none."""
     global announce
     announce = hook
+
+
+cdef void announce_array(BaseArray x) noexcept:
+    """Tell who records of an array whose block was made before it."""
+    if announce != NULL:
+        announce(x)
 
 
 cdef bint is_array(object x) noexcept:
@@ -215,6 +223,31 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
     return x
 
 
+cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      const int *order, bint zero, bint detached, Arena arena):
+    """Return a new array of a device, whose axes lie in an order (NULL: C).
+
+    It lies where the device's new arrays do or, `detached`, in no arena, or in one.
+    """
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef int i, axis
+    x.dtype = <unsigned char>dtype
+    for i in range(ndim):
+        x.shape[i] = shape[i]
+    count_elements(ndim, shape, step)
+    for i in range(ndim - 1, -1, -1):
+        axis = i if order == NULL else order[i]
+        x.strides[axis] = step
+        if shape[axis] > 1:
+            step *= shape[axis]
+    set_layout(x)
+    x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, detached, arena)
+    if announce != NULL:
+        announce(x)
+    return x
+
+
 cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena):
     """Return a new array of the shape of `x`, laid out in memory as that is."""
     cdef Strided layout
@@ -255,7 +288,7 @@ cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
     cdef BaseArray view = bare_array(ndim)
-    check(x)
+    check_usable(x)
     view.dtype = x.dtype
     view.readonly = x.readonly
     view.offset = x.offset
@@ -277,6 +310,13 @@ cdef BaseArray same_view(BaseArray x):
     return view
 
 
+cdef int check_off_host(BaseArray x) except -1:
+    """Raise unless it is only for its device that an array can't be used here."""
+    if not block_is_usable(x.block):
+        raise stale_error(x)
+    return 0
+
+
 cdef str array_words(BaseArray x):
     return f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
         f"{dtype_object(x.dtype)}"
@@ -287,6 +327,10 @@ cdef object stale_error(BaseArray x):
     cdef Block *block = x.block
     cdef Clock clock
     what = array_words(x)
+    if block_is_usable(block):
+        return TypeError(
+            f"the {what} is on {str(device_of(block.device))!r}, whose memory the CPU "
+            "can't read; x.to_device('cpu') returns a copy that it can")
     if block_is_lost(block):
         return loss_error(what, mapping_name(block.ptr))
     if block_is_closed(block):
@@ -347,7 +391,7 @@ cdef Export *export_array(BaseArray x) except NULL:
     """Record that foreign code may read the bytes under `x`."""
     cdef Strided layout
     cdef Py_ssize_t low = 0, high = 0
-    check(x)
+    check_usable(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
     return export_new(x.block, x.offset + low, x.offset + high)
@@ -364,6 +408,7 @@ cdef Holder hold(BaseArray x):
 
 cdef object numpy_view(BaseArray x):
     """Return a NumPy array over the memory of `x`, which it pins."""
+    check(x)
     cdef Holder holder = hold(x)
     view = transient_view(x)
     cnp.set_array_base(view, holder)

@@ -14,7 +14,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from ndx._array cimport BaseArray, data_of, export_array, is_array, new_empty
+from ndx._array cimport BaseArray, check, data_of, export_array, is_array, new_empty
 from ndx._dtypes cimport NDTYPES, dtype_object, itemsize_of
 from ndx._layout cimport MAXDIMS, shape_tuple
 from ndx._memory cimport Export, export_free
@@ -90,7 +90,8 @@ cdef int acquire(object obj, ndx_array_view *view, int flags) except -1:
             f"NDX_C_CONTIGUOUS ({NDX_C_CONTIGUOUS:#x})")
     x = obj
     acquired = Acquired.__new__(Acquired)
-    acquired.export = export_array(x)        # a stale array raises here
+    check(x)
+    acquired.export = export_array(x)
     acquired.array = x
     if flags & NDX_WRITABLE and x.readonly:
         raise unfit_error(x, "read-only, and was asked for to be written")

@@ -6,6 +6,7 @@ from ndx.backends.base cimport Backend
 # The value of a ContextVar: a backend and, where it is at home, what was entered.
 cdef class Context:
     cdef Backend backend             # None: the process's default, whatever that is
+    cdef Backend host                # of the CPU's arrays; None: the default one
     cdef Scope scope                 # a `use` that made it current, or None
     cdef Context previous            # that is current again when `scope` is left
     cdef object home                 # the contextvars.Context with `entries`; or None
@@ -17,7 +18,8 @@ cdef class Context:
 
 # A scope that only its own thread or task can see: a workspace, or none.
 cdef class Entry:
-    cdef Arena arena                 # that serves; None: the backend does
+    cdef Arena arena                 # that serves the CPU; None: the backend does
+    cdef Arena on_device             # of this entry, where it is a device's; or None
     cdef Scope scope
     cdef Context context             # that it is in; None: it is not entered
     cdef Entry lower                 # of the same context
@@ -30,14 +32,16 @@ cdef class Scope:
     cdef int left(self, Backend outside) except -1
     cdef Entry last_entry(self)
 
+cdef Context top_context()
+cdef Context before(Context context)
+cdef Arena arena_of(Context context)
+cdef Arena arena_in(Entry entry)
+cdef Backend default_backend_of_new()
 cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
 cdef Scope scope_of(Arena arena)
 cdef void *current_home() noexcept
 cdef bint is_here(Context context) noexcept
-cdef Arena current_arena()
-cdef Arena enclosing_arena()
-cdef Arena open_arena(object wanted)
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()
 cdef Block *allocate_detached(size_t nbytes) except NULL

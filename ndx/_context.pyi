@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ndx.backends import Backend
 
-__all__ = ["current_backend", "no_workspace", "set_default", "use"]
+__all__ = ["no_workspace", "set_default", "use"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -36,4 +36,3 @@ class no_workspace:
     def __call__(self, function: _Function) -> _Function: ...
 
 def set_default(backend: str | Backend, /, **options: Any) -> Backend: ...
-def current_backend() -> Backend: ...

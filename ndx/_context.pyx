@@ -19,7 +19,7 @@ from ndx import backends
 from ndx._budget import set_process_limit
 from ndx._errors import WorkspaceError
 
-__all__ = ["current_backend", "no_workspace", "set_default", "use"]
+__all__ = ["no_workspace", "set_default", "use"]
 
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
@@ -55,12 +55,13 @@ cdef class Scope:
 
 
 cdef object variable = PyContextVar_New("ndx.context", NULL)
-cdef Backend default_backend
+cdef Backend default_backend     # of the CPU's arrays
+cdef Backend default_place       # of new arrays: the same, or a device's
 
 
 # ---------------------------------------------------------------- what serves here
 
-cdef inline Context top_context():
+cdef Context top_context():
     """Return the current value of the variable; None if it has none."""
     cdef PyObject *value = NULL
     cdef Context context
@@ -83,9 +84,10 @@ cdef Context before(Context context):
 
 
 cdef inline Backend backend_of(Context context):
-    if context is None or context.backend is None:
+    """Return the backend of the arrays that the CPU computes."""
+    if context is None or context.host is None:
         return default_backend
-    return context.backend
+    return context.host
 
 
 cdef void *current_home() noexcept:
@@ -103,58 +105,31 @@ cdef bint is_here(Context context) noexcept:
     return <PyObject *>context.home == PyThreadState_Get().context
 
 
-cdef inline Arena arena_of(Context context):
+cdef Arena arena_of(Context context):
     if context is None or context.top is None or not is_here(context):
         return None
     return context.top.arena
 
 
+cdef Backend default_backend_of_new():
+    """Return where new arrays are made outside of all scopes."""
+    return default_place
+
+
 cdef Backend outer_backend():
-    """Return the backend that is current outside of the workspaces."""
+    """Return the CPU's backend that is current outside of the workspaces."""
     return backend_of(top_context())
+
+
+cdef Arena arena_in(Entry entry):
+    """Return the arena that was entered, a device's too."""
+    return entry.arena if entry.on_device is None else entry.on_device
 
 
 cdef PlainNumpy plain_numpy():
     """Return what NumPy's arrays are made by here; None: NumPy itself."""
     cdef Context context = top_context()
     return None if context is None else context.numpy
-
-
-cdef Arena current_arena():
-    """Return the arena that serves new arrays here; None if a backend does."""
-    return arena_of(top_context())
-
-
-cdef Arena enclosing_arena():
-    """Return the arena of the workspace around the current one, or None."""
-    cdef Context context = top_context()
-    cdef Arena arena = arena_of(context)
-    cdef Entry entry
-    if arena is None:
-        return None
-    while context is not None and is_here(context):
-        entry = context.top
-        while entry is not None:
-            if entry.arena is not None and entry.arena is not arena:
-                return entry.arena
-            entry = entry.lower
-        context = before(context)
-    return None
-
-
-cdef Arena open_arena(object wanted):
-    """Return the arena of the scope open here that is, or has the name, `wanted`."""
-    cdef Context context = top_context()
-    cdef Entry entry
-    while context is not None:
-        entry = context.top if is_here(context) else None
-        while entry is not None:
-            if entry.arena is not None and (
-                    entry.scope is wanted or entry.arena.clock.name == wanted):
-                return entry.arena
-            entry = entry.lower
-        context = before(context)
-    return None
 
 
 cdef Scope scope_of(Arena arena):
@@ -165,7 +140,7 @@ cdef Scope scope_of(Arena arena):
     while context is not None:
         entry = context.top if is_here(context) else None
         while entry is not None:
-            if entry.arena is arena:
+            if arena_in(entry) is arena:
                 found = entry.scope
             entry = entry.lower
         context = before(context)
@@ -185,7 +160,7 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
 
 
 cdef Backend spill_backend():
-    """Return the backend of what is made here but can't lie in an arena."""
+    """Return the CPU's backend of what is made here but can't lie in an arena."""
     cdef Context context = top_context()
     cdef Arena arena = arena_of(context)
     return backend_of(context) if arena is None else arena.backend
@@ -198,7 +173,7 @@ cdef Block *allocate_detached(size_t nbytes) except NULL:
 
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     """Return a block over memory of ours that another object, `keeper`, frees."""
-    cdef Arena arena = current_arena()
+    cdef Arena arena = arena_of(top_context())
     cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
     if arena is not None:
         try:
@@ -214,6 +189,10 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
 cdef int enter_context(Context context) except -1:
     """Make a context the current one of this thread or task, and what inherits it."""
     context.previous = top_context()
+    if context.backend is not None and not context.backend.device_number:
+        context.host = context.backend
+    elif context.previous is not None:
+        context.host = context.previous.host
     if context.previous is not None:
         context.numpy = context.previous.numpy
     try:
@@ -251,6 +230,10 @@ cdef int push(Context context, Entry entry) noexcept:
     entry.left_early = False
     entry.context = context
     entry.lower = context.top
+    if entry.arena is not None and entry.arena.backend.device_number:
+        # The CPU's arrays are made where they were outside of it.
+        entry.on_device = entry.arena
+        entry.arena = None if context.top is None else context.top.arena
     context.top = entry
     return 0
 
@@ -262,9 +245,13 @@ cdef void unlink_entry(Entry entry) noexcept:
     if above is entry:
         context.top = entry.lower
     else:
-        while above.lower is not entry:
+        while above is not entry:
+            if above.on_device is not None and above.arena is entry.arena:
+                above.arena = None if entry.lower is None else entry.lower.arena
+            if above.lower is entry:
+                above.lower = entry.lower
+                break
             above = above.lower
-        above.lower = entry.lower
     entry.lower = entry.context = None
     if context.top is None and context.scope is None:
         context.home = None
@@ -446,6 +433,10 @@ cdef int enter_use(Context context, object numpy) except -1:
     """Enter a context, and let NumPy's arrays be made as it says."""
     if numpy is None:
         return enter_context(context)
+    if numpy and context.backend.device_number:
+        raise TypeError(
+            f"numpy=True: NumPy can't use the memory of {context.backend.name!r}, a "
+            "device's; give a backend of the host")
     before = switch_numpy(numpy)
     try:
         enter_context(context)
@@ -533,21 +524,11 @@ def set_default(backend, /, **options):
     >>> ndx.set_default("host").name
     'host'
     """
-    global default_backend
-    default_backend = backends.get(backend, **options)
-    return default_backend
-
-
-def current_backend():
-    """Return the backend that serves new arrays here and now; a workspace's in it.
-
-    Examples
-    --------
-    >>> import ndx
-    >>> ndx.current_backend().name
-    'host'
-    """
-    return spill_backend()
+    global default_backend, default_place
+    default_place = backends.get(backend, **options)
+    if not default_place.device_number:
+        default_backend = default_place
+    return default_place
 
 
 def as_option(name, text):
@@ -565,15 +546,21 @@ def defaults_from_environment(environment):
     ValueError
         If a variable's value is bad; it names the variables.
     """
+    global default_backend
     chosen = environment.get("NDX_BACKEND", "host")
+    # Of "cuda:1" the variables are those of "cuda".
+    kind = chosen.partition(":")[0]
     options = {name: options_of(environment, name)
-               for name in (*backends.BUILTIN, chosen)}
+               for name in (*backends.BUILTIN, kind)}
     try:
         if "NDX_LIMIT" in environment:
             set_process_limit(environment["NDX_LIMIT"])
         for name, keys in options.items():
-            if keys or name == chosen:
-                backends.configure(name, **{
+            # CuPy is imported for who wants it as the default only.
+            configure = backends.configure_later \
+                if name == "cuda" != kind else backends.configure
+            if keys or name == kind:
+                configure(chosen if name == kind else name, **{
                     option: as_option(option, environment[key])
                     for option, key in keys.items()})
         set_default(chosen)
@@ -584,6 +571,9 @@ def defaults_from_environment(environment):
         variables = ", ".join([f"{key}={environment[key]!r}" for key in used
                                if key in environment])
         raise ValueError(f"in the environment, {variables}: {error}") from None
+    if default_backend is None:
+        # The default is a device's; the CPU's arrays need one, too.
+        default_backend = backends.get("host")
 
 
 cdef dict options_of(object environment, str name):

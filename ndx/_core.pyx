@@ -4,25 +4,26 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 from libc.string cimport memcpy
 
-import pickle
-
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, export_array, new_empty, new_like, new_ordered, new_view,
-    numpy_view, recheck, set_array_type, set_layout,
+    BaseArray, check_usable, new_ordered, new_view, numpy_view,
+    recheck, set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
 )
-from ndx._display cimport read_scalar, scalar_of, text_of, text_of_dead
+from ndx._dispatch cimport compute_elsewhere
+from ndx._display cimport read_scalar, readable, scalar_of, text_of, text_of_dead
+from ndx._exports cimport (
+    array_interface, cuda_array_interface, export_dlpack, pickled,
+)
 from ndx._indexing cimport get_item, set_item
-from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer, to_dlpack
+from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._mapping cimport find_mapping
 from ndx._memory cimport (
-    BlockOwner, Clock, block_close, block_is_closed, block_is_live, block_is_lost,
+    BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
@@ -31,9 +32,10 @@ from ndx._operations cimport (
 )
 from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
+from ndx._serving cimport placing_device
 from ndx._ufunc_protocol cimport compute_ufunc
 
-from ndx._device import CPU, as_device
+from ndx._device import CPU, device_of, find_device
 
 __all__ = ["NDArray"]
 
@@ -125,7 +127,7 @@ cdef class NDArray(BaseArray):
     @property
     def device(self):
         """Device that the array lies on: an `ndx.Device`."""
-        return CPU
+        return device_of(self.block.device)
 
     @property
     def T(self):
@@ -154,7 +156,7 @@ cdef class NDArray(BaseArray):
     @property
     def in_scope(self):
         """Whether the array may be used: its scope has not ended, nor was it closed."""
-        return block_is_live(self.block)
+        return block_is_usable(self.block)
 
     @property
     def workspace(self):
@@ -317,7 +319,7 @@ cdef class NDArray(BaseArray):
             If its workspace's scope has ended.
         """
         if not (block_is_closed(self.block) or block_is_lost(self.block)):
-            check(self)
+            check_usable(self)
         block_close(self.block)
 
     def flush(self):
@@ -348,18 +350,33 @@ cdef class NDArray(BaseArray):
         commit(self)
 
     def to_device(self, device, /, *, stream=None):
-        """Return the array on a device: itself, if it is there.
+        """Return the array on a device: itself if it is there, else a copy.
+
+        Parameters
+        ----------
+        device : Device or str
+            ``"cpu"``, ``"cuda:0"``, ...
+        stream : object, optional
+            The stream of CuPy's, or its handle, that does the copying between the CPU
+            and a GPU. Default: the current one.
+
+        Returns
+        -------
+        NDArray
+            In the workspace or of the backend that is current for the device.
 
         Raises
         ------
         ValueError
-            If there is no such device, or a stream is given for the CPU.
+            If there is no such device, or a stream is given where none has work.
         """
-        check(self)
-        as_device(device)
-        if stream is not None:
-            raise ValueError(f"the CPU has no streams; got stream={stream!r}")
-        return self
+        check_usable(self)
+        target = find_device(device)
+        if target == device_of(self.block.device):
+            if stream is not None and target == CPU:
+                raise ValueError(f"the CPU has no streams; got stream={stream!r}")
+            return self
+        return compute_elsewhere("to_device", (self, target), {"stream": stream})
 
     # ------------------------------------------------------------ Python scalars
 
@@ -390,7 +407,7 @@ cdef class NDArray(BaseArray):
 
     def item(self):
         """Return the only element of an array of size 1 as a Python scalar."""
-        check(self)
+        check_usable(self)
         if self.size != 1:
             raise ValueError(
                 "item() is for arrays of one element; the shape is "
@@ -399,7 +416,7 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
-        values = numpy_view(self).tolist()
+        values = numpy_view(readable(self)).tolist()
         recheck(self)
         return values
 
@@ -425,15 +442,16 @@ cdef class NDArray(BaseArray):
     def __iter__(self):
         if self.ndim == 0:
             raise TypeError("an array without axes can't be iterated over")
-        check(self)
+        check_usable(self)
         return iterate(self)
 
     def __contains__(self, value):
         equal = binary(EQUAL, self, value, None)
-        return equal is not NotImplemented and bool(numpy_view(equal).any())
+        return equal is not NotImplemented and bool(
+            numpy_view(readable(equal)).any())
 
     def __getitem__(self, key):
-        check(self)
+        check_usable(self)
         return get_item(self, key)
 
     def __setitem__(self, key, value):
@@ -621,18 +639,20 @@ cdef class NDArray(BaseArray):
     @property
     def __array_interface__(self):
         """NumPy's array interface; it pins the memory until the array dies."""
-        check(self)
-        if self.held == NULL:
-            self.held = export_array(self)
-        return numpy_view(self).__array_interface__
+        return array_interface(self)
+
+    @property
+    def __cuda_array_interface__(self):
+        """The interface of CUDA's arrays; it pins the memory until the array dies."""
+        return cuda_array_interface(self)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
         return compute_ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack_device__(self):
-        """Return DLPack's device type and id: (1, 0), the CPU."""
-        return dlpack_device()
+        """Return DLPack's device type and id: (1, 0), the CPU, or (2, n), a GPU."""
+        return dlpack_device(self)
 
     def __dlpack__(self, /, *, stream=None, max_version=None, dl_device=None,
                    copy=None):
@@ -640,13 +660,15 @@ cdef class NDArray(BaseArray):
 
         Parameters
         ----------
-        stream : None
-            The CPU has no streams.
+        stream : int, optional
+            Of arrays on a GPU: the handle of the consumer's stream, which is made to
+            wait for what computes the array; -1: no order is wanted; None: the default
+            stream. The CPU has no streams.
         max_version : tuple of int, optional
             The highest DLPack version that the consumer takes; from (1, 0) on the
             capsule is a versioned one, and read-only arrays can be exported.
         dl_device : tuple of int, optional
-            Where the consumer wants it; only (1, 0), the CPU.
+            Where the consumer wants it: where it is, or (1, 0), the CPU.
         copy : bool, optional
             True: export a copy. None and False: the memory itself.
 
@@ -655,19 +677,7 @@ cdef class NDArray(BaseArray):
         BufferError
             If the array can't be exported as asked.
         """
-        cdef BaseArray exported = self
-        check(self)
-        if stream is not None:
-            raise BufferError(f"the CPU has no streams; got stream={stream!r}")
-        if dl_device is not None and tuple(dl_device) != dlpack_device():
-            raise BufferError(
-                f"the array is on the CPU, {dlpack_device()}, and can't be exported to "
-                f"DLPack device {tuple(dl_device)}")
-        if copy:
-            exported = new_like(self, self.dtype, True, None)
-            copy_into(exported, self)
-        return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
-                         bool(copy))
+        return export_dlpack(self, stream, max_version, dl_device, copy)
 
     def __copy__(self):
         return copy_of(self)
@@ -676,22 +686,7 @@ cdef class NDArray(BaseArray):
         return copy_of(self)
 
     def __reduce_ex__(self, protocol):
-        cdef BaseArray contiguous = self
-        check(self)
-        if not self.c_contiguous and not self.f_contiguous:
-            # Not a plain copy, which would keep the order of the axes in memory.
-            contiguous = new_empty(self.dtype, self.ndim, self.shape)
-            copy_into(contiguous, self)
-        order = "C" if contiguous.c_contiguous else "F"
-        if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
-            # Whoever gets the buffer wants it in C order, and may read it unchecked.
-            data = pickle.PickleBuffer(
-                contiguous if order == "C" else numpy_view(contiguous).T)
-        else:
-            data = numpy_view(contiguous).tobytes(order="A")
-            recheck(contiguous)
-        shape = shape_tuple(self.ndim, self.shape)
-        return rebuild, (data, dtype_object(self.dtype).name, shape, order)
+        return rebuild, pickled(self, protocol)
 
     def __repr__(self):
         return text_of(self)
@@ -699,7 +694,7 @@ cdef class NDArray(BaseArray):
     def __str__(self):
         dead = text_of_dead(self)
         if dead is None:
-            text = str(numpy_view(self))
+            text = str(numpy_view(readable(self)))
             recheck(self)
             return text
         return dead
@@ -739,6 +734,8 @@ def rebuild(data, dtype, shape, order):
         order_of_axes[i] = i if order == "C" else ndim - 1 - i
     result = new_ordered(code, ndim, lengths, order_of_axes, True, None)
     copy_into(result, source)
+    if placing_device():
+        return compute_elsewhere("place_detached", (result,), {})
     return result
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ndx._array cimport (
     BaseArray, check, from_numpy, is_array, new_empty, new_like, new_zeros, numpy_view,
 )
+from ndx._dispatch cimport compute_elsewhere, is_off_host
 from ndx._dtypes cimport FLOAT64, INT64, dtype_code, dtype_object, kind_of
 from ndx._dtypes cimport BOOL, COMPLEX128, KIND_COMPLEX, KIND_UINT
 from ndx._engine cimport argument
@@ -18,6 +19,10 @@ from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, cast, copy as copied, fill, is_scalar
 
 from ndx._device import as_device
+from ndx._errors import DeviceError
+
+# DLPack's numbers of CUDA's memory: a GPU's, and what moves by itself.
+cdef tuple DLPACK_CUDA = (2, 13)
 
 __all__ = [
     "asarray", "empty", "empty_like", "from_dlpack", "full", "full_like", "ones",
@@ -385,6 +390,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     cdef int code = -1 if dtype is None else dtype_code(dtype)
     as_device(device)
     x = shared_array(obj)
+    if is_off_host(x):
+        return compute_elsewhere("asarray", (x,), {"dtype": dtype, "copy": copy})
     if x is not None:
         check(x)
         if code >= 0 and code != x.dtype:
@@ -411,6 +418,8 @@ cdef BaseArray shared_array(object obj):
         return from_numpy(obj)
     if isinstance(obj, (np.generic, str, bytes)):
         return None
+    if is_gpu_array(obj):
+        return compute_elsewhere("from_gpu", (obj,), {})
     if hasattr(obj, "__dlpack__"):
         return imported(obj, None)
     if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
@@ -418,6 +427,16 @@ cdef BaseArray shared_array(object obj):
     if PyObject_CheckBuffer(obj):
         return from_numpy(np.asarray(memoryview(obj)))
     return None
+
+
+cdef bint is_gpu_array(object obj) except -1:
+    """Whether another library's array is in the memory of a GPU."""
+    if hasattr(obj, "__cuda_array_interface__"):
+        return True
+    if not hasattr(obj, "__dlpack_device__"):
+        return False
+    where = obj.__dlpack_device__()
+    return isinstance(where, tuple) and len(where) == 2 and where[0] in DLPACK_CUDA
 
 
 cdef BaseArray converted(object obj, int code, object copy):
@@ -539,9 +558,15 @@ def from_dlpack(x, /, *, device=None, copy=None):
         raise BufferError(
             f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
             "two ints, the type of the device and its number")
+    if where[0] in DLPACK_CUDA:
+        try:
+            result = compute_elsewhere("from_gpu", (x,), {})
+        except DeviceError as error:
+            raise BufferError(str(error)) from None
+        return copied(result) if copy else result
     if where != (1, 0):
         raise BufferError(
-            f"the array is on DLPack device {where}; only the CPU, (1, 0), can be "
-            "taken")
+            f"the array is on DLPack device {where}; only the CPU, (1, 0), and GPUs, "
+            "(2, n), can be taken")
     result = imported(x, None)
     return copied(result) if copy else result

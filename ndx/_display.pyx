@@ -6,21 +6,22 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check, data_of, numpy_view, recheck
+from ndx._array cimport BaseArray, check_usable, data_of, numpy_view, recheck
+from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
     UINT16, UINT32, UINT64, dtype_object,
 )
 from ndx._layout cimport shape_tuple
 from ndx._mapping cimport mapping_name
-from ndx._memory cimport Clock, block_is_closed, block_is_live, block_is_lost
+from ndx._memory cimport Clock, block_is_closed, block_is_lost, block_is_usable
 
 cdef object array2string = np.array2string
 
 
 cdef object scalar_of(BaseArray x, str what):
     """Return the element of an array without axes."""
-    check(x)
+    check_usable(x)
     if x.ndim != 0:
         raise TypeError(
             f"only an array without axes can be converted to {what}; the shape is "
@@ -28,7 +29,16 @@ cdef object scalar_of(BaseArray x, str what):
     return read_scalar(x)
 
 
+cdef BaseArray readable(BaseArray x):
+    """Return an array of the same values that the CPU can read: a copy if it must."""
+    if not x.block.device:
+        return x
+    return compute_elsewhere("to_host", (x,), {})
+
+
 cdef object read_scalar(BaseArray x):
+    if x.block.device:
+        x = readable(x)
     value = read_as(x.dtype, data_of(x))
     recheck(x)
     return value
@@ -70,14 +80,14 @@ cdef object text_of(BaseArray x):
     suffix = repr_suffix(x)
     if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
         return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
-    values = array2string(numpy_view(x), separator=", ", prefix="NDArray(")
+    values = array2string(numpy_view(readable(x)), separator=", ", prefix="NDArray(")
     recheck(x)
     return f"NDArray({values}{suffix})"
 
 
 cdef object text_of_dead(BaseArray x):
     """Return the repr of an array whose memory is gone; None if it is not."""
-    if block_is_live(x.block):
+    if block_is_usable(x.block):
         return None
     what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
     if block_is_closed(x.block):

@@ -12,7 +12,8 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check, is_array, numpy_view
+from ndx._array cimport BaseArray, check, check_usable, is_array, numpy_view
+from ndx._dispatch cimport is_off_host
 from ndx._layout cimport normalize_axis
 from ndx._numpy_memory cimport call_numpy, own_result, recheck_views
 from ndx._operations cimport as_operand
@@ -40,6 +41,16 @@ cpdef BaseArray argument(object x, str name):
         raise TypeError(
             f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
     check(result)
+    return result
+
+
+cdef BaseArray layout_argument(object x, str name):
+    """The same for functions that read no element: of an array of a device, too."""
+    cdef BaseArray result
+    if not is_off_host(x):
+        return argument(x, name)
+    result = x
+    check_usable(result)
     return result
 
 

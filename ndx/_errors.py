@@ -4,7 +4,13 @@ Each also derives from the built-in class that a caller would expect, keeps what
 it knows as attributes, and pickles.
 """
 
-__all__ = ["MappedFileError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = [
+    "DeviceError",
+    "MappedFileError",
+    "OutOfMemoryError",
+    "StaleArrayError",
+    "WorkspaceError",
+]
 
 
 class StaleArrayError(RuntimeError):
@@ -17,6 +23,10 @@ class StaleArrayError(RuntimeError):
     --------
     ndx.workspace : scopes, and the ways to keep a result.
     """
+
+
+class DeviceError(ValueError):
+    """A device can't be used: there is none, or what it needs is not installed."""
 
 
 class MappedFileError(OSError):
@@ -92,5 +102,11 @@ class OutOfMemoryError(MemoryError):
 
 
 # Where users find them is what tracebacks and pickles name.
-for _error in (MappedFileError, StaleArrayError, WorkspaceError, OutOfMemoryError):
+for _error in (
+    DeviceError,
+    MappedFileError,
+    StaleArrayError,
+    WorkspaceError,
+    OutOfMemoryError,
+):
     _error.__module__ = "ndx"

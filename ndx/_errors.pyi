@@ -1,7 +1,14 @@
 """The exceptions that ndx raises beyond Python's own."""
 
-__all__ = ["MappedFileError", "OutOfMemoryError", "StaleArrayError", "WorkspaceError"]
+__all__ = [
+    "DeviceError",
+    "MappedFileError",
+    "OutOfMemoryError",
+    "StaleArrayError",
+    "WorkspaceError",
+]
 
+class DeviceError(ValueError): ...
 class MappedFileError(OSError): ...
 class StaleArrayError(RuntimeError): ...
 class WorkspaceError(RuntimeError): ...

@@ -48,6 +48,23 @@ def write_all(fd, data):
         data = data[os.write(fd, data[:BLOCK]) :]
 
 
+def sync_folder(path):
+    """Wait until the name of a file that was made is on disk."""
+    folder = _open_folder(path)
+    if folder >= 0:
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _open_folder(path):
+    """Return a descriptor of a file's folder; -1 where a folder has none."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return -1
+    return os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+
+
 class Replacement:
     """A new file that takes the place of another when it is whole, or never.
 
@@ -102,9 +119,7 @@ class Replacement:
         self._reopen()
 
     def _make(self):
-        if hasattr(os, "O_DIRECTORY"):
-            folder = os.path.dirname(self.path)
-            self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._folder = _open_folder(self.path)
         self.fd = self._open_unnamed()
         if self.fd < 0:
             self._name = self._new_name()

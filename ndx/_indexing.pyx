@@ -7,8 +7,10 @@ from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, is_array, new_view, numpy_view, require_writeable, set_layout,
+    BaseArray, check_usable, is_array, new_view, numpy_view, require_writeable,
+    set_layout,
 )
+from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport dtype_object, scalar_dtype
 from ndx._layout cimport MAXDIMS, shape_tuple
 from ndx._numpy_memory cimport call_numpy, own_result
@@ -197,6 +199,8 @@ cdef object get_item(BaseArray x, object key):
     cdef BaseArray view = basic_view(x, key)
     if view is not None:
         return view
+    if x.block.device:
+        return compute_elsewhere("getitem", (x, key), {})
     return own_result(np.asarray(
         call_numpy(getitem, (numpy_view(x), numpy_key(x, key)), {})))
 
@@ -204,7 +208,7 @@ cdef object get_item(BaseArray x, object key):
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``; the value's kind must fit the array's dtype."""
     cdef BaseArray target, source = None
-    check(x)
+    check_usable(x)
     require_writeable(x)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
@@ -216,11 +220,14 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         if source is None:
             # Nested lists and buffers, as ndx.asarray would take them.
             source = as_operand(np.asarray(value))
-        check(source)
+        check_usable(source)
         if not can_store(source.dtype, x.dtype):
             raise TypeError(
                 f"values of dtype {dtype_object(source.dtype)} can't be stored in an "
                 f"array of dtype {dtype_object(x.dtype)}; use ndx.astype first")
+    if x.block.device or (source is not None and source.block.device):
+        compute_elsewhere("setitem", (x, key, value if source is None else source), {})
+        return 0
     target = basic_view(x, key)
     if target is not None:
         if source is None:

@@ -1,7 +1,8 @@
 """What the library offers: the inspection functions of the standard."""
 
 from ndx import _data_types
-from ndx._device import CPU, as_device
+from ndx._cupy import count_devices
+from ndx._device import CPU, device_of, find_device
 
 __all__ = ["__array_namespace_info__"]
 
@@ -62,7 +63,7 @@ class NamespaceInfo:
         -------
         tuple of Device
         """
-        return (CPU,)
+        return tuple(device_of(number) for number in range(1 + count_devices()))
 
     def default_dtypes(self, *, device=None):
         """Return the default data types.
@@ -78,7 +79,7 @@ class NamespaceInfo:
             For ``"real floating"``, ``"complex floating"``, ``"integral"`` and
             ``"indexing"``.
         """
-        as_device(device)
+        find_device(device)
         return {
             "real floating": _data_types.float64,
             "complex floating": _data_types.complex128,
@@ -101,7 +102,7 @@ class NamespaceInfo:
         dict of str to dtype
             By name.
         """
-        as_device(device)
+        find_device(device)
         found = {name: getattr(_data_types, name) for name in _DTYPES}
         if kind is None:
             return found

@@ -5,4 +5,4 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
 cdef void release_buffer(Py_buffer *buffer) noexcept
 cdef object to_dlpack(BaseArray x, bint versioned, bint copied)
 cdef BaseArray from_dlpack_capsule(object capsule)
-cdef tuple dlpack_device()
+cdef tuple dlpack_device(BaseArray x)

@@ -27,7 +27,7 @@ from ndx._dtypes cimport (
     itemsize_of, kind_of,
 )
 from ndx._layout cimport MAXDIMS, shape_tuple
-from ndx._memory cimport Export, block_wrap, export_free
+from ndx._memory cimport Export, block_set_device, block_wrap, export_free
 
 cdef extern from "ndx/dlpack.h":
     ctypedef struct DLDevice:
@@ -61,6 +61,8 @@ cdef extern from "ndx/dlpack.h":
 
 cdef enum:
     DL_CPU = 1
+    DL_CUDA = 2
+    MOST_GPUS = 1000
     DL_CODE_INT = 0
     DL_CODE_UINT = 1
     DL_CODE_FLOAT = 2
@@ -123,7 +125,9 @@ cdef struct Exported:
     int64_t dims[2 * MAXDIMS]
 
 
-cdef tuple dlpack_device():
+cdef tuple dlpack_device(BaseArray x):
+    if x.block.device:
+        return (DL_CUDA, x.block.device - 1)
     return (DL_CPU, 0)
 
 
@@ -155,8 +159,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
     tensor.data = data_of(x)
-    tensor.device.device_type = DL_CPU
-    tensor.device.device_id = 0
+    tensor.device.device_type = DL_CUDA if x.block.device else DL_CPU
+    tensor.device.device_id = x.block.device - 1 if x.block.device else 0
     tensor.ndim = x.ndim
     tensor.dtype.code = dlpack_code(x.dtype)
     tensor.dtype.bits = <uint8_t>(8 * itemsize_of[x.dtype])
@@ -271,10 +275,13 @@ cdef BaseArray from_dlpack_capsule(object capsule):
         raise BufferError(
             "not a DLPack capsule, or one that was consumed already; ask "
             "__dlpack__() for another")
-    if tensor.device.device_type != DL_CPU:
+    if tensor.device.device_type not in (DL_CPU, DL_CUDA) or (
+            tensor.device.device_type == DL_CUDA
+            and not 0 <= tensor.device.device_id < MOST_GPUS):
         raise BufferError(
             f"the tensor is on DLPack device ({tensor.device.device_type}, "
-            f"{tensor.device.device_id}); only the CPU, (1, 0), can be taken")
+            f"{tensor.device.device_id}); only the CPU, (1, 0), and GPUs, (2, n), can "
+            "be taken")
     dtype = code_of_dlpack(tensor.dtype)
     if tensor.ndim > MAXDIMS or tensor.ndim < 0:
         raise BufferError(f"the tensor has {tensor.ndim} axes; at most {MAXDIMS}")
@@ -297,6 +304,8 @@ cdef BaseArray from_dlpack_capsule(object capsule):
             "on the exporting side")
     x.block = block_wrap(<char *>tensor.data + tensor.byte_offset,
                          x.size * itemsize_of[dtype], readonly, None)
+    if tensor.device.device_type == DL_CUDA:
+        block_set_device(x.block, tensor.device.device_id + 1)
     set_owner(x, owner)
     return x
 

@@ -3,7 +3,7 @@
 from operator import index
 
 from ndx._array cimport is_array
-from ndx._engine cimport argument
+from ndx._engine cimport layout_argument
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._matmul cimport matmul as multiply_matrices, vecdot as multiply_vectors
 from ndx._operations cimport operand_error
@@ -90,7 +90,8 @@ def tensordot(x1, x2, /, *, axes=2):
     >>> ndx.tensordot(ndx.ones((2, 3)), ndx.ones((3, 4)), axes=1).shape
     (2, 4)
     """
-    cdef object a = argument(x1, "tensordot"), b = argument(x2, "tensordot")
+    cdef object a = layout_argument(x1, "tensordot")
+    cdef object b = layout_argument(x2, "tensordot")
     if hasattr(axes, "__index__"):
         axes = index(axes)
         if not 0 <= axes <= min(a.ndim, b.ndim):

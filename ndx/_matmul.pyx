@@ -7,6 +7,7 @@ from ndx._array cimport (
     set_layout, strided, unpin,
 )
 from ndx._dtypes cimport dtype_object, itemsize_of, promote_table
+from ndx._dispatch cimport compute_elsewhere
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     shape_tuple, walk_merge,
@@ -28,6 +29,8 @@ cdef object matmul(object x1, object x2, BaseArray out):
     cdef int dtype
     if a is None or b is None:
         return NotImplemented
+    if a.block.device | b.block.device:
+        return compute_elsewhere("matmul", (a, b), {} if out is None else {"out": out})
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(MATMUL, dtype)
     check(a)

@@ -40,6 +40,7 @@ cdef struct Block:
     bint readonly
     bint retired                 # its scope has ended, but its range is still in use
     bint kept                    # it left its workspace, but its range lies there
+    int device                   # 0: the CPU; its number, see `_device`
 
 # Why the memory of a block goes back.
 cdef enum Ending:
@@ -64,6 +65,12 @@ cdef struct Observers:
 
 cdef Observers observers
 
+# Whether there is, or was, any memory but the host's.
+cdef struct Devices:
+    bint in_use
+
+cdef Devices devices
+
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object keeper) except NULL
@@ -78,6 +85,8 @@ cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
+cdef bint block_is_usable(Block *block) noexcept
+cdef void block_set_device(Block *block, int device) noexcept
 cdef bint block_is_lost(Block *block) noexcept
 cdef void block_lose(Block *block) noexcept
 

@@ -24,6 +24,10 @@ cdef uint64_t always = 0
 cdef uint64_t closed = 1
 cdef uint64_t lost = 1
 
+# What those on a device compare it with: never equal, so that whatever computes on
+# the CPU refuses them, at no cost of its own. Their clock is looked at by hand.
+cdef uint64_t off_host = <uint64_t>-1
+
 # What arrays without elements point at.
 cdef char[128] nothing
 
@@ -119,6 +123,8 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
         block.nbytes = nbytes
     Py_INCREF(backend)
     block.backend = <PyObject *>backend
+    if backend.device_number:
+        block_set_device(block, backend.device_number)
     return block
 
 
@@ -145,7 +151,7 @@ cdef int ending_of(Block *block) noexcept:
     """Return why the memory of a block goes back now."""
     if block_is_closed(block):
         return CLOSED
-    return DROPPED if block_is_live(block) else SCOPE_END
+    return DROPPED if block_is_usable(block) else SCOPE_END
 
 
 cdef void block_release_memory(Block *block) noexcept:
@@ -173,7 +179,7 @@ cdef void block_release_memory(Block *block) noexcept:
 cdef void block_set_free(Block *block) noexcept:
     """Let a block leave its workspace: from now on no scope reclaims it."""
     cdef PyObject *clock = block.clock
-    block.now = &always
+    block.now = &off_host if block.device else &always
     block.generation = 0
     block.clock = NULL
     Py_XDECREF(clock)
@@ -198,6 +204,20 @@ cdef void block_free(Block *block) noexcept:
 
 cdef bint block_is_closed(Block *block) noexcept:
     return block.now == &closed
+
+
+cdef void block_set_device(Block *block, int device) noexcept:
+    """Say that the memory of a new block, stamped already, is a device's."""
+    block.device = device
+    block.now = &off_host
+    devices.in_use = True
+
+
+cdef bint block_is_usable(Block *block) noexcept:
+    """Whether a block is neither stale nor closed, wherever its memory is."""
+    if block.now != &off_host:
+        return block_is_live(block)
+    return block.clock == NULL or (<Clock>block.clock).now == block.generation
 
 
 cdef bint block_is_lost(Block *block) noexcept:

@@ -11,8 +11,9 @@ from libc.string cimport memcpy, memmove, memset
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check, data_of, from_numpy, has_shape, is_array, new_contiguous_like,
-    new_like, new_ordered, pin, require_writeable, strided, transient_view, unpin,
+    BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
+    new_contiguous_like, new_like, new_ordered, pin, require_writeable, strided,
+    transient_view, unpin,
 )
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code,
@@ -23,6 +24,7 @@ from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
     memory_order, shape_tuple, walk_merge, walk_order,
 )
+from ndx._dispatch cimport compute_elsewhere, is_off_host
 from ndx._loops cimport Loop, Ufunc, loop_of, run_elementwise
 from ndx._passes.copying cimport copy_walk
 from ndx._passes.engine cimport Pass, begin, run
@@ -223,12 +225,14 @@ cdef BaseArray copy(BaseArray x):
 cdef BaseArray cast(BaseArray x, int dtype):
     """Return a new array with the values of `x` in another dtype."""
     cdef BaseArray result
-    check(x)
+    check_usable(x)
     if kind_of[x.dtype] == KIND_COMPLEX and kind_of[dtype] != KIND_COMPLEX \
             and dtype != BOOL:
         raise TypeError(
             f"{dtype_object(x.dtype)} can't be cast to {dtype_object(dtype)}: the "
             "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
+    if x.block.device:
+        return compute_elsewhere("cast", (x, dtype_object(dtype)), {})
     result = new_like(x, dtype, False, None)
     copy_into(result, x)
     return result
@@ -244,7 +248,14 @@ cdef bint can_store(int dtype, int into) noexcept:
 
 # ---------------------------------------------------------------- elementwise
 
+cdef object elsewhere(Ufunc ufunc, tuple operands, BaseArray out):
+    """Compute an operation on a device."""
+    return compute_elsewhere(ufunc.name, operands, {} if out is None else {"out": out})
+
+
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
+    if x.block.device:
+        return elsewhere(ufunc, (x,), out)
     return compute(ufunc, x, None, NULL, x.dtype, out)
 
 
@@ -257,13 +268,19 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
         a = <BaseArray>x1
         if is_array(x2):
             b = <BaseArray>x2
+            if a.block.device | b.block.device:
+                return elsewhere(ufunc, (x1, x2), out)
             return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
         if is_scalar(x2):
+            if a.block.device:
+                return elsewhere(ufunc, (x1, x2), out)
             dtype = scalar_dtype(a.dtype, x2)
             store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
     elif is_array(x2) and is_scalar(x1):
         b = <BaseArray>x2
+        if b.block.device:
+            return elsewhere(ufunc, (x1, x2), out)
         dtype = scalar_dtype(b.dtype, x1)
         store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
@@ -272,6 +289,8 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
     if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \
             or (a is None and b is None):
         return NotImplemented
+    if is_off_host(a) or is_off_host(b):
+        return elsewhere(ufunc, (x1, x2), out)
     return binary(ufunc, x1 if a is None else a, x2 if b is None else b, out)
 
 
@@ -279,6 +298,8 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     """Compute ``x = x op other`` in the memory of `x`; x, or NotImplemented."""
     cdef BaseArray b = None
     cdef int dtype, result
+    if x.block.device or is_off_host(other):
+        return compute_elsewhere("inplace", (ufunc.name, x, other), {})
     check(x)
     if is_scalar(other):
         dtype = scalar_dtype(x.dtype, other)

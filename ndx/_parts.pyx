@@ -8,7 +8,7 @@ from ndx._array cimport (
 from ndx._dtypes cimport (
     COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
 )
-from ndx._engine cimport argument
+from ndx._engine cimport argument, layout_argument
 from ndx._operations cimport copy_into
 
 __all__ = ["imag", "real", "tril", "triu"]
@@ -46,7 +46,7 @@ def real(x, /):
     >>> ndx.real(ndx.asarray([1 + 2j]))
     NDArray([1.])
     """
-    cdef BaseArray array = argument(x, "real")
+    cdef BaseArray array = layout_argument(x, "real")
     return part(array, 0) if kind_of[array.dtype] == KIND_COMPLEX else array
 
 
@@ -78,7 +78,7 @@ def imag(x, /):
     >>> ndx.imag(ndx.asarray([1 + 2j]))
     NDArray([2.])
     """
-    cdef BaseArray array = argument(x, "imag")
+    cdef BaseArray array = layout_argument(x, "imag")
     if kind_of[array.dtype] != KIND_COMPLEX:
         raise TypeError(
             f"imag takes complex dtypes, not {dtype_object(array.dtype)}")
@@ -114,7 +114,7 @@ def diagonal(x, /, *, offset=0):
     >>> ndx.linalg.diagonal(ndx.asarray([[1, 2], [3, 4]]))
     NDArray([1, 4])
     """
-    cdef BaseArray array = argument(x, "diagonal")
+    cdef BaseArray array = layout_argument(x, "diagonal")
     cdef Py_ssize_t skipped = offset, rows, columns, length
     cdef BaseArray view
     cdef int i, last = array.ndim - 1

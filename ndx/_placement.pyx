@@ -3,22 +3,25 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.base cimport Arena
-from ndx._array cimport BaseArray, check, new_like
-from ndx._context cimport current_arena, enclosing_arena, open_arena
+from ndx._array cimport BaseArray, check_usable, new_like, new_on, strided
+from ndx._dispatch cimport compute_elsewhere
+from ndx._layout cimport MAXDIMS, Strided, memory_order
 from ndx._operations cimport copy_into
+from ndx._serving cimport current_arena, enclosing_arena, open_arena
 
+from ndx._device import device_of
 from ndx._errors import WorkspaceError
 
 
 cdef BaseArray detached(BaseArray x):
-    check(x)
+    check_usable(x)
     return x if x.block.clock == NULL else copied(x, None)
 
 
 cdef BaseArray leveraged(BaseArray x):
     cdef Arena arena
-    check(x)
-    arena = enclosing_arena()
+    check_usable(x)
+    arena = enclosing_arena(x.block.device)
     if x.block.clock == NULL or (
             arena is not None and x.block.owner == <PyObject *>arena):
         return x
@@ -27,7 +30,7 @@ cdef BaseArray leveraged(BaseArray x):
 
 cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
     cdef Arena arena
-    check(x)
+    check_usable(x)
     check_missing(missing)
     arena = open_arena(workspace)
     if x.block.clock == NULL or (
@@ -40,9 +43,9 @@ cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
 
 cdef BaseArray migrated(BaseArray x, object missing):
     cdef Arena arena
-    check(x)
+    check_usable(x)
     check_missing(missing)
-    arena = current_arena()
+    arena = current_arena(x.block.device)
     if arena is None:
         return without_arena(x, missing, "a workspace")
     return copied(x, arena)
@@ -50,9 +53,36 @@ cdef BaseArray migrated(BaseArray x, object missing):
 
 cdef BaseArray copied(BaseArray x, Arena arena):
     """Return a copy in an arena; None: detached, from the current backend."""
-    cdef BaseArray result = new_like(x, x.dtype, True, arena)
+    cdef BaseArray result
+    if x.block.device:
+        return copied_on_device(x, arena)
+    if arena is not None and arena.backend.device_number:
+        raise device_error(x, arena)
+    result = new_like(x, x.dtype, True, arena)
     copy_into(result, x)
     return result
+
+
+cdef BaseArray copied_on_device(BaseArray x, Arena arena):
+    cdef Strided layout
+    cdef Strided *ops[1]
+    cdef int order[MAXDIMS]
+    cdef BaseArray result
+    if arena is not None and arena.backend.device_number != x.block.device:
+        raise device_error(x, arena)
+    strided(x, &layout)
+    ops[0] = &layout
+    memory_order(x.ndim, 1, ops, order)
+    result = new_on(x.block.device, x.dtype, x.ndim, x.shape, order, False, True, arena)
+    compute_elsewhere("copy_into", (result, x), {})
+    return result
+
+
+cdef object device_error(BaseArray x, Arena arena):
+    return WorkspaceError(
+        f"the array is on {str(device_of(x.block.device))!r}, and workspace "
+        f"{arena.clock.name!r} on {str(arena.backend.device)!r}: bring it there first, "
+        "by x.to_device(...)")
 
 
 cdef int check_missing(object missing) except -1:

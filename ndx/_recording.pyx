@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from ndx._array cimport BaseArray, set_announce
 from ndx._arenas.base cimport Arena
-from ndx._context cimport outer_backend, scope_of
+from ndx._context cimport scope_of
 from ndx._dtypes cimport dtype_object
 from ndx._layout cimport shape_tuple
 from ndx._memory cimport ESCAPED, Block, BlockOwner, observers
@@ -27,6 +27,7 @@ from ndx._recording_log cimport (
     BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
     SPILLED, STALE, Event, Log,
 )
+from ndx._serving cimport placing_backend
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
@@ -91,7 +92,7 @@ cdef class Recorder:
         """Begin to record."""
         global active
         self.open = True
-        self.sample(outer_backend())
+        self.sample(placing_backend())
         active = (*active, self)
         observers.cycled = note_cycle
         set_announce(note_birth)
@@ -283,10 +284,8 @@ cdef void note_birth(BaseArray x) noexcept:
     event.nbytes = block.nbytes
     event.address = <size_t>block.ptr
     arena = arena_of(block)
-    if arena is None:
-        backend = <Backend>block.backend
-    else:
-        backend = arena.backend
+    backend = <Backend>block.backend if block.backend != NULL else arena.home
+    if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
     block.serial = log_birth(&event, x, backend, arena)
 
@@ -433,7 +432,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
     for recorder in recorders:
         blank(&event, ENTER if begins else LEAVE)
         try:
-            event.backend = recorder.backend_number(arena.backend)
+            event.backend = recorder.backend_number(arena.home)
             event.workspace = recorder.workspace_number(arena)
             event.thread = recorder.thread_number()
         except KeyboardInterrupt:
@@ -443,7 +442,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
         event.generation = arena.clock.now
         event.nbytes = arena.size
         event.time = ndx_nanoseconds()
-        read_counters(arena.backend, &event)
+        read_counters(arena.home, &event)
         if recorder.open:
             recorder.log.append(&event)
     PyErr_Restore(kind, value, traceback)

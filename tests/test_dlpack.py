@@ -93,7 +93,7 @@ def test_devices():
     x.__dlpack__(dl_device=(1, 0))
     x.__dlpack__(dl_device=(np.int64(1), 0))
     np.from_dlpack(x, device="cpu")
-    with pytest.raises(BufferError, match=r"CPU.*\(2, 0\)"):
+    with pytest.raises(BufferError, match=r"\(1, 0\).*\(2, 0\)"):
         x.__dlpack__(dl_device=(2, 0))
     with pytest.raises(BufferError, match="streams"):
         x.__dlpack__(stream=3)
@@ -112,7 +112,7 @@ class Elsewhere:
         return np.arange(3).__dlpack__(**kwargs)
 
 
-@pytest.mark.parametrize("device", [(1, 5), (2, 0), (13, 1), (0, 0), (1, -1)])
+@pytest.mark.parametrize("device", [(1, 5), (4, 0), (10, 1), (0, 0), (1, -1)])
 def test_arrays_on_other_devices(device):
     with pytest.raises(BufferError, match="only the CPU"):
         ndx.from_dlpack(Elsewhere(device))
@@ -281,7 +281,7 @@ def test_no_deleter():
 @pytest.mark.parametrize(
     ("fields", "match"),
     [
-        ({"device_type": 2}, "device"),
+        ({"device_type": 4}, "device"),
         ({"bits": 16}, "dtype"),
         ({"lanes": 4}, "lanes"),
         ({"code": 4}, "dtype"),

@@ -9,6 +9,7 @@ import pytest
 import ndx
 
 ERRORS = {
+    ndx.DeviceError: ValueError,
     ndx.MappedFileError: OSError,
     ndx.StaleArrayError: RuntimeError,
     ndx.WorkspaceError: RuntimeError,

@@ -15,23 +15,24 @@ from pathlib import Path
 # Lowest first. A module may import from lower layers and, without a cycle, its own.
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
-    {"_errors", "_machine", "_sizes", "_dtypes", "_layout", "_loops", "_special_cases",
-     "_quiet", "_device", "_origin", "_collector", "_mapping", "_version",
-     "_workspaces.config", "_arenas", "_workspaces", "_recording_log", "_passes",
-     "_passes.*"},
+    {"_errors", "_cupy", "_machine", "_sizes", "_dtypes", "_layout", "_loops",
+     "_special_cases", "_quiet", "_device", "_origin", "_collector", "_mapping",
+     "_version", "_workspaces.config", "_arenas", "_workspaces", "_recording_log",
+     "_passes", "_passes.*"},
     {"_source", "_pool_index", "_budget", "_pressure", "_files", "_file_io", "_npy"},
     {"_memory", "backends.base"},
     {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},
     {"backends", "backends.*"},
     {"_arenas.*", "_plain_numpy"},
-    {"_context"},
+    {"_context"}, {"_serving"},
     {"_array"},
+    {"_dispatch"},
     {"_workspaces.*"},
     {"_operations", "_interchange", "_recording", "_passes.steps"},
     {"_numpy_memory"},
     {"_indexing", "_matmul", "_placement", "_display", "_persistence", "_reductions",
      "_passes.folding", "_passes.products", "_passes.sorting"},
-    {"_ufunc_protocol"},
+    {"_ufunc_protocol", "_exports"},
     {"_core"},
     {"_engine"},
     {"_creation", "_elementwise", "_manipulation", "_searching", "_sorting", "_sets",
@@ -39,13 +40,15 @@ LAYERS = [
      "_broadcasting", "_views", "_parts", "_ranges", "_decompositions", "_functions",
      "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
      "_capi"},
+    {"_cuda", "_cuda.*"},
+    {"_devices"},
     {"__init__"},
     {"testing", "testing.*", "_report", "_script"},
     {"__main__"},
 ]  # fmt: skip
 
 # (importer, imported) patterns that may stand inside a function: loaded on first use.
-LAZY = {("backends", "backends.*")}
+LAZY = {("backends", "backends.*"), ("_cuda", "_cuda.*")}
 
 SKIP = re.compile(r'(?s)"""(?:\\.|.)*?"""|\'\'\'(?:\\.|.)*?\'\'\'|#[^\n]*|'
                   r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')  # fmt: skip

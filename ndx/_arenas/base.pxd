@@ -2,11 +2,6 @@ from ndx._memory cimport Block, BlockOwner, Clock
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.base cimport Backend, Memory
 
-# A stretch of a chunk: [low, high), offsets.
-cdef struct Range:
-    size_t low
-    size_t high
-
 cdef class Arena(BlockOwner):
     cdef readonly Clock clock
     cdef readonly Backend backend
@@ -40,6 +35,7 @@ cdef class Arena(BlockOwner):
     cdef list damage                     # what was written behind blocks; or None
     cdef Memory chunk
     cdef Py_ssize_t pinned_count
+    cdef size_t stream                   # that last used it; of a device's
     cdef Block live                      # heads of circular lists: blocks of this
     cdef Block pinned                    # cycle; ranges of past ones still in use
 
@@ -60,6 +56,7 @@ cdef class Arena(BlockOwner):
     cdef int fit(self) except -1
     cdef int destroy(self) except -1
     cdef int raise_damage(self) except -1
+    cdef int use_on(self, size_t stream) except -1
 
     cdef bint holds(self, Block *block) noexcept
     cdef int spill(self, Block *block, bint zero) except -1
@@ -68,8 +65,6 @@ cdef class Arena(BlockOwner):
     cdef void keep(self, Block *block) noexcept
     cdef void clear(self, Block *block) noexcept
     cdef size_t extent(self, Block *block) noexcept
-    cdef Py_ssize_t count_pinned(self) noexcept
-    cdef Py_ssize_t find_pinned(self, Range *out) noexcept
     cdef int record_line(self, Block *block) except -1
     cdef void inspect(self, Block *block) noexcept
     cdef int get_chunk(self, size_t size) except -1

@@ -10,13 +10,14 @@ from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy, memset
-
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
-    block_purge, block_release_memory, block_set_free, mark_cycle, obtain,
+    block_purge, block_release_memory, block_set_device, block_set_free, mark_cycle,
+    obtain,
 )
-from ndx._arenas.guards cimport GUARD, check_guard, damage_error, fill_dead, set_guard
+from ndx._arenas.guards cimport (
+    GUARD, check_for_device, check_guard, damage_error, fill_dead, set_guard,
+)
 from ndx._arenas.sizing cimport Sizing, line_of, rounded
 from ndx.backends.base cimport Backend, Memory
 
@@ -58,12 +59,19 @@ cdef inline void unlink(Block *block) noexcept:
     block.next = NULL
 
 
-cdef inline void stamp(Block *block, Clock clock) noexcept:
+cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
+    if not backend.device_number:
+        ndx_unpoison(ptr, nbytes)
+
+
+cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
     """Let a block live in the generation that it is now."""
     block.now = &clock.now
     block.generation = clock.now
     Py_INCREF(clock)
     block.clock = <PyObject *>clock
+    if device:
+        block_set_device(block, device)
 
 
 cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
@@ -102,6 +110,8 @@ cdef class Arena(BlockOwner):
         self.pinned.prev = self.pinned.next = &self.pinned
         self.clock = Clock.__new__(Clock)
         self.clock.name = name
+        if backend.device_number:
+            check_for_device(name, backend.name, config, home)
         self.clock.now = 1
         self.backend = backend
         self.home = backend if home is None else home
@@ -117,7 +127,7 @@ cdef class Arena(BlockOwner):
     def __dealloc__(self):
         # Every live or pinned block holds a reference to this, so there is none.
         if self.size:
-            ndx_unpoison(self.chunk.ptr, self.size)
+            unpoison(self.home, self.chunk.ptr, self.size)
             self.home.release(&self.chunk)
 
     cdef Backend lender(self):
@@ -216,7 +226,7 @@ cdef class Arena(BlockOwner):
             self.inspect(block)
             if block.nbytes and block.keeper == NULL:
                 fill_dead(block.ptr, block.nbytes)
-        if self.holds(block):
+        if self.holds(block) and not block.device:
             ndx_poison(block.ptr, rounded(block.nbytes))
 
     cdef bint holds(self, Block *block) noexcept:
@@ -228,10 +238,16 @@ cdef class Arena(BlockOwner):
         cdef Block *block = block_blank()
         cdef size_t needed = rounded(nbytes)
         block.nbytes = nbytes
-        stamp(block, self.clock)
+        stamp(block, self.clock, self.backend.device_number)
         if self.debug:
             try:
                 self.record_line(block)
+            except BaseException:
+                block_decref(block)
+                raise
+        if block.device:
+            try:
+                self.use_on(self.backend.current_stream())
             except BaseException:
                 block_decref(block)
                 raise
@@ -245,9 +261,9 @@ cdef class Arena(BlockOwner):
             if not self.spills_all:
                 block.ptr = self.place(block, needed)
             if block.ptr != NULL:
-                ndx_unpoison(block.ptr, needed)
+                unpoison(self.backend, block.ptr, needed)
                 if zero:
-                    memset(block.ptr, 0, nbytes)
+                    self.backend.clear(block.ptr, nbytes)
             else:
                 self.spill(block, zero)
             if self.guarded:
@@ -285,7 +301,7 @@ cdef class Arena(BlockOwner):
         """Make a block that was obtained elsewhere a spilled one of this cycle."""
         if self.debug:
             self.record_line(block)
-        stamp(block, self.clock)
+        stamp(block, self.clock, self.backend.device_number)
         enlist(self, block, rounded(block.nbytes))
         self.spilled_count += 1
         self.spilled_bytes += rounded(block.nbytes)
@@ -358,6 +374,10 @@ cdef class Arena(BlockOwner):
         cdef Block *block
         cdef bint failed = moves == NULL
         interruption = None
+        if outside.device_number != self.backend.device_number:
+            outside = self.backend
+        if self.backend.device_number:
+            self.use_on(self.backend.current_stream())
         for i in range(count):
             # To obtain memory may run Python, which may drop arrays.
             block_incref(blocks[i])
@@ -381,7 +401,7 @@ cdef class Arena(BlockOwner):
             if failed or block.owner != <PyObject *>self or block.refs == 1 \
                     or block.pins or block.exports != NULL:
                 continue
-            memcpy(moves[i].memory.ptr, block.ptr, block.nbytes)
+            self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
             unlink(block)
             self.live_bytes -= self.extent(block)
             if self.reuses:
@@ -478,7 +498,7 @@ cdef class Arena(BlockOwner):
                 block.owner = <PyObject *>retired
                 Py_DECREF(self)
             block = after
-        ndx_unpoison(self.chunk.ptr, self.size)
+        unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
         if retired is None:
             self.home.release(&self.chunk)
@@ -522,46 +542,21 @@ cdef class Arena(BlockOwner):
         damage, self.damage = self.damage, None
         raise damage_error(self.clock.name, damage)
 
+    cdef int use_on(self, size_t stream) except -1:
+        """A device's stream is about to use what lies here.
+
+        Only one at a time does: another waits, on the device, for all that the one
+        before was given. So no range is used again too early, in this cycle or in a
+        later one, and the CPU never waits.
+        """
+        if stream != self.stream:
+            if self.size:
+                self.backend.use_on(&self.chunk, stream)
+            self.backend.hand_over(stream, self.stream)
+            self.stream = stream
+        return 0
+
     # ------------------------------------------------- what foreign code reads
-
-    cdef Py_ssize_t count_pinned(self) noexcept:
-        """Return how many ranges `find_pinned` finds at most."""
-        cdef Py_ssize_t count = 0
-        cdef Block *block = self.pinned.next
-        cdef Export *export
-        while block != &self.pinned:
-            count += 1
-            export = block.exports
-            while export != NULL:
-                count += 1
-                export = export.next
-            block = block.next
-        return count
-
-    cdef Py_ssize_t find_pinned(self, Range *out) noexcept:
-        """List the ranges of the chunk that past cycles still need, as offsets."""
-        cdef Py_ssize_t count = 0
-        cdef Block *block = self.pinned.next
-        cdef Export *export
-        cdef size_t base
-        while block != &self.pinned:
-            # Spilled blocks have memory of their own.
-            if self.holds(block):
-                base = block.ptr - self.chunk.ptr
-                if block.pins > 0 or block.kept:
-                    out[count].low = base
-                    out[count].high = base + rounded(block.nbytes)
-                    count += 1
-                else:
-                    export = block.exports
-                    while export != NULL:
-                        if export.high > export.low:
-                            out[count].low = base + line_of(export.low)
-                            out[count].high = base + rounded(export.high)
-                            count += 1
-                        export = export.next
-            block = block.next
-        return count
 
     @property
     def pinned_bytes(self):

@@ -1,4 +1,5 @@
-from ndx._arenas.base cimport Arena, Range
+from ndx._arenas.base cimport Arena
+from ndx._arenas.pinned cimport Range
 
 cdef class BumpArena(Arena):
     cdef Range *gaps                     # of this cycle, lowest first; `low` moves

@@ -4,7 +4,8 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdlib cimport qsort
 
 from ndx._memory cimport Block
-from ndx._arenas.base cimport Arena, Range
+from ndx._arenas.base cimport Arena
+from ndx._arenas.pinned cimport Range, count_pinned, find_pinned
 
 
 cdef int compare(const void *a, const void *b) noexcept nogil:
@@ -28,14 +29,14 @@ cdef class BumpArena(Arena):
         self.first_gap = 0
         if self.size == 0:
             return 0
-        count = 1 + self.count_pinned() if self.pinned_count else 1
+        count = 1 + count_pinned(self) if self.pinned_count else 1
         if count > self.capacity:
             gaps = <Range *>PyMem_RawRealloc(gaps, 2 * count * sizeof(Range))
             if gaps == NULL:
                 raise MemoryError("no memory for the list of free ranges")
             self.gaps = gaps
             self.capacity = 2 * count
-        count = self.find_pinned(gaps) if self.pinned_count else 0
+        count = find_pinned(self, gaps) if self.pinned_count else 0
         if count > 1:
             qsort(gaps, count, sizeof(Range), compare)
         # Turn the ranges in use into the gaps before them, in place.

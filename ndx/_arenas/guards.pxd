@@ -5,3 +5,5 @@ cdef void set_guard(char *end) noexcept nogil
 cdef Py_ssize_t check_guard(char *end) noexcept nogil
 cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil
 cdef object damage_error(str name, list damage)
+cdef int check_for_device(str name, str backend, object config,
+                          object home) except -1

@@ -34,3 +34,14 @@ cdef object damage_error(str name, list damage):
         f"in workspace {name!r} something wrote past the end of "
         + "; of ".join(damage) + ". The scope has ended all the same. Look for "
         "foreign code (C, Cython, Numba, ctypes) that got the address of it.")
+
+
+cdef int check_for_device(str name, str backend, config, home) except -1:
+    """Refuse policies by which the CPU would touch a device's memory."""
+    for policy, wanted in (("debug=True", config.debug), ("path=", home is not None),
+                           ("spill='mmap'", config.spill == "mmap")):
+        if wanted:
+            raise WorkspaceError(
+                f"workspace {name!r}: {policy} is for memory that the CPU can reach, "
+                f"not for that of {backend!r}")
+    return 0

@@ -11,10 +11,11 @@ cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 
 from ndx._memory cimport Block
-from ndx._arenas.base cimport Arena, Range
+from ndx._arenas.base cimport Arena
 from ndx._arenas.bitmap cimport (
     bitmap_free, bitmap_reset, find, give, is_free, take,
 )
+from ndx._arenas.pinned cimport Range, count_pinned, find_pinned
 from ndx._arenas.plan cimport ANYWHERE, NEVER, TRACES, Life, plan_offsets
 
 
@@ -40,11 +41,11 @@ cdef class PlannedArena(Arena):
         bitmap_reset(&self.taken, self.size)
         if self.pinned_count == 0 or self.size == 0:
             return 0
-        count = self.count_pinned()
+        count = count_pinned(self)
         ranges = <Range *>PyMem_RawMalloc(count * sizeof(Range))
         if ranges == NULL:
             raise MemoryError("no memory for the list of ranges in use")
-        for i in range(self.find_pinned(ranges)):
+        for i in range(find_pinned(self, ranges)):
             take(&self.taken, ranges[i].low, ranges[i].high)
         PyMem_RawFree(ranges)
         return 0

@@ -67,7 +67,7 @@ cdef inline Py_ssize_t now_at(Py_ssize_t *counter) noexcept nogil:
 cdef enum:
     TILE = 8 << 20               # bytes that a thread takes at a time
     WIDE_TILE = 64 << 20         # the same where operands lie in different orders
-    PIECE = 1 << 20              # bytes computed on at a time, of all operands
+    PIECE = 512 << 10            # bytes computed on at a time, of all operands
     BUFFER = 1 << 20             # bytes of one operand that are read or written so
     AHEAD = 4                    # tiles to be read, beyond those in work
     ENOUGH = 1 << 20             # bytes that the system reads ahead by itself

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import weakref
 
-from ndx._context cimport outer_backend
+from ndx._serving cimport placing_backend
 from ndx._arenas.base cimport set_spill_everything
 from ndx._workspaces.workspace cimport Workspace, make_workspace
 
@@ -84,7 +84,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
                 check_same(found, config, policies, backend)
             return found
     wanted = checked(config, policies)
-    source = outer_backend() if backend is None else get_backend(backend)
+    source = placing_backend() if backend is None else get_backend(backend)
     if name is None:
         name = f"anonymous-{next(anonymous)}"
     found = make_workspace(name, source, wanted, mode == "bypass")

@@ -18,7 +18,7 @@ from ndx._context cimport (
     Context, Entry, Scope, current_home, is_here, leave_scope, outer_backend,
     own_context, push,
 )
-from ndx._memory cimport Block, block_is_live
+from ndx._memory cimport Block, block_is_usable
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.file cimport FileArena
@@ -536,7 +536,7 @@ cdef dict arrays_in(Workspace scope, object result):
         item = left.pop()
         if isinstance(item, BaseArray):
             x = item
-            if block_is_live(x.block) and x.block.owner == <PyObject *>scope.arena:
+            if block_is_usable(x.block) and x.block.owner == <PyObject *>scope.arena:
                 found[<size_t>x.block] = x
         elif not isinstance(item, (str, bytes, int, float, complex)) \
                 and id(item) not in seen:

@@ -6,9 +6,11 @@
 
 from importlib.metadata import entry_points
 
+from ndx._device import find_device
 from ndx._source import Source
 from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
+from ndx.backends.cuda import CudaBackend
 from ndx.backends.host import HostBackend
 from ndx.backends.mmap import MmapBackend
 from ndx.backends.pooled import PooledBackend
@@ -19,6 +21,7 @@ from ndx.backends.simulated import SimulatedBackend
 __all__ = [
     "Backend",
     "Buffer",
+    "CudaBackend",
     "HostBackend",
     "MmapBackend",
     "PooledBackend",
@@ -33,11 +36,13 @@ __all__ = [
 ]
 
 BUILTIN = {
+    "cuda": CudaBackend,
     "host": HostBackend,
     "mmap": MmapBackend,
     "simulated": SimulatedBackend,
 }
 _registered = {}
+_options = {}
 _shared = {}
 
 
@@ -123,20 +128,35 @@ def get(backend, **options):
             f"{type(backend).__name__}"
         )
         raise TypeError(msg)
+    backend = _canonical(backend)
     if options:
         return _create(backend, options)
     if backend not in _shared:
-        _shared[backend] = _create(backend, {})
+        _shared[backend] = _create(backend, _options.get(backend, {}))
     return _shared[backend]
 
 
 def configure(name, **options):
     """Replace the shared instance of a backend by one with these options."""
+    name = _canonical(name)
     _shared[name] = _create(name, options)
     return _shared[name]
 
 
+def configure_later(name, **options):
+    """Let the shared instance of a backend, when it is first needed, have options."""
+    _options[_canonical(name)] = options
+
+
+def _canonical(name):
+    """Return the name of a GPU's backend with its number; others as they are."""
+    return str(find_device(name)) if name.partition(":")[0] == "cuda" else name
+
+
 def _create(name, options):
+    kind, _, number = name.partition(":")
+    if kind == "cuda":
+        name, options = kind, {"device": int(number), **options}
     factory = BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"
@@ -155,7 +175,7 @@ def _create(name, options):
         )
         raise TypeError(msg)
     _check_whole(instance)
-    if not instance.host_accessible:
+    if not instance.host_accessible and not instance.device_number:
         msg = f"backend {name!r} is not accessible to the CPU, which computes"
         raise ValueError(msg)
     if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:

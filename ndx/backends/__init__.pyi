@@ -6,6 +6,7 @@ from typing import Any
 from ndx._source import Source as Source
 from ndx.backends.base import Backend as Backend
 from ndx.backends.buffers import Buffer as Buffer
+from ndx.backends.cuda import CudaBackend as CudaBackend
 from ndx.backends.host import HostBackend as HostBackend
 from ndx.backends.mmap import MmapBackend as MmapBackend
 from ndx.backends.pooled import PooledBackend as PooledBackend
@@ -16,6 +17,7 @@ from ndx.backends.simulated import SimulatedBackend as SimulatedBackend
 __all__ = [
     "Backend",
     "Buffer",
+    "CudaBackend",
     "HostBackend",
     "MmapBackend",
     "PooledBackend",

@@ -44,6 +44,7 @@ cdef class Adaptor(Backend):
         self.name = upstream.name
         self.device = upstream.device
         self.host_accessible = upstream.host_accessible
+        self.device_number = upstream.device_number
 
     def before(self, nbytes):
         """Return whether a request may pass; called before it does."""

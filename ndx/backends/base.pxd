@@ -27,6 +27,7 @@ cdef class Backend:
     cdef readonly str name
     cdef readonly str device
     cdef readonly bint host_accessible
+    cdef readonly int device_number       # 0: the CPU
     cdef Py_ssize_t limit_nbytes          # -1: none
     cdef Counters counters
     cdef object __weakref__
@@ -40,3 +41,8 @@ cdef class Backend:
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
     cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil
+    cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil
+    cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil
+    cdef size_t current_stream(self) except? 0
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
+    cdef void hand_over(self, size_t stream, size_t before) noexcept nogil

@@ -4,6 +4,8 @@ A backend hands out ranges of memory and takes them back. Nothing else in the
 package knows how memory is obtained, and a backend knows nothing of arrays.
 """
 
+from libc.string cimport memcpy, memset
+
 from ndx._sizes import parse_limit
 
 __all__ = ["Backend"]
@@ -122,6 +124,27 @@ cdef class Backend:
                                 Memory *out) except -1 nogil:
         """Like `allocate`, from what serves when this has no more."""
         return NO_MEMORY
+
+    # Of ranges of its memory, which may be a device's; in the order of the stream
+    # that is current there.
+
+    cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
+        """Set bytes to zero."""
+        memset(ptr, 0, nbytes)
+
+    cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil:
+        """Copy bytes to another place of its memory."""
+        memcpy(out, ptr, nbytes)
+
+    cdef size_t current_stream(self) except? 0:
+        """Return which of the device's streams gets work here, now."""
+        return 0
+
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
+        """A stream uses a range: nobody else may have it before that is done."""
+
+    cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
+        """Let a stream wait, on the device, for what another was given so far."""
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters

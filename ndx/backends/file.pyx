@@ -17,7 +17,7 @@ from ndx._files cimport MappedFile
 from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Backend, Memory
 
 from ndx._errors import WorkspaceError
-from ndx._file_io import as_path, open_regular
+from ndx._file_io import as_path, open_regular, sync_folder
 from ndx._files import reserve
 from ndx._sizes import format_size
 
@@ -72,6 +72,8 @@ cdef class FileBackend(Backend):
                     f"the file {self.path!r} has {length} bytes, too few for a "
                     "workspace; give a size=, and it grows to that")
             self.set_aside(fd, usable)
+            if made:
+                sync_folder(self.path)
         except BaseException:
             if made:
                 os.unlink(self.path)

@@ -75,7 +75,7 @@ cdef class FileSource(Source):
         self.budgeted = False
         self.fork_safe = False
         rationed = sizeof(void *) < 8 or address_space_is_rationed()
-        self.extent = (1 << 26) if rationed else (1 << 36)
+        self.extent = (1 << 26) if rationed else (1 << 34)
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:

@@ -18,7 +18,8 @@ cdef class PooledBackend(Backend):
     cdef bint hooked
 
     cdef int setup(self, Source source, dict options) except -1
-    cdef int try_again(self, size_t nbytes, Memory *out, bint *clean) except -1 nogil
+    cdef int try_again(self, size_t nbytes, size_t stream, Memory *out,
+                       bint *clean) except -1 nogil
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil
     cdef void release_idle(self) noexcept nogil

@@ -163,7 +163,7 @@ cdef class PooledBackend(Backend):
                 self.pool.counters.peak_reserved:
             self.recycle(nbytes)
         if self.pool.allocate(nbytes, stream, &block, &clean) != ALLOCATED:
-            if self.try_again(nbytes, out, &clean) != ALLOCATED:
+            if self.try_again(nbytes, stream, out, &clean) != ALLOCATED:
                 return NO_MEMORY
             block = <PoolBlock *>out.cookie
         out.ptr = block.ptr
@@ -181,7 +181,8 @@ cdef class PooledBackend(Backend):
                     raise
         return ALLOCATED
 
-    cdef int try_again(self, size_t nbytes, Memory *out, bint *clean) except -1 nogil:
+    cdef int try_again(self, size_t nbytes, size_t stream, Memory *out,
+                       bint *clean) except -1 nogil:
         """Free just enough, then all that is idle; the cookie is the block found."""
         cdef size_t need = self.pool.round(nbytes)
         cdef size_t target = 0
@@ -206,7 +207,7 @@ cdef class PooledBackend(Backend):
                 # Nothing was idle; what streams were done with may still be merged.
                 if not self.pool.source.streams:
                     return NO_MEMORY
-            if self.pool.allocate(nbytes, self.stream, <PoolBlock **>&out.cookie,
+            if self.pool.allocate(nbytes, stream, <PoolBlock **>&out.cookie,
                                   clean) == ALLOCATED:
                 return ALLOCATED
         return NO_MEMORY

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ndx import _pressure
-from ndx._context import current_backend
+from ndx._serving import current_backend
 from ndx.backends import PooledBackend, get
 
 __all__ = [

@@ -119,6 +119,7 @@ NO_ARRAYS = {
     "ones",
     "open",
     "set_default",
+    "synchronize",
     "workspace",
     "zeros",
     "fft.fftfreq",

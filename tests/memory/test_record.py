@@ -99,6 +99,19 @@ def test_workspaces_generations_and_places():
     assert sizes[1] >= 800
 
 
+def test_what_is_spilled_elsewhere_has_that_backend(tmp_path):
+    with ndx.memory.record() as trace:
+        with ndx.workspace("files", size="1KiB", spill="mmap") as spilling:
+            ndx.ones(10)
+            ndx.ones(1000)
+        with ndx.workspace("kept", path=tmp_path / "state", size="1KiB") as kept:
+            ndx.ones(10)
+    found = [(event.place, event.backend) for event in allocations(trace)]
+    assert found == [("arena", "host"), ("spilled", "mmap"), ("arena", "file")]
+    kept.close()
+    spilling.destroy()
+
+
 def test_slots_of_a_ring():
     with ndx.memory.record() as trace:
         kept = []

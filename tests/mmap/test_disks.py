@@ -388,6 +388,15 @@ def test_what_is_new_is_on_disk_before_it_is_in_its_place(tmp_path, monkeypatch)
         assert calls == ["fsync", "replace", "fsync of the folder"]
 
 
+def test_the_name_of_a_new_workspace_is_on_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    for count in (1, 1):
+        ws = ndx.workspace(path=tmp_path / "state.bin", size=64)
+        ws.close()
+        assert synced == [tmp_path.stat().st_ino] * count
+
+
 def test_a_disk_that_fails_while_it_is_read(tmp_path):
     """The system's own SIGBUS, from a page that can't be read."""
     with breakable(tmp_path / "disk") as (folder, fail):

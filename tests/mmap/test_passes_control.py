@@ -97,7 +97,7 @@ def test_ctrl_c_ends_the_operation_between_two_blocks(tmp_path, memory, threads)
                 print(backend.stats()["allocated_bytes"] == before)
                 print(float(ndx.sum(x)), float(ndx.sum(x + 1)))
     """
-    words = run_python(textwrap.dedent(code), str(tmp_path), str(memory), str(threads))
+    words = run_python(textwrap.dedent(code), tmp_path, memory, threads)
     assert words.split() == ["interrupted", "True", "True", "400000.0", "800000.0"]
 
 

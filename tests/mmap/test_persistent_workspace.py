@@ -9,7 +9,8 @@ import threading
 
 import numpy as np
 import pytest
-from helpers.disks import PATH
+from helpers.commands import PACKAGE
+from helpers.disks import open_files
 
 import ndx
 from ndx.testing import assert_equal
@@ -31,10 +32,6 @@ def _no_workspace_left():
 def is_mapped(path):
     with open("/proc/self/maps") as maps:
         return any(line.rstrip().endswith(str(path)) for line in maps)
-
-
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
 
 
 @pytest.mark.nd4j(28)
@@ -85,7 +82,7 @@ with ndx.workspace("state", path=sys.argv[1], size="64KiB") as ws:
 def program(*arguments):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": PATH},
+        env=os.environ | {"PYTHONPATH": PACKAGE},
         capture_output=True,
         text=True,
         timeout=120,
@@ -217,14 +214,13 @@ def test_zeros_are_zeros(path):
 
 def test_close_unmaps_so_that_the_file_can_go(path):
     """ND4J's #8869: the file stayed locked after the scope."""
-    before = descriptors()
     with ndx.workspace("state", path=path, size="4KiB") as ws:
         ndx.zeros(3)
     assert is_mapped(path)
-    assert descriptors() == before + 1
+    assert open_files(path.parent) == 1
     ws.close()
     assert not is_mapped(path)
-    assert descriptors() == before
+    assert open_files(path.parent) == 0
     with pytest.raises(ndx.WorkspaceError, match="in no file"):
         ws.flush()
     path.unlink()
@@ -247,7 +243,6 @@ def test_close_refuses_while_open_or_read(path):
 
 
 def test_destroy_leaves_views_what_they_read(path):
-    before = descriptors()
     with ndx.workspace("state", path=path, size="4KiB") as ws:
         view = np.asarray(ndx.full(3, 5.0))
     ws.destroy()
@@ -259,7 +254,7 @@ def test_destroy_leaves_views_what_they_read(path):
         ndx.workspace("state", path=path, size="4KiB")
     del view
     assert not is_mapped(path)
-    assert descriptors() == before
+    assert open_files(path.parent) == 0
     with ws:
         assert_equal(ndx.empty(3), [5.0, 5.0, 5.0])
     ws.close()
@@ -359,7 +354,7 @@ def test_what_is_no_file_for_a_workspace(tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     (tmp_path / "empty").touch()
-    before = sorted(os.listdir(tmp_path)), descriptors()
+    before = sorted(os.listdir(tmp_path))
     refused = [
         ({"path": tmp_path / "none"}, FileNotFoundError, "give a size="),
         ({"path": tmp_path / "empty"}, ValueError, "has 0 bytes"),
@@ -374,7 +369,8 @@ def test_what_is_no_file_for_a_workspace(tmp_path):
     for policies, error, words in refused:
         with pytest.raises(error, match=words):
             ndx.workspace("state", **policies)
-    assert (sorted(os.listdir(tmp_path)), descriptors()) == before
+    assert sorted(os.listdir(tmp_path)) == before
+    assert open_files(tmp_path) == 0
     assert not ndx.memory.workspaces()
 
 

@@ -1,0 +1,205 @@
+"""What memory costs on a GPU: ndx beside CuPy's and PyTorch's pools, in one run.
+
+    python benchmarks/gpu.py [--repeats N] [--epochs N] [--json]
+
+- ``malloc+free``: a range from the pool and back, host time; the median of repeats,
+  the contestants taking turns. PyTorch only where it is installed.
+- ``peak``: the most bytes that are reserved for one recorded trace of allocations.
+- ``digits``: a training step of ``examples/train_digits.py``, in eager CuPy, in ndx,
+  and in ndx with each step in a workspace; device time, by events.
+
+It needs a GPU, and says what is missing where there is none. (Its name is not
+``cuda.py``: beside the script, that would hide NVIDIA's package, which CuPy imports.)
+"""
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import digits_network
+import traces
+from digits_data import load_data
+
+import ndx
+from ndx import _cupy
+
+SIZES = (512, 65536, 1 << 20, 1 << 24)
+BATCH = 200
+
+
+def torch_or_none():
+    """Return PyTorch, if it is installed with CUDA."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def pools(cupy, torch):
+    """Return what takes a range and gives it back, by name."""
+    backend = ndx.backends.CudaBackend(idle_release=None)
+    theirs = cupy.cuda.MemoryPool()
+
+    def ours(nbytes):
+        ndx.backends.Buffer(backend, nbytes, stream=0).release()
+
+    def cupys(nbytes):
+        theirs.malloc(nbytes)
+
+    def torchs(nbytes):
+        torch.cuda.caching_allocator_delete(torch.cuda.caching_allocator_alloc(nbytes))
+
+    found = {"ndx": ours, "CuPy": cupys}
+    return found if torch is None else {**found, "PyTorch": torchs}
+
+
+def pool_times(contestants, repeats):
+    """Return nanoseconds of a range from the pool and back, by size and name."""
+    rows = {}
+    for nbytes in SIZES:
+        found = {name: [] for name in contestants}
+        for _ in range(repeats):
+            for name, take in contestants.items():
+                take(nbytes)
+                start = time.perf_counter_ns()
+                for _ in range(BATCH):
+                    take(nbytes)
+                found[name].append((time.perf_counter_ns() - start) / BATCH)
+        rows[nbytes] = {name: statistics.median(each) for name, each in found.items()}
+    return rows
+
+
+def training_trace(digits):
+    """Return what an epoch of training allocates."""
+
+    def program():
+        digits_network.Training(ndx, digits=digits).repeat()
+
+    return traces.recorded(program)
+
+
+def peaks(trace, torch):
+    """Return the most bytes that each pool reserves for a trace."""
+    backend = ndx.backends.CudaBackend(idle_release=None)
+    live = {}
+    for each, nbytes, _ in trace:
+        if nbytes is None:
+            live.pop(each).release()
+        else:
+            live[each] = ndx.backends.Buffer(backend, nbytes, stream=0)
+    found = {"ndx": backend.stats()["peak_reserved_bytes"]}
+    if torch is None:
+        return found
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_reserved()
+    for each, nbytes, _ in trace:
+        if nbytes is None:
+            torch.cuda.caching_allocator_delete(live.pop(each))
+        else:
+            live[each] = torch.cuda.caching_allocator_alloc(nbytes)
+    return {**found, "PyTorch": torch.cuda.max_memory_reserved() - before}
+
+
+def contestants(digits):
+    """Return a function that makes a training, by name."""
+    make = functools.partial(digits_network.Training, digits=digits)
+    workspace = ndx.workspace("digits", backend="cuda:0", learn="liveness")
+    return {
+        "CuPy, eager": functools.partial(make, _cupy.namespace()),
+        "ndx": functools.partial(make, ndx),
+        "ndx + workspace": functools.partial(make, ndx, lambda: workspace),
+    }
+
+
+def step_times(cupy, digits, epochs):
+    """Return milliseconds of a training step, by name; the names take turns."""
+    runs, found = {}, {}
+    with ndx.use("cuda:0"):
+        for name, make in contestants(digits).items():
+            runs[name] = make()
+            found[name] = []
+            runs[name].repeat()
+        for _ in range(epochs):
+            for name, run in runs.items():
+                found[name].append(epoch(cupy, run))
+    return {name: statistics.median(each) for name, each in found.items()}
+
+
+def epoch(cupy, run):
+    """Return milliseconds of a step, the mean of an epoch's, by the GPU's clock."""
+    steps = 0
+
+    def count():
+        nonlocal steps
+        steps += 1
+
+    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+
+    @contextlib.contextmanager
+    def meter():
+        start.record()
+        yield
+        stop.record()
+        stop.synchronize()
+
+    run.repeat(meter(), count)
+    return cupy.cuda.get_elapsed_time(start, stop) / steps
+
+
+def show(found):
+    """Print the tables."""
+    print(f"{found['card']}; Python {sys.version.split()[0]}")
+    print("\nmalloc+free, ns")
+    for nbytes, row in found["pool"].items():
+        cells = "".join(f"  {name} {value:9.0f}" for name, value in row.items())
+        print(f"{nbytes:>10} B{cells}  ndx/CuPy {row['ndx'] / row['CuPy']:.2f}")
+    print("\npeak reserved, a recorded training, bytes")
+    print("".join(f"  {name} {value:,}" for name, value in found["peak"].items()))
+    print("\ndigits, ms a step, and as a part of CuPy's")
+    base = found["digits"]["CuPy, eager"]
+    for name, value in found["digits"].items():
+        print(f"{name:>18} {value:9.3f} {value / base:6.2f}")
+
+
+def main(argv=None):
+    """Measure, and print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    try:
+        cupy = _cupy.library()
+    except ndx.DeviceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    torch = torch_or_none()
+    # New data each time: nobody can have seen it.
+    digits = load_data(time.time_ns() % 2**32)
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    found = {
+        "card": name.decode() if isinstance(name, bytes) else name,
+        "pool": pool_times(pools(cupy, torch), options.repeats),
+        "peak": peaks(training_trace(digits), torch),
+        "digits": step_times(cupy, digits, options.epochs),
+    }
+    if options.json:
+        print(json.dumps(found))
+    else:
+        show(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

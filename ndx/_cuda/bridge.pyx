@@ -1,0 +1,225 @@
+"""Between our arrays and CuPy's: the same memory, seen by either, never copied.
+
+What CuPy gets keeps the bytes in place (a `Holder`), as every export does; what it
+allocates is ours from the start, so that its results only have to be described.
+"""
+
+import numpy as np
+
+from ndx._array cimport (
+    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
+    require_writeable,
+    set_layout, set_owner,
+)
+from ndx._arenas.base cimport Arena
+from ndx._dtypes cimport (
+    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, kind_of, promote_table,
+    scalar_dtype, store_scalar,
+)
+from ndx._interchange cimport from_dlpack_capsule
+from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
+from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of
+from ndx._memory cimport (
+    Block, block_decref, block_incref, block_set_device, block_wrap, export_new,
+)
+from ndx._operations cimport can_store
+from ndx._serving cimport allocate_on
+from ndx.backends.base cimport Backend
+
+__all__ = [
+    "Bridge", "address_of", "check_writeable", "device_index", "elementwise_dtypes",
+    "from_capsule", "inplace_fits", "is_contiguous", "new_array", "use_on",
+]
+
+
+def device_index(x):
+    """Return the number of the GPU that an array is on; None of what is on none."""
+    if not is_array(x) or not (<BaseArray>x).block.device:
+        return None
+    return (<BaseArray>x).block.device - 1
+
+
+def from_capsule(capsule):
+    """Return an array over the memory of a DLPack capsule, which is consumed."""
+    return from_dlpack_capsule(capsule)
+
+
+def is_contiguous(BaseArray x not None):
+    """Whether the elements lie in C order, without gaps."""
+    return x.c_contiguous
+
+
+def address_of(BaseArray x not None):
+    """Return the address of the first element, on its device; the caller holds it."""
+    check_usable(x)
+    return <size_t>(x.block.ptr + x.offset)
+
+
+def check_writeable(BaseArray x not None):
+    """Raise ValueError if an array is read-only."""
+    require_writeable(x)
+
+
+def new_array(int index, shape, dtype, *, bint zero=False, bint detached=False):
+    """Return a new array on a GPU, in its current workspace or, detached, in none."""
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef int ndim = parse_shape(shape, lengths)
+    return new_on(index + 1, dtype_code(dtype), ndim, lengths, NULL, zero, detached,
+                  None)
+
+
+def elementwise_dtypes(str name, operands):
+    """Return the dtypes that an operation computes in and returns.
+
+    They are the CPU's, whatever CuPy's rules are, and so are the errors.
+
+    Parameters
+    ----------
+    name : str
+        The operation.
+    operands : sequence
+        Arrays, NumPy's scalars, and at most one Python scalar.
+
+    Raises
+    ------
+    TypeError
+        If the operation is not for such dtypes.
+    OverflowError
+        If a Python integer does not fit.
+    """
+    cdef Ufunc ufunc = find_ufunc(name)
+    cdef char[16] value
+    cdef int dtype = -1, found
+    cdef const Loop *loop
+    cdef object scalar = None
+    for x in operands:
+        if is_array(x):
+            found = (<BaseArray>x).dtype
+        elif isinstance(x, np.generic):
+            found = dtype_code(x.dtype)
+        else:
+            scalar = x
+            continue
+        dtype = found if dtype < 0 else promote_table[dtype][found]
+    if scalar is not None:
+        dtype = scalar_dtype(dtype, scalar)
+    loop = loop_of(ufunc, dtype)
+    if scalar is not None:
+        store_scalar(scalar, loop.in_dtype, value)
+    return dtype_object(loop.in_dtype), dtype_object(loop.out_dtype)
+
+
+def inplace_fits(result, into):
+    """Whether a result of a dtype can be stored in place in an array of another."""
+    cdef int found = dtype_code(result), wanted = dtype_code(into)
+    return can_store(found, wanted) and not (
+        kind_of[found] == KIND_INT and kind_of[wanted] == KIND_UINT)
+
+
+def use_on(BaseArray x not None, size_t stream):
+    """Say that a stream will use an array: its memory is not given out before that."""
+    cdef Block *block = x.block
+    # Arrays without elements have a backend, but nothing of it.
+    if block.memory.ptr != NULL:
+        (<Backend>block.backend).use_on(&block.memory, stream)
+    elif block.owner != NULL and isinstance(<object>block.owner, Arena):
+        (<Arena>block.owner).use_on(stream)
+
+
+cdef class Bridge:
+    """Takes arrays to CuPy and back, on one GPU.
+
+    Parameters
+    ----------
+    cupy : module
+        CuPy, or what stands in for it.
+    index : int
+        The number of the GPU.
+    """
+
+    cdef object array                # cupy.ndarray
+    cdef object memory               # cupy.cuda.UnownedMemory
+    cdef object pointer              # cupy.cuda.MemoryPointer
+    cdef readonly int index
+
+    def __cinit__(self, cupy, int index):
+        self.array = cupy.ndarray
+        self.memory = cupy.cuda.UnownedMemory
+        self.pointer = cupy.cuda.MemoryPointer
+        self.index = index
+
+    def to_cupy(self, BaseArray x not None):
+        """Return CuPy's array over the memory of `x`, which stays while that lives."""
+        cdef Holder holder
+        check_usable(x)
+        use_here(x.block)
+        holder = hold(x)
+        memory = self.memory(<size_t>x.block.ptr, x.block.nbytes, holder, self.index)
+        pointer = self.pointer(memory, x.offset)
+        shape = shape_tuple(x.ndim, x.shape)
+        if x.c_contiguous:
+            return self.array(shape, dtype_object(x.dtype), pointer)
+        return self.array(shape, dtype_object(x.dtype), pointer,
+                          shape_tuple(x.ndim, x.strides))
+
+    def from_cupy(self, array):
+        """Return an array over the memory of CuPy's: ours again, or foreign."""
+        cdef BaseArray x
+        cdef int dtype = code_or_none(array.dtype), axis
+        cdef bint born
+        if dtype < 0:
+            raise TypeError(f"{array.dtype} is not a dtype of the array API")
+        x = bare_array(array.ndim)
+        x.dtype = <unsigned char>dtype
+        for axis, length in enumerate(array.shape):
+            x.shape[axis] = length
+        for axis, step in enumerate(array.strides):
+            x.strides[axis] = step
+        set_layout(x)
+        pointer = array.data
+        memory = pointer.mem
+        owner = getattr(memory, "_owner", None)
+        if type(owner) is Holder:
+            born = share(x, (<Holder>owner).export.block, pointer.ptr)
+            if (<Holder>owner).owner is not None:
+                set_owner(x, (<Holder>owner).owner)
+            if born:
+                announce_array(x)
+        else:
+            x.block = block_wrap(<char *><size_t>memory.ptr, memory.size, False, None)
+            block_set_device(x.block, self.index + 1)
+            x.offset = <size_t>pointer.ptr - <size_t>memory.ptr
+            set_owner(x, array)
+        return x
+
+    def allocate(self, size_t nbytes):
+        """Return memory of ours for CuPy: its allocator, while it works for us."""
+        cdef Holder holder = Holder.__new__(Holder)
+        cdef Block *block = allocate_on(self.index + 1, nbytes, False, False, None)
+        try:
+            holder.export = export_new(block, 0, nbytes)
+        finally:
+            # The export has a reference of its own.
+            block_decref(block)
+        memory = self.memory(<size_t>block.ptr, nbytes, holder, self.index)
+        return self.pointer(memory, 0)
+
+
+cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
+    """Let an array share a block; say whether it is the first that does."""
+    block_incref(block)
+    x.block = block
+    x.offset = address - <size_t>block.ptr if x.size else 0
+    return block.serial == 0 and block.refs == 2
+
+
+cdef int use_here(Block *block) except -1:
+    """Take note of the stream on which a block is about to be used."""
+    cdef Backend backend
+    if block.memory.ptr != NULL:
+        backend = <Backend>block.backend
+        backend.use_on(&block.memory, backend.current_stream())
+    elif block.owner != NULL and isinstance(<object>block.owner, Arena):
+        backend = (<Arena>block.owner).backend
+        (<Arena>block.owner).use_on(backend.current_stream())
+    return 0

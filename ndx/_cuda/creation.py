@@ -1,0 +1,174 @@
+"""New arrays on GPUs.
+
+What is of one value is made there. The rest (sequences, ranges, the numbers of an
+`eye`) is computed on the CPU and copied, so that its values are the CPU's to the bit.
+"""
+
+from operator import attrgetter
+
+import numpy as np
+
+from ndx import _creation, _data_types, _ranges, fft
+from ndx._core import NDArray
+from ndx._cuda.bridge import device_index, new_array
+from ndx._cuda.session import session_of
+from ndx._cuda.transfer import cast_checked, upload
+from ndx._device import CPU, find_device, number_of
+from ndx._serving import current_backend
+
+__all__ = ["FUNCTIONS", "host"]
+
+
+def _inner(function):
+    """Return what computes on the CPU, whatever is current."""
+    return getattr(function, "__wrapped__", function)
+
+
+_HOST = {
+    name: _inner(attrgetter(name)(module))
+    for module, names in (
+        (_creation, ("asarray", "empty", "full", "full_like", "empty_like")),
+        (_data_types, ("astype",)),
+        (_ranges, ("arange", "eye", "linspace")),
+        (fft, ("fftfreq", "rfftfreq")),
+    )
+    for name in names
+}
+
+
+def host(name, /, *args, **kwargs):
+    """Compute a function on the CPU."""
+    return _HOST[name](*args, **kwargs)
+
+
+def _target(device, like=None):
+    """Return the session of the GPU of a new array; None: it is to be on the CPU."""
+    if device is not None:
+        found = find_device(device)
+    elif like is not None:
+        found = like.device
+    else:
+        found = find_device(current_backend().device)
+    return None if found == CPU else session_of(number_of(found) - 1)
+
+
+def _filled(session, value, shape):
+    """Return a new array of one value: that of an array without axes, on the CPU."""
+    zero = not any(np.asarray(value).tobytes())
+    result = new_array(session.index, shape, value.dtype, zero=zero)
+    if not zero:
+        with session.at_work():
+            session.unwrap(result).fill(np.asarray(value)[()])
+    return result
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Return a new array whose elements are not set."""
+    return new_array(
+        _target(device).index, shape, np.float64 if dtype is None else dtype
+    )
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Return a new array of zeros."""
+    dtype = np.float64 if dtype is None else dtype
+    return new_array(_target(device).index, shape, dtype, zero=True)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Return a new array of ones."""
+    return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """Return a new array of one value, which the CPU's rules have made fit."""
+    if device_index(fill_value) is not None:
+        fill_value = fill_value.item()
+    session = _target(device)
+    if session is None:
+        return _creation.full(shape, fill_value, dtype=dtype)
+    return _filled(session, _creation.full((), fill_value, dtype=dtype), shape)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Return a new array of the shape of `x`."""
+    session, dtype = _target(device, x), x.dtype if dtype is None else dtype
+    if session is None:
+        return _creation.empty(x.shape, dtype=dtype)
+    return new_array(session.index, x.shape, dtype)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """Return a new array of the shape of `x`, filled with one value."""
+    session, dtype = _target(device, x), x.dtype if dtype is None else dtype
+    if session is None:
+        return _creation.full(x.shape, fill_value, dtype=dtype)
+    return _filled(session, _creation.full((), fill_value, dtype=dtype), x.shape)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Return a new array of zeros of the shape of `x`."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Return a new array of ones of the shape of `x`."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """Return an array of what is given, on a GPU if that is wanted, or it is there."""
+    if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
+        # An array of ours stays where it is.
+        return _creation.asarray(obj, dtype=dtype, copy=copy)
+    if device_index(obj) is None:
+        found = _creation.asarray(obj, dtype=dtype)
+        if device_index(found) is None:
+            if copy is False:
+                msg = "copy=False, but what is on the CPU must be copied to a GPU"
+                raise ValueError(msg)
+            return upload(_target(device), found)
+        # Another library's, on a GPU.
+        obj, dtype = found, None
+    x = obj
+    changes = dtype is not None and np.dtype(dtype) != x.dtype
+    moves = device is not None and find_device(device) != x.device
+    if copy is False and (changes or moves):
+        msg = f"copy=False, but the array is of {x.dtype} on {str(x.device)!r}"
+        raise ValueError(msg)
+    if changes or (copy and not moves):
+        x = cast_checked(x, x.dtype if dtype is None else np.dtype(dtype))
+    return x.to_device(device) if moves else x
+
+
+def _from_host(name):
+    def made(*args, device=None, **kwargs):
+        args = [x.item() if device_index(x) is not None else x for x in args]
+        found = host(name.rpartition(".")[2], *args, **kwargs)
+        session = _target(device)
+        return found if session is None else upload(session, found)
+
+    return made
+
+
+def place_detached(x):
+    """Return a copy where new arrays are made, in no workspace: what was unpickled."""
+    return upload(_target(None), x, detached=True)
+
+
+FUNCTIONS = {
+    "asarray": asarray,
+    "empty": empty,
+    "empty_like": empty_like,
+    "full": full,
+    "full_like": full_like,
+    "ones": ones,
+    "ones_like": ones_like,
+    "place_detached": place_detached,
+    "zeros": zeros,
+    "zeros_like": zeros_like,
+    **{
+        name: _from_host(name)
+        for name in ("arange", "eye", "fft.fftfreq", "fft.rfftfreq", "linspace")
+    },
+}

@@ -1,0 +1,236 @@
+"""Between the CPU and GPUs, and between our streams and others'."""
+
+import contextlib
+
+import numpy as np
+
+from ndx import _creation, _cupy
+from ndx._cuda.bridge import (
+    address_of,
+    device_index,
+    from_capsule,
+    is_contiguous,
+    new_array,
+    use_on,
+)
+from ndx._cuda.session import common_device, session_of
+from ndx._device import CPU, number_of
+
+__all__ = ["FUNCTIONS", "cast_checked", "compact", "to_device", "to_host", "upload"]
+
+_TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
+_PINNED = 1  # cudaMemoryTypeHost
+_LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
+
+
+def to_device(x, device, *, stream=None):
+    """Return a copy on another device."""
+    if device == CPU:
+        return to_host(x, stream=stream)
+    target = session_of(number_of(device) - 1)
+    source = device_index(x)
+    with _current(target, stream):
+        if source is None:
+            return upload(target, x)
+        return _across(x, session_of(source), target)
+
+
+def upload(session, x, *, detached=False):
+    """Return a copy on a GPU of an array on the CPU, ours or NumPy's."""
+    x = np.ascontiguousarray(x).reshape(np.shape(x))
+    with session.at_work():
+        result = new_array(session.index, x.shape, x.dtype, detached=detached)
+        if x.size:
+            stream = session.stream()
+            session.runtime.memcpyAsync(
+                address_of(result), x.ctypes.data, x.nbytes, _TO_DEVICE, stream
+            )
+            # Pageable memory was staged when the call returned; pinned memory is still
+            # being read, and may change or go.
+            if _is_pinned(session, x.ctypes.data):
+                session.runtime.streamSynchronize(stream)
+    return result
+
+
+def to_host(x, *, stream=None):
+    """Return a copy on the CPU, once the GPU has computed it."""
+    session = session_of(device_index(x))
+    with _current(session, stream):
+        x = x if is_contiguous(x) else compact(x)
+        result = _creation.empty(x.shape, dtype=x.dtype)
+        if x.size:
+            with session.at_work():
+                stream = session.stream()
+                source = session.unwrap(x)
+                session.runtime.memcpyAsync(
+                    np.asarray(result).ctypes.data,
+                    source.data.ptr,
+                    x.nbytes,
+                    _TO_HOST,
+                    stream,
+                )
+                session.runtime.streamSynchronize(stream)
+    return result
+
+
+def _across(x, source, target):
+    """Return a copy on another GPU."""
+    x = x if is_contiguous(x) else compact(x)
+    with target.at_work():
+        result = new_array(target.index, x.shape, x.dtype)
+        if x.size:
+            # Two streams: the copy starts when the one is done, and is waited for.
+            with source.device:
+                source.runtime.streamSynchronize(source.stream())
+            target.runtime.memcpyPeer(
+                address_of(result), target.index, address_of(x), source.index, x.nbytes
+            )
+    return result
+
+
+def _is_pinned(session, address):
+    return session.runtime.pointerGetAttributes(address).type == _PINNED
+
+
+@contextlib.contextmanager
+def _current(session, stream):
+    """Let a stream of the user's do the work, after what the current one was given."""
+    if stream is None:
+        yield
+        return
+    cupy = _cupy.library()
+    with session.device:
+        before = session.stream()
+        if not hasattr(stream, "ptr"):
+            stream = cupy.cuda.ExternalStream(stream)
+        _wait(session, stream.ptr, before)
+        with stream:
+            yield
+
+
+def _wait(session, stream, before):
+    """Let a stream wait, on the GPU, for what another was given so far."""
+    if stream == before:
+        return
+    runtime = session.runtime
+    with session.device:
+        event = runtime.eventCreateWithFlags(2)
+        try:
+            runtime.eventRecord(event, before)
+            runtime.streamWaitEvent(stream, event, 0)
+        finally:
+            # CUDA keeps what is still waited for.
+            runtime.eventDestroy(event)
+
+
+# ---------------------------------------------------------------- on one GPU
+
+
+def cast(x, dtype):
+    """Return a copy in another dtype, laid out as `x` is."""
+    session = session_of(device_index(x))
+    with session.at_work():
+        return session.wrap(session.unwrap(x).astype(dtype, order="K"))
+
+
+def compact(x):
+    """Return a copy in C order."""
+    session = session_of(device_index(x))
+    with session.at_work():
+        return session.wrap(session.unwrap(x).copy(order="C"))
+
+
+def copy_into(out, x):
+    """Copy the elements of an array into another of its shape."""
+    session = common_device("copy", out, x)
+    with session.at_work():
+        session.unwrap(out)[...] = session.unwrap(x)
+
+
+def cast_checked(x, dtype):
+    """Cast, but for complex numbers to real ones."""
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        msg = (
+            f"{x.dtype} can't be cast to {dtype}: the imaginary parts would be lost; "
+            "take ndx.real(x) or ndx.abs(x)"
+        )
+        raise TypeError(msg)
+    return cast(x, dtype)
+
+
+# ---------------------------------------------------------------- with others
+
+
+def hand_to_stream(x, stream):
+    """Let the stream of a DLPack consumer wait for what computes an array."""
+    if stream == -1:
+        return
+    if stream is not None and (not isinstance(stream, int) or stream in (0, -2)):
+        msg = (
+            f"stream={stream!r} is not a stream of DLPack: give the handle of one, 1 "
+            "for the default stream, or -1 for no order"
+        )
+        raise BufferError(msg)
+    session = session_of(device_index(x))
+    if stream == _PER_THREAD:
+        # Whose that is can't be told later, when the memory is used again.
+        session.runtime.streamSynchronize(session.stream())
+        return
+    consumer = 0 if stream in (None, _LEGACY) else stream
+    use_on(x, consumer)
+    _wait(session, consumer, session.stream())
+
+
+def from_gpu(x):
+    """Return an array over the memory of another library's array on a GPU."""
+    if not hasattr(x, "__dlpack__"):
+        x = _cupy.library().asarray(x)
+    _, index = x.__dlpack_device__()
+    session = session_of(index)
+    stream = session.stream() or _LEGACY
+    with session.device:
+        try:
+            capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
+        except TypeError:
+            # An exporter from before DLPack 1.0.
+            capsule = x.__dlpack__(stream=stream)
+    return from_capsule(capsule)
+
+
+def interface(x):
+    """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
+    session = session_of(device_index(x))
+    return {
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (address_of(x) if x.size else 0, False),
+        "strides": None if is_contiguous(x) else x.strides,
+        "version": 3,
+        "stream": session.stream() or _LEGACY,
+    }
+
+
+def synchronize(device=None):
+    """Wait until a GPU, or all that are used, are done."""
+    if device is None and not _cupy.is_loaded():
+        return
+    library = _cupy.library()
+    indices = range(library.cuda.runtime.getDeviceCount())
+    if device is not None:
+        indices = [number_of(device) - 1]
+    for number in indices:
+        with library.cuda.Device(number):
+            library.cuda.runtime.deviceSynchronize()
+
+
+FUNCTIONS = {
+    "cast": cast,
+    "compact": compact,
+    "copy_into": copy_into,
+    "from_gpu": from_gpu,
+    "hand_to_stream": hand_to_stream,
+    "interface": interface,
+    "synchronize": synchronize,
+    "to_device": to_device,
+    "to_host": to_host,
+}

@@ -1,0 +1,88 @@
+"""What arrays tell other libraries of their memory, on the CPU or on a GPU."""
+
+import pickle
+
+from ndx._array cimport (
+    BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
+    recheck,
+)
+from ndx._dispatch cimport compute_elsewhere
+from ndx._display cimport readable
+from ndx._dtypes cimport dtype_object
+from ndx._interchange cimport dlpack_device, to_dlpack
+from ndx._layout cimport shape_tuple
+from ndx._mapping cimport find_mapping
+from ndx._operations cimport copy as copy_of, copy_into
+
+
+cdef object array_interface(BaseArray x):
+    """Return ``__array_interface__``, for which the bytes stay until the array dies."""
+    if x.block.device:
+        raise AttributeError(
+            "the CPU can't read a device's memory; x.to_device('cpu') returns a copy "
+            "that it can")
+    check(x)
+    if x.held == NULL:
+        x.held = export_array(x)
+    return numpy_view(x).__array_interface__
+
+
+cdef object cuda_array_interface(BaseArray x):
+    """Return ``__cuda_array_interface__``, likewise."""
+    if not x.block.device:
+        raise AttributeError("the array is not on a GPU")
+    check_usable(x)
+    if x.held == NULL:
+        x.held = export_array(x)
+    return compute_elsewhere("interface", (x,), {})
+
+
+cdef object export_dlpack(BaseArray x, object stream, object max_version,
+                          object dl_device, object copy):
+    """Return a DLPack capsule, where the consumer wants it, if that can be."""
+    cdef BaseArray exported = x
+    cdef bint copied = bool(copy)
+    check_usable(x)
+    if dl_device is not None and tuple(dl_device) != dlpack_device(x):
+        if tuple(dl_device) != (1, 0):
+            raise BufferError(
+                f"the array is on DLPack device {dlpack_device(x)}, and can't be "
+                f"exported to {tuple(dl_device)}")
+        if copy is False:
+            raise BufferError("copy=False, but the CPU can't read a GPU's memory")
+        exported = readable(x)
+        copied, stream = True, None
+    elif copied:
+        exported = copy_of(x) if x.block.device \
+            else new_like(x, x.dtype, True, None)
+        if not x.block.device:
+            copy_into(exported, x)
+    if exported.block.device:
+        compute_elsewhere("hand_to_stream", (exported, stream), {})
+    elif stream is not None:
+        raise BufferError(f"the CPU has no streams; got stream={stream!r}")
+    return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
+                     copied)
+
+
+cdef tuple pickled(BaseArray x, int protocol):
+    """Return what an array is rebuilt from, on the CPU."""
+    cdef BaseArray contiguous = x
+    if x.block.device:
+        check_usable(x)
+        return pickled(readable(x), protocol)
+    check(x)
+    if not x.c_contiguous and not x.f_contiguous:
+        # Not a plain copy, which would keep the order of the axes in memory.
+        contiguous = new_empty(x.dtype, x.ndim, x.shape)
+        copy_into(contiguous, x)
+    order = "C" if contiguous.c_contiguous else "F"
+    if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
+        # Whoever gets the buffer wants it in C order, and may read it unchecked.
+        data = pickle.PickleBuffer(
+            contiguous if order == "C" else numpy_view(contiguous).T)
+    else:
+        data = numpy_view(contiguous).tobytes(order="A")
+        recheck(contiguous)
+    shape = shape_tuple(x.ndim, x.shape)
+    return (data, dtype_object(x.dtype).name, shape, order)

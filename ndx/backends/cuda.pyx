@@ -1,0 +1,285 @@
+"""The memory of a GPU: a pool over what CUDA gives, by the calls of CuPy's runtime.
+
+Work on a GPU is ordered by streams, and goes on after the call that started it has
+returned. A range that is freed while a kernel still reads it may so be given out
+again at once: to the same stream, whose work comes later; to another, which then
+waits for an event, on the GPU. The CPU waits only to give memory back to CUDA.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+
+import sys
+
+from ndx._memory cimport devices
+from ndx._pool_index cimport PoolBlock
+from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
+from ndx.backends.base cimport Memory
+from ndx.backends.pooled cimport PooledBackend
+
+from ndx._cupy import check_device, is_forked
+from ndx._sizes import parse_limit
+
+__all__ = ["CudaBackend", "CudaSource"]
+
+# Had now: at exit the module may be empty.
+cdef object is_finalizing = sys.is_finalizing
+
+cdef extern from "Python.h":
+    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
+    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
+    void PyErr_SetObject(object kind, object value) noexcept
+
+cdef enum:
+    SEGMENT = 2097152            # 2 MiB: in these CUDA hands memory out
+    ALIGN = 512
+    PER_THREAD = 2               # the handle by which each thread has its own stream
+    WITHOUT_TIMING = 2           # cudaEventDisableTiming
+    NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
+    DEVICE_TO_DEVICE = 3         # cudaMemcpyDeviceToDevice
+    SPARE_EVENTS = 256
+
+
+# Not cleared by the collector: its pool needs it to give its memory back.
+@cython.no_gc_clear
+cdef class CudaSource(Source):
+    """A GPU's memory, from which a pool takes large ranges.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    """
+
+    def __cinit__(self, *args, int device=0, **options):
+        if device < 0:
+            raise ValueError(f"device={device} is not the number of a GPU")
+        self.cuda = check_device(device).cuda
+        self.runtime = self.cuda.runtime
+        self.index = device
+        self.granularity = SEGMENT
+        self.alignment = ALIGN
+        self.known = {}
+        self.idle_events = []
+        self.host_accessible = False
+        self.fork_safe = False
+        self.streams = True
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            return CudaSource_reserve(self, nbytes, ptr)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        with gil:
+            call(self, "free", <uintptr_t>ptr)
+
+    cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
+        with gil:
+            call(self, "memsetAsync", <uintptr_t>ptr, 0, nbytes, stream)
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        with gil:
+            found = call(self, "memGetInfo")
+            if found is None:
+                return False
+            if idle != NULL:
+                idle[0] = found[0]
+            total[0] = found[1]
+            return True
+
+    cdef void *record(self, size_t stream) noexcept nogil:
+        with gil:
+            return <void *>CudaSource_record(self, stream)
+
+    cdef bint is_done(self, void *event) noexcept nogil:
+        with gil:
+            status = call(self, "eventQuery", <uintptr_t>event)
+            # One that can't be asked is not waited for.
+            return status is None or not status
+
+    cdef void wait(self, size_t stream, void *event) noexcept nogil:
+        with gil:
+            call(self, "streamWaitEvent", stream, <uintptr_t>event, 0)
+
+    cdef void drop_event(self, void *event) noexcept nogil:
+        with gil:
+            if len(self.idle_events) < SPARE_EVENTS:
+                self.idle_events.append(<uintptr_t>event)
+            else:
+                call(self, "eventDestroy", <uintptr_t>event)
+
+    cdef void synchronize(self, size_t stream) noexcept nogil:
+        with gil:
+            call(self, "streamSynchronize", stream)
+
+    def __dealloc__(self):
+        for event in self.idle_events or ():
+            call(self, "eventDestroy", event)
+
+
+cdef int CudaSource_reserve(CudaSource self, size_t nbytes, void **ptr) noexcept:
+    raised = None
+    try:
+        with self.cuda.Device(self.index):
+            ptr[0] = <void *><uintptr_t>self.runtime.malloc(nbytes)
+        return RESERVED
+    except MemoryError:
+        return NO_RANGE
+    except BaseException as error:
+        if getattr(error, "status", None) == NO_MORE_MEMORY:
+            return NO_RANGE
+        raised = error
+    PyErr_SetObject(type(raised), raised)
+    return RAISED
+
+
+cdef uintptr_t CudaSource_record(CudaSource self, size_t stream) noexcept:
+    """Return an event; 0 if the stream is done, or can't say: then it is waited for."""
+    event = 0
+    try:
+        with self.cuda.Device(self.index):
+            event = self.idle_events.pop() if self.idle_events else \
+                self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
+            self.runtime.eventRecord(event, stream)
+        return event
+    except BaseException:
+        PyErr_WriteUnraisable(self)
+    call(self, "deviceSynchronize")
+    return 0
+
+
+cdef object call(CudaSource self, str name, object a=None, object b=None,
+                 object c=None, object d=None, object e=None):
+    """Call a function of the runtime where nothing may be raised; None if it fails."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    if is_finalizing() or is_forked():
+        # The driver may be gone already, and takes back all of its memory itself; and
+        # in a child it is the parent's.
+        return None
+    # Arrays die while exceptions pass, too.
+    PyErr_Fetch(&kind, &value, &traceback)
+    result = None
+    try:
+        with self.cuda.Device(self.index):
+            result = getattr(self.runtime, name)(
+                *[item for item in (a, b, c, d, e) if item is not None])
+    except BaseException:
+        PyErr_WriteUnraisable(self)
+    PyErr_Restore(kind, value, traceback)
+    return result
+
+
+cdef size_t stream_here(CudaSource source) except? 0:
+    """Return CuPy's current stream of the GPU, for this thread."""
+    stream = source.cuda.get_current_stream(source.index)
+    cdef size_t handle = stream.ptr
+    if handle == PER_THREAD:
+        raise RuntimeError(
+            "per-thread default streams have one handle for all threads, so that their "
+            "memory can't be told apart; use a stream of CuPy's: with "
+            "cupy.cuda.Stream(): ...")
+    if handle not in source.known:
+        # Kept, so that no other stream gets its handle while memory is its own.
+        source.known[handle] = stream
+    return handle
+
+
+@cython.no_gc_clear
+cdef class CudaBackend(PooledBackend):
+    """A pool of a GPU's memory, on which CuPy computes.
+
+    ``ndx.use("cuda")`` is ``ndx.use("cuda:0")``, the first GPU.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    limit : int or str, optional
+        Upper bound on the bytes held from CUDA, such as ``"8GiB"`` or ``"60%"`` of the
+        GPU's memory; None for no bound.
+    pool, initial, idle_release, reserve_fraction, fallback : optional
+        As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy, the driver or the GPU is missing.
+
+    See Also
+    --------
+    ndx.synchronize : wait until the GPU is done.
+    """
+
+    def __cinit__(self, *args, int device=0, limit=None, fallback=None, **options):
+        self.source = CudaSource(device=device)
+        self.name = f"cuda:{device}"
+        self.device = self.name
+        self.device_number = device + 1
+        devices.in_use = True
+        if limit is not None:
+            parse_limit(limit)
+        if fallback is not None and (
+                (<PooledBackend?>fallback).device_number != self.device_number):
+            raise ValueError(
+                f"fallback={fallback!r} is not memory of {self.name}, where its arrays "
+                "are computed on")
+        self.setup(self.source, {"limit": limit, "fallback": fallback, **options})
+
+    def __init__(self, *, device=0, limit=None, pool="split", initial=None,
+                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+        pass
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        cdef size_t stream
+        with gil:
+            stream = stream_here(self.source)
+        return self.allocate_on(nbytes, zero, stream, out)
+
+    cdef size_t current_stream(self) except? 0:
+        return stream_here(self.source)
+
+    cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
+        with gil:
+            call(self.source, "memsetAsync", <uintptr_t>ptr, 0, nbytes,
+                 known_stream(self.source))
+
+    cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil:
+        with gil:
+            call(self.source, "memcpyAsync", <uintptr_t>out, <uintptr_t>ptr, nbytes,
+                 DEVICE_TO_DEVICE, known_stream(self.source))
+
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        if block.segment != NULL:
+            self.pool.record_use(block, stream)
+
+    cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
+        cdef void *event = self.pool.source.record(before)
+        if event != NULL:
+            self.pool.source.wait(stream, event)
+            self.pool.source.drop_event(event)
+
+    def synchronize(self):
+        """Wait until the GPU is done with all that it was given."""
+        with self.source.cuda.Device(self.source.index):
+            self.source.runtime.deviceSynchronize()
+        PooledBackend.synchronize(self)
+
+    def close_stream(self, size_t stream):
+        """Wait for a stream, and let others have the memory that was its own."""
+        PooledBackend.close_stream(self, stream)
+        self.source.known.pop(stream, None)
+
+
+cdef size_t known_stream(CudaSource source) noexcept:
+    """Return the current stream, which `stream_here` has returned before."""
+    try:
+        return stream_here(source)
+    except BaseException:
+        PyErr_WriteUnraisable(source)
+    return 0

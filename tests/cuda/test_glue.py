@@ -1,0 +1,66 @@
+"""Between our arrays and those of CuPy itself, over host memory, without a driver."""
+
+import numpy as np
+import pytest
+from ndx._cuda.bridge import Bridge
+
+import ndx
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+
+@pytest.fixture
+def bridge():
+    return Bridge(cupy, 0)
+
+
+def cupy_over(array):
+    memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, array, 0)
+    return cupy.ndarray(
+        array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0), array.strides
+    )
+
+
+def test_foreign_memory_and_back(bridge):
+    array = np.arange(12.0).reshape(3, 4)
+    x = bridge.from_cupy(cupy_over(array))
+    assert x.device == "cuda:0"
+    assert (x.shape, x.dtype, x.strides) == ((3, 4), array.dtype, (32, 8))
+    for view, expected in ((x, array), (x.T, array.T), (x[1:, ::-2], array[1:, ::-2])):
+        found = bridge.to_cupy(view)
+        assert isinstance(found, cupy.ndarray)
+        assert (found.shape, found.strides) == (expected.shape, expected.strides)
+        assert found.data.ptr == expected.ctypes.data
+
+
+def test_views_of_what_cupy_has_are_ours_again(bridge):
+    array = np.arange(12.0).reshape(3, 4)
+    x = bridge.from_cupy(cupy_over(array))
+    again = bridge.from_cupy(bridge.to_cupy(x).T[1:])
+    assert again.shape == (3, 3)
+    assert again.strides == (8, 32)
+    # The memory stays while any of them is alive.
+    del x, array
+    assert bridge.to_cupy(again).data.ptr == bridge.to_cupy(again[0]).data.ptr
+
+
+def test_an_export_keeps_the_memory(bridge):
+    x = bridge.from_cupy(cupy_over(np.arange(3.0)))
+    out = bridge.to_cupy(x)
+    with pytest.raises(BufferError, match="can't be closed"):
+        x.close()
+    del out
+    x.close()
+    with pytest.raises(ndx.StaleArrayError):
+        bridge.to_cupy(x)
+
+
+def test_the_cpu_does_not_read_it(bridge):
+    x = bridge.from_cupy(cupy_over(np.arange(3.0)))
+    with pytest.raises(TypeError, match="to_device"):
+        np.asarray(x)
+
+
+def test_dtypes_that_there_are_not(bridge):
+    with pytest.raises(TypeError, match="float16"):
+        bridge.from_cupy(cupy_over(np.zeros(2, np.float16)))

@@ -1,0 +1,87 @@
+"""The whole namespace on a GPU: each function, drawn calls, as on the CPU."""
+
+import numpy as np
+import pytest
+from differential.engine import alike, mapped, outcome, plain
+from differential.test_differential import TABLE
+from helpers.calls import resolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ndx
+
+# What the CPU of ndx takes and CuPy does not, or the other way; docs/gpu.md lists them.
+TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}
+# Of infinite complex numbers, whose sign the standard leaves open.
+FINITE = {"sign"}
+
+
+def on_gpu(value):
+    if isinstance(value, np.dtype):
+        return value
+    return ndx.asarray(plain(value), device="cuda:0", copy=True)
+
+
+def on_cpu(value):
+    return value if isinstance(value, np.dtype) else ndx.asarray(plain(value))
+
+
+def assert_alike(found, expected, values, mask=True):
+    if isinstance(expected, tuple):
+        assert isinstance(found, tuple)
+        for item, other in zip(found, expected, strict=True):
+            assert_alike(item, other, values, mask)
+        return
+    if not isinstance(expected, ndx.NDArray):
+        assert found == expected
+        return
+    assert type(found) is ndx.NDArray
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    if values:
+        tolerance = TOLERANCE.get(found.dtype.name, 0)
+        np.testing.assert_allclose(
+            np.asarray(found.to_device("cpu"))[mask],
+            np.asarray(expected)[mask],
+            rtol=tolerance,
+            atol=tolerance,
+        )
+
+
+def arrays_in(value):
+    if isinstance(value, ndx.NDArray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from arrays_in(item)
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+@settings(max_examples=25)
+@given(data=st.data())
+def test_as_on_the_cpu(gpu, name, data):
+    row = TABLE[name]
+    args, kwargs = data.draw(row.draws)
+    function = resolve(ndx, name)
+    # Some of NumPy's keep what they made in their first call.
+    outcome(row.numpy or resolve(np, name), mapped(args, plain), mapped(kwargs, plain))
+    expected, refusal = outcome(function, mapped(args, on_cpu), mapped(kwargs, on_cpu))
+    given = mapped(args, on_gpu)
+    with ndx.use("cuda:0"):
+        found, error = outcome(function, given, mapped(kwargs, on_gpu))
+    if refusal is not None:
+        assert error is not None, f"the CPU raises {refusal!r}; found {found!r}"
+        assert alike(error, refusal), f"{error!r}, but the CPU raises {refusal!r}"
+        return
+    if error is not None:
+        raise AssertionError(f"an error where the CPU returns {expected!r}") from error
+    for array in arrays_in(found):
+        assert array.device == "cuda:0"
+    mask = True
+    if row.standard is not None:
+        mask = row.standard(*mapped(args, plain), **mapped(kwargs, plain))
+    if name in FINITE:
+        mask = np.isfinite(plain(args[0]))
+    assert_alike(found, expected, row.values, mask)
+    if gpu is not None:
+        assert gpu.default_mallocs == 0, "CuPy took memory of its own"

@@ -1,0 +1,229 @@
+"""Workspaces whose arena is a GPU's memory."""
+
+import asyncio
+import threading
+
+import pytest
+from ndx._cuda.bridge import address_of as pointer
+from ndx._cuda.bridge import from_capsule
+
+import ndx
+
+
+def step(x):
+    y = ndx.exp(x) @ x.T
+    return ndx.sum(y * 2 - 1)
+
+
+@pytest.mark.parametrize("learn", ["first", "liveness"])
+def test_a_steady_state_takes_nothing(gpu, learn):
+    x = ndx.ones((64, 64), device="cuda:0")
+    backend = x.backend
+    losses = set()
+    for cycle in range(5):
+        with ndx.workspace("step", backend="cuda:0", learn=learn) as ws:
+            loss = step(x)
+            assert loss.workspace == "step"
+            assert loss.device == "cuda:0"
+            losses.add(float(loss))
+            if cycle == 3:
+                before = backend.stats()["total_allocations"]
+    assert ws.stats()["spilled_count"] == 0
+    assert backend.stats()["total_allocations"] == before
+    assert len(losses) == 1
+    with pytest.raises(ndx.StaleArrayError, match="workspace 'step'"):
+        loss + 1
+    assert not loss.in_scope
+    assert repr(loss).startswith("<stale")
+    ws.destroy()
+
+
+def test_liveness_takes_the_peak(gpu):
+    x = ndx.ones((64, 64), device="cuda:0")
+    sizes = {}
+    for learn in ("first", "liveness"):
+        for _ in range(3):
+            with ndx.workspace(f"by {learn}", backend="cuda:0", learn=learn) as ws:
+                y = x
+                for _ in range(20):
+                    y = y + 1
+        sizes[learn] = ws.size
+        assert float(ndx.sum(x)) == 64 * 64
+        del y
+        ws.destroy()
+    assert sizes["liveness"] < sizes["first"] / 4
+
+
+def test_addresses_repeat(gpu):
+    with ndx.use("cuda:0"):
+        addresses = set()
+        for cycle in range(4):
+            with ndx.workspace("step", learn="liveness") as ws:
+                x = ndx.ones(1000)
+                y = x + x
+                if cycle:
+                    addresses.add((pointer(x), pointer(y)))
+                del x, y
+        assert len(addresses) == 1
+        ws.destroy()
+
+
+def test_by_default_on_the_current_backend(gpu):
+    with ndx.use("cuda:0"), ndx.workspace("step", size="1MiB") as ws:
+        x = ndx.ones(10)
+        h = ndx.ones(10, device="cpu")
+        assert (x.workspace, x.device) == ("step", "cuda:0")
+        # The CPU's arrays are no business of it.
+        assert (h.workspace, h.device) == (None, "cpu")
+    assert h.in_scope
+    assert not x.in_scope
+    ws.destroy()
+
+
+def test_workspaces_of_both(gpu):
+    with (
+        ndx.workspace("host", size="1MiB"),
+        ndx.workspace("gpu", size="1MiB", backend="cuda:0"),
+    ):
+        h = ndx.ones(10, device="cpu")
+        x = ndx.ones(10)
+        assert (h.workspace, (h + h).workspace) == ("host", "host")
+        assert (x.workspace, (x + x).workspace) == ("gpu", "gpu")
+        with pytest.raises(ndx.WorkspaceError, match="on 'cpu'"):
+            x.leverage_to("host")
+        with pytest.raises(ndx.WorkspaceError, match="on 'cuda:0'"):
+            h.leverage_to("gpu")
+        with ndx.no_workspace():
+            assert ndx.ones(3, device="cuda:0").workspace is None
+            assert (h + h).workspace is None
+    for name in ("host", "gpu"):
+        ndx.workspace(name).destroy()
+
+
+def test_escapes(gpu):
+    with ndx.use("cuda:0"):
+        with ndx.workspace("outer", size="1MiB") as outer:
+            with ndx.workspace("inner", size="1MiB") as inner:
+                x = ndx.asarray([[1.0, 2.0], [3.0, 4.0]])
+                kept = x.T.detach()
+                up = x.leverage()
+                moved = kept.migrate()
+            assert up.workspace == "outer"
+            assert up.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+            assert not moved.in_scope
+        assert kept.workspace is None
+        assert kept.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+        with ndx.workspace("detach", size="1MiB", escape="detach") as detach:
+            y = ndx.arange(4)
+            view = y[1:]
+        assert y.tolist() == [0, 1, 2, 3]
+        assert view.tolist() == [1, 2, 3]
+        assert detach.stats()["escaped_bytes"] == 32
+
+        @ndx.workspace("decorated", size="1MiB")
+        def function():
+            return ndx.ones(3) + 1
+
+        assert function().tolist() == [2.0, 2.0, 2.0]
+    for ws in (outer, inner, detach, ndx.workspace("decorated")):
+        ws.destroy()
+
+
+def test_exports_pin_their_range(gpu):
+    with ndx.use("cuda:0"):
+        with ndx.workspace("step", size="64KiB") as ws:
+            x = ndx.full(100, 3.0)
+            capsule = x.__dlpack__(max_version=(1, 0))
+        with pytest.raises(ndx.StaleArrayError):
+            x + 1
+        for _ in range(3):
+            with ws:
+                ndx.full(1000, 9.0)
+        assert ws.stats()["pinned_bytes"] >= 800
+
+        assert from_capsule(capsule).tolist() == [3.0] * 100
+        del capsule
+    assert ws.stats()["pinned_bytes"] == 0
+    ws.destroy()
+
+
+def test_rings_and_spills(gpu):
+    with ndx.use("cuda:0"):
+        ring = ndx.workspace("ring", size="4KiB", reset="ring", slots=2)
+        made = []
+        for i in range(4):
+            with ring:
+                made.append(ndx.full(10, float(i)))
+        assert [x.in_scope for x in made] == [False, False, True, True]
+        assert made[-1].tolist() == [3.0] * 10
+        with ndx.workspace("full", size="1KiB", spill="fail") as full:
+            with pytest.raises(ndx.OutOfMemoryError, match="'full' is full"):
+                ndx.ones(1000)
+            assert ndx.ones(10).workspace == "full"
+        made.clear()
+    ring.destroy()
+    full.destroy()
+
+
+def test_debug_patterns_are_for_the_host(gpu):
+    with pytest.raises(ndx.WorkspaceError, match="debug=True"):
+        ndx.workspace("debugged", backend="cuda:0", debug=True)
+
+
+def test_streams_take_turns(gpu, stand_in):
+    if gpu is None:
+        pytest.skip("looks at the calls to a GPU that NumPy stands in for")
+    stream = stand_in[0].cuda.Stream
+    a, b = stream(), stream()
+    with ndx.use("cuda:0") as backend:
+        ws = ndx.workspace("step", size="1MiB")
+        with ws:
+            with a:
+                x = ndx.ones(1000)
+            gpu.calls.clear()
+            with b:
+                y = x + 1
+            assert ("streamWaitEvent", b.ptr, a.ptr) in gpu.calls
+            gpu.calls.clear()
+            with b:
+                y = y + 1
+            assert gpu.calls == []
+        # The next cycle uses the memory again: after all that used it before.
+        with ws, a:
+            y = ndx.ones(1000)
+        assert ("streamWaitEvent", a.ptr, b.ptr) in gpu.calls
+        assert not any("Synchronize" in call[0] for call in gpu.calls)
+        del x, y
+        ws.destroy()
+        backend.synchronize()
+        for each in (a, b):
+            backend.close_stream(each.ptr)
+
+
+def test_threads_and_tasks_have_their_own(gpu):
+    found = {}
+
+    def work(name):
+        with ndx.use("cuda:0"), ndx.workspace("step", size="64KiB") as ws:
+            found[name] = ws, float(ndx.sum(ndx.ones(10)))
+
+    async def main():
+        async def task(name):
+            with ndx.use("cuda:0"), ndx.workspace("step", size="64KiB") as ws:
+                x = ndx.ones(10)
+                await asyncio.sleep(0)
+                found[name] = ws, float(ndx.sum(x))
+
+        await asyncio.gather(task("a"), task("b"))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asyncio.run(main())
+    assert {total for _, total in found.values()} == {10.0}
+    assert len({id(ws) for ws, _ in found.values()}) == 4
+    for ws, _ in found.values():
+        ws.destroy()
