@@ -12,7 +12,7 @@ WORKSPACE ?= 0
 EXAMPLES ?= 100
 FUZZ ?= 20000
 CRASHES ?= 200
-EXAMPLE ?= train_digits heat_equation
+EXAMPLE ?= train_digits heat_equation larger_than_ram
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh

@@ -67,11 +67,11 @@ cdef inline Py_ssize_t now_at(Py_ssize_t *counter) noexcept nogil:
 cdef enum:
     TILE = 8 << 20               # bytes that a thread takes at a time
     WIDE_TILE = 64 << 20         # the same where operands lie in different orders
-    PIECE = 1 << 20              # bytes computed on at a time, of all operands
+    PIECE = 512 << 10            # bytes computed on at a time, of all operands
     BUFFER = 1 << 20             # bytes of one operand that are read or written so
     AHEAD = 4                    # tiles to be read, beyond those in work
     ENOUGH = 1 << 20             # bytes that the system reads ahead by itself
-    BEHIND = 8                   # tiles written, at least, before one is dropped
+    BEHIND = 8                   # tiles that may still be in work by the disk
     LARGE_PAGE = 2 << 20
     MAX_RUNS = 1024              # stretches of a tile that are worth advice
     MAX_THREADS = 64

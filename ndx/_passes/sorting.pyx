@@ -31,7 +31,7 @@ cdef enum:
 
 
 cdef bint sort_steps(BaseArray x, int axis) except -1:
-    """Sort along an axis, in place and stable, what is large and in a file."""
+    """Sort in place, stable, what is large and in a file; return whether it was."""
     cdef Steps steps = steps_over("sort", (x,))
     cdef BaseArray part, line, runs = None
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype], length

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
 PATH = Path(__file__).parents[2] / "benchmarks" / "larger_than_ram.py"
@@ -53,6 +54,21 @@ def test_it_measures_and_cleans_up(benchmark, tmp_path, capsys):
         assert 0 < row["anonymous_bytes"] < 2**28
     assert [line[2] for line in found["ratios"]] == [row[2] for row in benchmark.RATIOS]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_in_the_group_knows_its_limit(benchmark):
+    """What passes take for the memory that there is."""
+    program = """
+        import os, pathlib, sys
+        from ndx._machine import memory_for_pages
+        pathlib.Path(sys.argv[1], "cgroup.procs").write_text(str(os.getpid()))
+        print(memory_for_pages())
+    """
+    try:
+        with benchmark.control_group(2**28) as group:
+            assert int(run_python(program, str(group))) == 2**27
+    except benchmark.Unable as reason:
+        pytest.skip(str(reason))
 
 
 def rows_of(benchmark, seconds):

@@ -118,6 +118,7 @@ def test_the_disk_reads_ahead(tmp_path, memory):
     assert (found[0][8:] < 0.1).all(), "not all at once"
 
 
+@pytest.mark.usefixtures("unaided")
 def test_a_pass_starts_with_what_the_last_one_left(tmp_path):
     """The end of a result is in memory still: it need not be read again."""
     with passing(tmp_path, block="1MiB", memory="6MiB", threads=1):
@@ -187,3 +188,27 @@ def test_stale_and_closed_arrays(tmp_path):
         closed.close()
         with pytest.raises(ndx.StaleArrayError):
             closed + 1
+
+
+@pytest.mark.parametrize("memory", ["1GiB", 0])
+def test_files_by_mode(tmp_path, memory):
+    """What is private stays so; what is shared is in the file."""
+    a = np.arange(100_000.0)
+    path, other = tmp_path / "x.npy", tmp_path / "y.npy"
+    np.save(path, a)
+    with passing(tmp_path, memory=memory) as calls:
+        private = ndx.open(path, mode="c")
+        private *= 2
+        private[:50_000] += 1
+        expected = a * 2 + (np.arange(100_000) < 50_000)
+        same(private + 0, expected)
+        same(ndx.sum(private), expected.sum())
+        same(np.load(path), a)
+        fixed = ndx.open(path)
+        with pytest.raises(ValueError, match="read-only"):
+            fixed += 1
+        out = ndx.open(other, mode="w+", shape=fixed.shape)
+        ndx.add(fixed, 1, out=out)
+        out.flush()
+        same(np.load(other), a + 1)
+        assert {"multiply", "sum", "add"} <= {name for _, _, name in calls}
