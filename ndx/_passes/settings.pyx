@@ -82,8 +82,9 @@ class passes:
     An operation that has an operand or a result in a file, and more than `threshold`
     bytes of them, is done in one pass from block to block: the disk reads ahead, what
     is behind is written and, where not all fits in memory, dropped from it; several
-    threads compute, and Ctrl-C ends it between two blocks, with the operands as they
-    were and no result.
+    threads compute, and Ctrl-C ends it between two blocks. The operands are as they
+    were then, and there is no result; one that was given (``out=``, ``x += y``,
+    ``x[...] = y``) is written in part. docs/larger_than_ram.md says which operations.
 
     Parameters
     ----------
