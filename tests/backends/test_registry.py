@@ -87,7 +87,8 @@ def test_a_fallback_serves_what_does_not_fit():
         before = backend.fallback.stats()["allocated_bytes"]
         assert backend.stats()["allocated_bytes"] == 800
         assert before >= 80_000
-        assert large.backend is backend
+        assert small.backend is backend
+        assert large.backend is backend.fallback
         assert float(ndx.sum(large)) == 10_000
         del large
         assert backend.fallback.stats()["allocated_bytes"] == before - 80_000

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def assert_one_line_error(main, arguments, capsys):
 def start_python(program, *arguments, environment=None):
     """Start a program as a process of its own, with ndx and pipes."""
     return subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", program]
+        [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c"]
+        + [textwrap.dedent(program)]
         + [str(argument) for argument in arguments],
         env={**os.environ, "PYTHONPATH": PACKAGE, **(environment or {})},
         stdin=subprocess.PIPE,

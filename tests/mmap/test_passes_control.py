@@ -1,7 +1,6 @@
 """Who says how passes are made, who is told of them, and what ends them."""
 
 import os
-import textwrap
 import threading
 
 import numpy as np
@@ -97,7 +96,7 @@ def test_ctrl_c_ends_the_operation_between_two_blocks(tmp_path, memory, threads)
                 print(backend.stats()["allocated_bytes"] == before)
                 print(float(ndx.sum(x)), float(ndx.sum(x + 1)))
     """
-    words = run_python(textwrap.dedent(code), tmp_path, memory, threads)
+    words = run_python(code, tmp_path, memory, threads)
     assert words.split() == ["interrupted", "True", "True", "400000.0", "800000.0"]
 
 
