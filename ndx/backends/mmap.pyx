@@ -43,6 +43,9 @@ cdef extern from *:
     """
     long NDX_PID() nogil
 
+cdef extern from "ndx/poison.h":
+    bint NDX_POISONS
+
 cdef enum:
     # Of file systems: what is asked for, and given back, at a time. They have pages of
     # 4 KiB mostly, but each request costs them several microseconds.
@@ -74,7 +77,8 @@ cdef class FileSource(Source):
         self.zeroed = True
         self.budgeted = False
         self.fork_safe = False
-        rationed = sizeof(void *) < 8 or address_space_is_rationed()
+        # ASan takes memory for an eighth of what it is told of.
+        rationed = sizeof(void *) < 8 or address_space_is_rationed() or NDX_POISONS
         self.extent = (1 << 26) if rationed else (1 << 34)
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,

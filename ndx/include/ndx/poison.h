@@ -11,9 +11,11 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
+#define NDX_POISONS 1
 #define ndx_poison(ptr, nbytes) ASAN_POISON_MEMORY_REGION(ptr, nbytes)
 #define ndx_unpoison(ptr, nbytes) ASAN_UNPOISON_MEMORY_REGION(ptr, nbytes)
 #else
+#define NDX_POISONS 0
 #define ndx_poison(ptr, nbytes) ((void)(ptr), (void)(nbytes))
 #define ndx_unpoison(ptr, nbytes) ((void)(ptr), (void)(nbytes))
 #endif
