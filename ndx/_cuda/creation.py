@@ -16,16 +16,16 @@ from ndx._cuda.transfer import cast_checked, upload
 from ndx._device import CPU, find_device, number_of
 from ndx._serving import current_backend
 
-__all__ = ["FUNCTIONS", "host"]
+__all__ = ["FUNCTIONS", "host", "on_cpu"]
 
 
-def _inner(function):
-    """Return what computes on the CPU, whatever is current."""
+def on_cpu(function):
+    """Return what computes on the CPU inside of a public function."""
     return getattr(function, "__wrapped__", function)
 
 
 _HOST = {
-    name: _inner(attrgetter(name)(module))
+    name: on_cpu(attrgetter(name)(module))
     for module, names in (
         (_creation, ("asarray", "empty", "full", "full_like", "empty_like")),
         (_data_types, ("astype",)),

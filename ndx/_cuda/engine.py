@@ -9,7 +9,7 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx import _cupy, fft, linalg
+from ndx import _cupy, _statistical, fft, linalg
 from ndx._core import NDArray
 from ndx._cuda import creation, transfer
 from ndx._cuda.bridge import (
@@ -300,27 +300,24 @@ def matrix_rank(x, /, *, rtol=None):
     session = common_device("linalg.matrix_rank", x)
     if x.ndim >= 2:
         return standard("linalg.matrix_rank", x, rtol=rtol)
-    found = on_cpu(linalg.matrix_rank)(x.to_device("cpu"), rtol=rtol)
+    found = creation.on_cpu(linalg.matrix_rank)(x.to_device("cpu"), rtol=rtol)
     return transfer.upload(session, found)
 
 
-def on_cpu(function):
-    """Return the function inside of a public one, which computes on the CPU."""
-    return function.__wrapped__
+def nothing_on_cpu(name, function):
+    """Return a function that is computed on the CPU of an array without elements.
 
+    CuPy, and NumPy in part, have no transforms of it, and no extremes.
+    """
+    computed_on_host = creation.on_cpu(function)
 
-def transform(name):
-    """Return a function of `fft`; of nothing it is computed on the CPU."""
-    computed_on_host = on_cpu(getattr(fft, name.rpartition(".")[2]))
-
-    def function(x, /, **kwargs):
+    def computed(x, /, **kwargs):
         session = common_device(name, x)
         if x.size:
             return standard(name, x, **kwargs)
-        # CuPy, and NumPy in part, have no transforms of it.
         return transfer.upload(session, computed_on_host(x.to_device("cpu"), **kwargs))
 
-    return function
+    return computed
 
 
 # ---------------------------------------------------------------- dtypes
@@ -348,13 +345,15 @@ _SPECIAL = {
     "tril": triangle("tril"),
     "triu": triangle("triu"),
     **{
-        f"fft.{name}": transform(f"fft.{name}")
+        f"fft.{name}": nothing_on_cpu(f"fft.{name}", getattr(fft, name))
         for name in fft.__all__
         if not name.endswith("freq")
     },
     "inplace": inplace,
     "linalg.matmul": matmul,
     "matmul": matmul,
+    "max": nothing_on_cpu("max", _statistical.max),
+    "min": nothing_on_cpu("min", _statistical.min),
     "repeat": repeat,
     "round": round_,
     "setitem": setitem,

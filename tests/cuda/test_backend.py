@@ -301,4 +301,3 @@ def test_an_error_leaves_all_as_it_was(gpu, stand_in):
         theirs = stand_in[0].ndarray((3,), "f8")
         assert gpu.default_mallocs == 1
         del theirs
-        gpu.default_mallocs = 0

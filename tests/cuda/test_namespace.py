@@ -85,3 +85,18 @@ def test_as_on_the_cpu(gpu, name, data):
     assert_alike(found, expected, row.values, mask)
     if gpu is not None:
         assert gpu.default_mallocs == 0, "CuPy took memory of its own"
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_of_nothing(gpu, name):
+    """Where no element is asked for, none is missing."""
+    x = ndx.zeros((0, 3, 0), device="cuda:0", dtype=ndx.float32)
+    found = getattr(ndx, name)(x, axis=1)
+    assert (found.shape, found.dtype, str(found.device)) == (
+        (0, 0),
+        ndx.float32,
+        "cuda:0",
+    )
+    assert getattr(ndx, name)(x, axis=0, keepdims=True).shape == (1, 3, 0)
+    with pytest.raises(ValueError, match=name):
+        getattr(ndx, name)(x)
