@@ -28,27 +28,32 @@ cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
     """Return the number of elements; raise ValueError if the bytes overflow."""
     cdef Py_ssize_t nbytes = itemsize, size = 1
     cdef int axis
-    cdef bint empty = False, overflow = False
     for axis in range(ndim):
-        if shape[axis] <= 0:
-            if shape[axis] < 0:
-                raise ValueError(
-                    f"shape {shape_tuple(ndim, shape)} has the negative length "
-                    f"{shape[axis]} on axis {axis}; lengths are 0 or more")
-            empty = True
-        elif ndx_multiply(nbytes, shape[axis], &nbytes):
-            overflow = True
-            nbytes = 1
-        else:
-            size *= shape[axis]
+        if shape[axis] <= 0 or ndx_multiply(nbytes, shape[axis], &nbytes):
+            return count_of_unusual(ndim, shape, itemsize)
+        size *= shape[axis]
+    return size
+
+
+cdef Py_ssize_t count_of_unusual(int ndim, const Py_ssize_t *shape,
+                                 Py_ssize_t itemsize) except -1:
+    """Count the elements of a shape that has none, or that is refused."""
+    cdef Py_ssize_t nbytes = itemsize
+    cdef int axis
+    for axis in range(ndim):
+        if shape[axis] < 0:
+            raise ValueError(
+                f"shape {shape_tuple(ndim, shape)} has the negative length "
+                f"{shape[axis]} on axis {axis}; lengths are 0 or more")
     # Also without elements: NumPy, which we hand views to, has no such arrays.
-    if overflow:
-        # A view's size is counted without that of its elements.
-        each = f" with {itemsize} bytes an element" if itemsize > 1 else ""
-        raise ValueError(
-            f"an array of shape {shape_tuple(ndim, shape)}{each} is beyond the address "
-            "space (2**63 bytes)")
-    return 0 if empty else size
+    for axis in range(ndim):
+        if shape[axis] and ndx_multiply(nbytes, shape[axis], &nbytes):
+            # A view's size is counted without that of its elements.
+            each = f" with {itemsize} bytes an element" if itemsize > 1 else ""
+            raise ValueError(
+                f"an array of shape {shape_tuple(ndim, shape)}{each} is beyond the "
+                "address space (2**63 bytes)")
+    return 0
 
 
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,

@@ -195,7 +195,9 @@ cdef void block_free(Block *block) noexcept:
     if owner != NULL:
         (<BlockOwner>owner).block_freed(block)
         block.owner = NULL
-    block_release_memory(block)
+    # A common one lies in its owner's memory, and has none of its own.
+    if block.backend != NULL or block.keeper != NULL or block.serial != 0:
+        block_release_memory(block)
     block_discard(block)
     Py_XDECREF(owner)
     Py_XDECREF(clock)

@@ -43,10 +43,12 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def _unchanged_context():
-    """Restore the default backend; fail if a scope was left open."""
+    """Restore the default backend, close workspaces; fail if a scope was left open."""
     before = ndx.current_backend()
     yield
     ndx.set_default(before)
+    # A name belongs to the thread, in which other tests run, too.
+    ndx.memory.destroy_all()
     assert ndx.current_backend() is before, "a scope was left open"
 
 

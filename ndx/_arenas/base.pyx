@@ -27,6 +27,7 @@ from ndx._origin import current_line
 from ndx._sizes import format_size
 
 cdef extern from "ndx/poison.h":
+    const bint NDX_POISONS
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
 
@@ -326,7 +327,8 @@ cdef class Arena(BlockOwner):
             self.live_bytes -= self.extent(block)
         else:
             self.live_bytes -= rounded(block.nbytes)
-        self.clear(block)
+        if self.guarded or NDX_POISONS:
+            self.clear(block)
         if self.reuses and block.keeper == NULL:
             self.vacate(block)
 
