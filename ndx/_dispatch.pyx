@@ -21,8 +21,8 @@ from ndx._device import CPU, find_device
 __all__ = ["Function", "dispatched", "set_engine", "synchronize"]
 
 cdef extern from "ndx/vectorcall.h":
-    ctypedef object (*Vectorcall "ndx_vectorcall")(
-        PyObject *, PyObject **, size_t, PyObject *)
+    ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
+        PyObject *, PyObject **, size_t, PyObject *) noexcept
     Vectorcall ndx_vectorcall_of(PyObject *callable) noexcept
     int ndx_set_vectorcall(object cls, Py_ssize_t offset) except -1
     Py_ssize_t ndx_count(size_t nargsf) noexcept
@@ -33,6 +33,9 @@ cdef extern from "Python.h":
     Py_ssize_t Py_SIZE(PyObject *x) noexcept
     bint PyTuple_CheckExact(PyObject *x) noexcept
     bint PyList_CheckExact(PyObject *x) noexcept
+
+# The same, for a caller in Cython, which takes its result and raises its errors.
+ctypedef object (*ObjectVectorcall)(PyObject *, PyObject **, size_t, PyObject *)
 
 cdef object engine = None        # called with a name, args and kwargs
 cdef object load_engine = None   # returns it
@@ -117,12 +120,25 @@ cdef class Function:
         return f"<function {self.__module__}.{self.__qualname__}>"
 
 
-cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names):
+# Results and errors go through as they are, so that the C compiler jumps.
+cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
+                    PyObject *names) noexcept:
     if devices.in_use or (names != NULL and (<Function>self).kind != COMPUTES):
-        if is_elsewhere(<Function>self, args, nargsf, names):
-            return hand_over(<Function>self, args, nargsf, names)
+        return call_by_operands(self, args, nargsf, names)
     return (<Function>self).inner_vectorcall(
         (<Function>self).inner, args, nargsf, names)
+
+
+cdef object call_where_they_lie(PyObject *self, PyObject **args, size_t nargsf,
+                                PyObject *names):
+    if is_elsewhere(<Function>self, args, nargsf, names):
+        return hand_over(<Function>self, args, nargsf, names)
+    return (<ObjectVectorcall>(<Function>self).inner_vectorcall)(
+        (<Function>self).inner, args, nargsf, names)
+
+
+# A variable keeps it out of `call`, which then needs no stack.
+cdef Vectorcall call_by_operands = <Vectorcall><void *>call_where_they_lie
 
 
 cdef bint is_elsewhere(Function function, PyObject **args, size_t nargsf,
