@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 
 from ndx import _creation, _cupy
+from ndx._cuda import capture
 from ndx._cuda.bridge import (
     address_of,
     device_index,
@@ -16,7 +17,15 @@ from ndx._cuda.bridge import (
 from ndx._cuda.session import common_device, session_of
 from ndx._device import CPU, number_of
 
-__all__ = ["FUNCTIONS", "cast_checked", "compact", "to_device", "to_host", "upload"]
+__all__ = [
+    "FUNCTIONS",
+    "cast_checked",
+    "compact",
+    "to_device",
+    "to_host",
+    "upload",
+    "wait_for",
+]
 
 _TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
 _PINNED = 1  # cudaMemoryTypeHost
@@ -37,6 +46,7 @@ def to_device(x, device, *, stream=None):
 
 def upload(session, x, *, detached=False):
     """Return a copy on a GPU of an array on the CPU, ours or NumPy's."""
+    capture.refuse("a copy from the CPU")
     x = np.ascontiguousarray(x).reshape(np.shape(x))
     with session.at_work():
         result = new_array(session.index, x.shape, x.dtype, detached=detached)
@@ -54,6 +64,7 @@ def upload(session, x, *, detached=False):
 
 def to_host(x, *, stream=None):
     """Return a copy on the CPU, once the GPU has computed it."""
+    capture.refuse("a copy to the CPU")
     session = session_of(device_index(x))
     with _current(session, stream):
         x = x if is_contiguous(x) else compact(x)
@@ -75,6 +86,7 @@ def to_host(x, *, stream=None):
 
 def _across(x, source, target):
     """Return a copy on another GPU."""
+    capture.refuse("a copy from another GPU")
     x = x if is_contiguous(x) else compact(x)
     with target.at_work():
         result = new_array(target.index, x.shape, x.dtype)
@@ -103,12 +115,12 @@ def _current(session, stream):
         before = session.stream()
         if not hasattr(stream, "ptr"):
             stream = cupy.cuda.ExternalStream(stream)
-        _wait(session, stream.ptr, before)
+        wait_for(session, stream.ptr, before)
         with stream:
             yield
 
 
-def _wait(session, stream, before):
+def wait_for(session, stream, before):
     """Let a stream wait, on the GPU, for what another was given so far."""
     if stream == before:
         return
@@ -163,6 +175,7 @@ def cast_checked(x, dtype):
 
 def hand_to_stream(x, stream):
     """Let the stream of a DLPack consumer wait for what computes an array."""
+    capture.refuse("an array for another library")
     if stream == -1:
         return
     if stream is not None and (not isinstance(stream, int) or stream in (0, -2)):
@@ -178,7 +191,7 @@ def hand_to_stream(x, stream):
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
     use_on(x, consumer)
-    _wait(session, consumer, session.stream())
+    wait_for(session, consumer, session.stream())
 
 
 def from_gpu(x):
@@ -212,6 +225,7 @@ def interface(x):
 
 def synchronize(device=None):
     """Wait until a GPU, or all that are used, are done."""
+    capture.refuse("waiting for the GPU")
     if device is None and not _cupy.is_loaded():
         return
     library = _cupy.library()

@@ -1,0 +1,20 @@
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar, overload
+
+__all__ = ["graph"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+class Graph(Generic[_P, _R]):
+    __wrapped__: Callable[_P, _R]
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def stats(self) -> dict[str, int]: ...
+    def reset(self) -> None: ...
+
+@overload
+def graph(function: Callable[_P, _R], /, *, max_graphs: int = ...) -> Graph[_P, _R]: ...
+@overload
+def graph(
+    function: None = ..., /, *, max_graphs: int = ...
+) -> Callable[[Callable[_P, _R]], Graph[_P, _R]]: ...
