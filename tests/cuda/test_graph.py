@@ -468,3 +468,21 @@ def test_what_is_refused(gpu):
 def test_an_address_is_that_of_the_first_element(gpu):
     x = full(4)
     assert address_of(x[1:]) == address_of(x) + 8
+
+
+def test_training_learns_the_same(gpu):
+    """The example's step, as a graph: losses as those of the eager one, to the bit."""
+    pytest.importorskip("sklearn")
+    import gpu as benchmark
+    from digits_data import load_data
+    from digits_network import Training
+
+    digits = load_data(0)
+    with ndx.use("cuda:0"):
+        eager = Training(ndx, digits=digits)
+        graph = Training(ndx, digits=digits, step=benchmark.replayed())
+        for _ in range(3):
+            eager.repeat()
+            graph.repeat()
+    assert graph.history == eager.history
+    assert graph.history[-1] < graph.history[0]
