@@ -320,6 +320,9 @@ def _key(value, arrays):
         return type(value), *[_key(item, arrays) for item in value]
     if isinstance(value, dict):
         return dict, *[(key, _key(item, arrays)) for key, item in value.items()]
+    if isinstance(value, (float, complex, np.inexact)):
+        # 0.0 and -0.0 are equal, and NaN is not equal to itself.
+        return type(value), repr(value)
     try:
         hash(value)
     except TypeError:

@@ -81,6 +81,26 @@ def test_what_differs_runs_eagerly(gpu, other):
     assert counts(scaled) == (2, 5, 2)
 
 
+def test_numbers_by_their_bits(gpu):
+    sign = ndx.cuda.graph(lambda x, y: ndx.copysign(x, y))
+    x = full(2)
+    for y in (0.0, -0.0, np.float32(0), np.float32(-0.0)) * 3:
+        assert sign(x, y).tolist() == [np.copysign(1.0, y)] * 2
+    replays = counts(sign)[1]
+    root = ndx.cuda.graph(lambda x, y: x * y)
+    for _ in range(3):
+        root(x, float("nan"))
+    assert (counts(sign)[2], replays, counts(root)[1]) == (4, 8, 2)
+
+
+def test_nothing_to_compute(gpu):
+    same = ndx.cuda.graph(lambda x: (x + 1, (), {}))
+    x = full((0, 3))
+    for _ in range(3):
+        found = same(x)
+        assert (found[0].shape, found[1:]) == ((0, 3), ((), {}))
+
+
 def test_no_more_graphs_than_asked_for(gpu):
     @ndx.cuda.graph(max_graphs=2)
     def doubled(x, power):
