@@ -5,7 +5,7 @@ from typing import Any, final
 
 from ndx._device import Device
 
-__all__ = ["Function", "dispatched", "set_engine", "synchronize"]
+__all__ = ["Function", "dispatched", "set_engine", "synchronize", "waitall"]
 
 @final
 class Function:
