@@ -69,6 +69,8 @@ cdef class CudaSource(Source):
         self.known = {}
         self.idle_events = []
         self.host_accessible = False
+        # The process's limit is on the machine's memory.
+        self.budgeted = False
         self.fork_safe = False
         self.streams = True
 
