@@ -3,8 +3,8 @@
 Device memory is host memory under false addresses: whoever reads it without asking, as
 a kernel would, gets a segmentation fault. What CuPy refuses (NumPy's arrays as
 operands, casts that it does not make) is refused here. Streams are queues of work that
-is done when the test says so, or is waited for; until then, what was freed shows
-`BUSY` where it is handed out again.
+is done when the test says so, or is waited for; copies of page-locked memory are made
+as late as that (`host_memory`).
 """
 
 import contextlib
@@ -17,23 +17,17 @@ import warnings
 
 import numpy as np
 
+from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
 from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 
-# Non-canonical: no process has anything there.
-FALSE = 1 << 62
 DEVICE_MEMORY = 1 << 28
 
 
-class CUDARuntimeError(RuntimeError):
-    def __init__(self, status):
-        super().__init__(f"error {status}")
-        self.status = status
-
-
-class Machine:
+class Machine(Queues):
     """The GPUs: their memory, and what they were asked to do."""
 
     def __init__(self, count=2, total=DEVICE_MEMORY):
+        super().__init__()
         self.count = count
         self.total = total
         self.held = [0] * count
@@ -41,9 +35,6 @@ class Machine:
         self.calls = []  # (name, ...)
         self.local = threading.local()
         self.last_handle = 1000
-        self.given = {}  # stream -> units of work
-        self.done = {}
-        self.events = {}  # event -> (stream, units)
         self.default_mallocs = 0
 
     @property
@@ -54,29 +45,35 @@ class Machine:
         self.last_handle += 1
         return self.last_handle
 
-    def submit(self, stream):
-        self.given[stream] = self.given.get(stream, 0) + 1
-
-    def finish(self, stream):
-        self.done[stream] = self.given.get(stream, 0)
-
 
 machine = Machine()
 
 
 def real(address, nbytes=0):
-    """Return where the bytes of a device address really are."""
+    """Return where the bytes of an address that a kernel can use really are."""
+    if range_of(address, nbytes) is not None:
+        return address - FALSE
+    if machine.host_range(address, nbytes):
+        return address
+    raise CUDARuntimeError(700)  # cudaErrorIllegalAddress
+
+
+def range_of(address, nbytes=0):
+    """Return the device memory that bytes lie in; None: they lie in none."""
     for start, (_, buffer) in machine.ranges.items():
         if start <= address and address + nbytes <= start + len(buffer):
-            return address - FALSE
-    raise CUDARuntimeError(700)  # cudaErrorIllegalAddress
+            return buffer
+    return None
 
 
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(types.ModuleType):
+class Runtime(HostRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
+    machine = machine
+    real = staticmethod(real)
+    range_of = staticmethod(range_of)
 
     def getDeviceCount(self):
         return machine.count
@@ -104,6 +101,7 @@ class Runtime(types.ModuleType):
         return start + FALSE
 
     def free(self, address):
+        machine.finish_all()
         device, buffer = machine.ranges.pop(address)
         machine.held[device] -= len(buffer)
         machine.calls.append(("free", len(buffer)))
@@ -112,48 +110,9 @@ class Runtime(types.ModuleType):
         machine.submit(stream)
         ctypes.memset(real(address, nbytes), value, nbytes)
 
-    def memcpyAsync(self, target, source, nbytes, kind, stream):
-        machine.submit(stream)
-        machine.calls.append(("memcpyAsync", kind, stream))
-        if kind in (1, 3):
-            target = real(target, nbytes)
-        if kind in (2, 3):
-            source = real(source, nbytes)
-        ctypes.memmove(target, source, nbytes)
-
     def memcpyPeer(self, target, _to, source, _from, nbytes):
+        machine.finish_all()
         ctypes.memmove(real(target, nbytes), real(source, nbytes), nbytes)
-
-    def pointerGetAttributes(self, address):
-        return types.SimpleNamespace(type=0)
-
-    def eventCreateWithFlags(self, flags):
-        event = machine.handle()
-        machine.events[event] = None
-        return event
-
-    def eventRecord(self, event, stream):
-        machine.events[event] = stream, machine.given.get(stream, 0)
-        machine.calls.append(("eventRecord", stream))
-
-    def eventQuery(self, event):
-        stream, units = machine.events[event]
-        return 0 if machine.done.get(stream, 0) >= units else 600
-
-    def eventDestroy(self, event):
-        del machine.events[event]
-
-    def streamWaitEvent(self, stream, event, flags):
-        machine.calls.append(("streamWaitEvent", stream, machine.events[event][0]))
-
-    def streamSynchronize(self, stream):
-        machine.calls.append(("streamSynchronize", stream))
-        machine.finish(stream)
-
-    def deviceSynchronize(self):
-        machine.calls.append(("deviceSynchronize",))
-        for stream in list(machine.given):
-            machine.finish(stream)
 
 
 runtime = Runtime("cupy.cuda.runtime")
@@ -302,7 +261,7 @@ class ndarray:
         return functools.partial(_call, getattr(np.ndarray, name), self)
 
     def get(self):
-        return host(self).copy()
+        return fetched(self).copy()
 
     def fill(self, value):
         _check([value])
@@ -313,16 +272,16 @@ class ndarray:
         return self.shape[0]
 
     def __bool__(self):
-        return bool(host(self))
+        return bool(fetched(self))
 
     def __int__(self):
-        return int(host(self))
+        return int(fetched(self))
 
     def __float__(self):
-        return float(host(self))
+        return float(fetched(self))
 
     def __index__(self):
-        return host(self).__index__()
+        return fetched(self).__index__()
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
@@ -373,6 +332,12 @@ def host(x):
     return np.ndarray(x.shape, x.dtype, buffer, -low, x.strides)
 
 
+def fetched(x):
+    """Return the same for the CPU, once the stream is done."""
+    machine.finish(get_current_stream().ptr)
+    return host(x)
+
+
 def unwrapped(x):
     if isinstance(x, ndarray):
         return host(x)
@@ -405,7 +370,7 @@ def on_device(result, sources):
         return result
     address = result.ctypes.data
     for source in sources:
-        start = source.data.mem.ptr - FALSE
+        start = source.data.mem.ptr % FALSE
         if result.size and start <= address < start + source.data.mem.size:
             pointer = MemoryPointer(source.data.mem, address - start)
             return ndarray(result.shape, result.dtype, pointer, result.strides)
