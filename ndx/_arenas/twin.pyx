@@ -28,7 +28,9 @@ cdef class TwinArena(Arena):
     """An arena that another one tells where its blocks are to lie."""
 
     def __dealloc__(self):
-        self.land(0, <size_t>-1)
+        # One that could not be made has no methods of this class yet.
+        if self.nflights:
+            self.land(0, <size_t>-1)
         free(self.flights)
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
