@@ -68,16 +68,16 @@ def test_uploads_pass_through_it(gpu, ws):
         assert [float(ndx.min(x)) for x in arrays] == [0.0, 1.0, 2.0]
 
 
-def test_the_next_cycle_waits_for_the_upload_of_this_one(gpu, ws):
-    outside = ndx.empty(MIB // 8)
-    for i in range(4):
-        with ws:
-            x = ndx.asarray(np.full(MIB // 8, float(i)))
-            if i == 0:
-                outside[...] = x
-    with ws:
-        ndx.asarray(np.full(MIB // 8, 9.0))
-    assert float(ndx.min(outside)) == float(ndx.max(outside)) == 0.0
+def test_the_next_cycle_waits_for_the_upload_of_this_one(gpu):
+    kept = []
+    with ndx.use("cuda:0"):
+        for i in range(4):
+            # Moved out by a copy on the GPU, after that from the twin.
+            with ndx.workspace("s", size="1MiB", mirror="host", escape="detach") as ws:
+                kept.append(ndx.asarray(np.full(1000, float(i))))
+        ws.destroy()
+    assert [float(ndx.min(x)) for x in kept] == [0.0, 1.0, 2.0, 3.0]
+    assert [float(ndx.max(x)) for x in kept] == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_a_copy_does_not_change_under_another(gpu, ws):
