@@ -79,8 +79,8 @@ cdef int check_policies(str name, Backend backend, config, home) except -1:
                                ("mirror='host'", config.mirror == "host")):
             if wanted:
                 raise WorkspaceError(
-                    f"workspace {name!r}: {policy} is for the memory of a GPU, and that "
-                    f"of {backend.name!r} is the host's already")
+                    f"workspace {name!r}: {policy} is for the memory of a GPU, and "
+                    f"that of {backend.name!r} is the host's already")
         return 0
     for policy, wanted in (("debug=True", config.debug), ("path=", home is not None)):
         if wanted:

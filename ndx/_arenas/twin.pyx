@@ -51,7 +51,7 @@ cdef class TwinArena(Arena):
         return Arena.drop_chunk(self)
 
     cdef Block *serve(self, size_t low, size_t high) except? NULL:
-        """Return a block of this cycle that begins at the line of `low`; NULL: taken."""
+        """Return a block of this cycle from the line of `low` on; NULL: it is taken."""
         low, high = line_of(low), rounded(high)
         if self.is_taken(low, high):
             return NULL

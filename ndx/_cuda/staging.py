@@ -105,8 +105,11 @@ class Staging:
         return buffer
 
     def _record(self, stream):
-        event = self.idle.pop() if self.idle else \
-            self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
+        event = (
+            self.idle.pop()
+            if self.idle
+            else self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
+        )
         self.runtime.eventRecord(event, stream)
         return event
 

@@ -73,9 +73,7 @@ def _send_by_twin(session, result, x, stream):
     if not place:
         return False
     memmove(place, x.ctypes.data, x.nbytes)
-    session.runtime.memcpyAsync(
-        address_of(result), place, x.nbytes, ANY_WAY, stream
-    )
+    session.runtime.memcpyAsync(address_of(result), place, x.nbytes, ANY_WAY, stream)
     left_twin(result, stream)
     return True
 

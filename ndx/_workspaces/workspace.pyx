@@ -430,8 +430,9 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena, now = self.arena
         total = dict.fromkeys(
-            ("size", "mirror_bytes", "cycles", "total_spills", "pinned_count", "pinned_bytes",
-             "retired_bytes", "escaped_count", "escaped_bytes", "departures"), 0)
+            ("size", "mirror_bytes", "cycles", "total_spills", "pinned_count",
+             "pinned_bytes", "retired_bytes", "escaped_count", "escaped_bytes",
+             "departures"), 0)
         last = greatest = peak = 0
         for arena in all_arenas(self):
             total["pinned_count"] += arena.pinned_count

@@ -16,7 +16,6 @@ from libc.string cimport memset
 from ndx._pool_index cimport PoolBlock, PoolEvent
 from ndx._pool_store cimport CPU
 from ndx._pool_trim cimport pool_settle
-from ndx._source cimport Source
 from ndx.backends.base cimport Memory
 from ndx.backends.cuda cimport CudaBackend, CudaSource, call, obtain_range, record_on
 from ndx.backends.pooled cimport PooledBackend

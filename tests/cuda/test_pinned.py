@@ -56,9 +56,11 @@ def test_limits_trimming_and_refusals(gpu):
     assert info[1] >= info[0] > 0
     if gpu is not None:
         assert gpu.host_held == 0
-        with pytest.raises(ndx.OutOfMemoryError, match="'pinned' can't allocate"):
-            with ndx.use("pinned"):
-                ndx.empty(gpu.host_total + 1, dtype="int8")
+        with (
+            ndx.use("pinned"),
+            pytest.raises(ndx.OutOfMemoryError, match="'pinned' can't allocate"),
+        ):
+            ndx.empty(gpu.host_total + 1, dtype="int8")
 
 
 def test_memory_goes_back_with_the_backend(gpu):
