@@ -47,6 +47,7 @@ cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
 cdef str array_words(BaseArray x)
 cdef object stale_error(BaseArray x)
+cdef int wait_until_live(BaseArray x) except -1
 cdef int check_off_host(BaseArray x) except -1
 cdef object loss_error(str what, str path)
 cdef int find_loss(BaseArray x) except -1
@@ -64,7 +65,7 @@ cdef inline char *data_of(BaseArray x) noexcept:
 
 cdef inline int check(BaseArray x) except -1:
     if not block_is_live(x.block):
-        raise stale_error(x)
+        return wait_until_live(x)
     return 0
 
 # The same for what touches no data, or hands over to who may touch a device's.
@@ -77,7 +78,8 @@ cdef inline int pin(BaseArray x) except -1:
     x.block.pins += 1
     if not block_is_live(x.block):
         block_unpin(x.block)
-        raise stale_error(x)
+        wait_until_live(x)
+        x.block.pins += 1
     return 0
 
 cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexcept:

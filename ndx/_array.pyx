@@ -21,7 +21,8 @@ from ndx._layout cimport (
 from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
     Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
-    block_is_usable, block_lose, block_wrap, export_free, export_new,
+    block_is_in_flight, block_is_live, block_is_usable, block_land, block_lose,
+    block_wrap, export_free, export_new,
 )
 from ndx._serving cimport allocate_on
 
@@ -310,6 +311,18 @@ cdef BaseArray same_view(BaseArray x):
     return view
 
 
+cdef int wait_until_live(BaseArray x) except -1:
+    """Raise, unless it is for a device that still reads it that an array can't be used.
+
+    That is waited for.
+    """
+    while block_is_in_flight(x.block):
+        block_land(x.block)
+    if not block_is_live(x.block):
+        raise stale_error(x)
+    return 0
+
+
 cdef int check_off_host(BaseArray x) except -1:
     """Raise unless it is only for its device that an array can't be used here."""
     if not block_is_usable(x.block):
@@ -392,6 +405,8 @@ cdef Export *export_array(BaseArray x) except NULL:
     cdef Strided layout
     cdef Py_ssize_t low = 0, high = 0
     check_usable(x)
+    if block_is_in_flight(x.block):
+        wait_until_live(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
     return export_new(x.block, x.offset + low, x.offset + high)

@@ -558,7 +558,7 @@ def defaults_from_environment(environment):
         for name, keys in options.items():
             # CuPy is imported for who wants it as the default only.
             configure = backends.configure_later \
-                if name == "cuda" != kind else backends.configure
+                if name in backends.BY_CUPY and name != kind else backends.configure
             if keys or name == kind:
                 configure(chosen if name == kind else name, **{
                     option: as_option(option, environment[key])

@@ -88,6 +88,9 @@ cdef Backend lender_of(const Block *block)
 cdef bint block_is_closed(Block *block) noexcept
 cdef bint block_is_usable(Block *block) noexcept
 cdef void block_set_device(Block *block, int device) noexcept
+cdef bint block_is_in_flight(Block *block) noexcept
+cdef bint block_fly(Block *block) noexcept
+cdef int block_land(Block *block) except -1
 cdef bint block_is_lost(Block *block) noexcept
 cdef void block_lose(Block *block) noexcept
 

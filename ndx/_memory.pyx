@@ -28,6 +28,10 @@ cdef uint64_t lost = 1
 # the CPU refuses them, at no cost of its own. Their clock is looked at by hand.
 cdef uint64_t off_host = <uint64_t>-1
 
+# What those compare it with that a device still reads: never equal, so that whatever
+# uses one waits first.
+cdef uint64_t in_flight = <uint64_t>-1
+
 # What arrays without elements point at.
 cdef char[128] nothing
 
@@ -229,9 +233,37 @@ cdef void block_set_device(Block *block, int device) noexcept:
 
 cdef bint block_is_usable(Block *block) noexcept:
     """Whether a block is neither stale nor closed, wherever its memory is."""
+    if block.now == &in_flight:
+        return True
     if block.now != &off_host:
         return block_is_live(block)
     return block.clock == NULL or (<Clock>block.clock).now == block.generation
+
+
+cdef bint block_is_in_flight(Block *block) noexcept:
+    return block.now == &in_flight
+
+
+cdef bint block_fly(Block *block) noexcept:
+    """Let whoever uses a block next wait for the device that reads it.
+
+    False, with nothing changed, if someone may use it without asking: foreign code, an
+    operation in progress, or an arena that recycles it.
+    """
+    if block.now != &always and block.now != &in_flight or block.exports != NULL \
+            or block.pins > 0 or block.owner != NULL or block.keeper != NULL:
+        return False
+    block.now = &in_flight
+    return True
+
+
+cdef int block_land(Block *block) except -1:
+    """Wait until a block can be used by the CPU again."""
+    (<Backend>block.backend).finish(&block.memory)
+    # Closed in the meantime, by another thread?
+    if block.now == &in_flight:
+        block.now = &always
+    return 0
 
 
 cdef bint block_is_lost(Block *block) noexcept:

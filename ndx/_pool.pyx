@@ -25,7 +25,7 @@ from ndx._pool_index cimport (
     ndx_highest_bit,
 )
 from ndx._pool_store cimport (
-    ARENA, NAIVE, NO_STREAM, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
+    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
     PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison,
     ndx_unpoison, quick_give, quick_take,
 )
@@ -287,7 +287,10 @@ cdef class Pool(PoolStore):
         cdef int slot
         if self.lost or quick_give(self, block):
             return
-        if self.kind == UNPOOLED and self.source.streams:
+        if self.source.cpu_waits:
+            if self.kind == UNPOOLED:
+                self.finish_events(block, CPU)
+        elif self.kind == UNPOOLED and self.source.streams:
             block.uses |= <uint64_t>1 << block.slot
             for slot in range(SLOTS):
                 if block.uses >> slot & 1:
@@ -311,6 +314,9 @@ cdef class Pool(PoolStore):
             return
         if block.events != NULL:
             self.pending += 1
+            if self.source.cpu_waits:
+                # Without a slot for it, it is found in its turn, and waited for.
+                block.slot = max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
 

@@ -25,6 +25,8 @@ cdef enum:
     QUICK_LISTS = 1025           # one per unit, to 64 KiB at the least unit
     QUICK_SHARE = 1048576        # bytes in quick lists at most
     NO_STREAM = -1
+    CPU = 0                      # as a stream, of a source where the CPU waits itself
+    IN_FLIGHT = 1                # there: of what devices still read or write
 
 # The free blocks of one stream. Those of slot 0 are safe for any stream.
 cdef struct PoolSlot:

@@ -80,6 +80,9 @@ cdef class PoolStore:
                 continue
             if other == -1 and slot == 0:
                 continue
+            if other > 0 and self.source.cpu_waits:
+                # What is in flight: the pool grows rather than that the CPU waits.
+                break
             block = self.slot_search(
                 slot if other == -2 else 0 if other == -1 else other, small, need)
             if block != NULL:
@@ -275,7 +278,8 @@ cdef class PoolStore:
     cdef int slot_of(self, size_t stream) noexcept nogil:
         """Return the slot of a stream, a new one at first; -1 if there is none."""
         cdef int slot, small
-        if self.nslots and not self.source.streams:
+        if self.nslots and (not self.source.streams
+                            or self.source.cpu_waits and stream == CPU):
             return 0
         for slot in range(1, self.nslots):
             if self.slots[slot].stream == stream:

@@ -252,6 +252,7 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
     cdef PoolBlock *block
     cdef PoolBlock *chain = NULL
     cdef uint64_t done = 0
+    cdef bint safe
     cdef int slot, nslots
     if not pool.source.streams or pool.lost:
         return
@@ -283,7 +284,11 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
         ndx_lock_release(&pool.lock)
         drop_done_events(pool, block)
         ndx_lock_acquire(&pool.lock)
-        if done >> block.slot & 1:
+        if pool.source.cpu_waits:
+            safe = block.events == NULL
+        else:
+            safe = done >> block.slot & 1
+        if safe:
             block.slot = 0
         pool.pending += block.events != NULL
         pool.free_block(block, block.stamp)

@@ -12,6 +12,7 @@ cdef class Source:
     cdef readonly bint paged             # a range has no memory but what is committed
     cdef readonly bint zeroed            # memory that was just committed is zero
     cdef readonly bint streams           # work on memory is ordered by streams
+    cdef readonly bint cpu_waits         # its ranges are the CPU's, which waits itself
     cdef readonly bint host_accessible   # the CPU can read and write it
     cdef readonly bint fork_safe         # a forked child may go on using it
     cdef readonly bint budgeted          # the limit of the process counts it

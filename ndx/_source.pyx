@@ -68,7 +68,7 @@ cdef class Source:
         return True
 
     cdef void wait(self, size_t stream, void *event) noexcept nogil:
-        """Let a stream wait for an event; the host does not wait."""
+        """Let a stream wait for an event; the host waits only for its own ranges."""
 
     cdef void drop_event(self, void *event) noexcept nogil:
         """Forget an event."""

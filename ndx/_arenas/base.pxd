@@ -1,12 +1,14 @@
-from ndx._memory cimport Block, BlockOwner, Clock
+from ndx._arenas.guards cimport Watcher
+from ndx._memory cimport Block, BlockOwner
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.base cimport Backend, Memory
 
-cdef class Arena(BlockOwner):
-    cdef readonly Clock clock
+cdef class Arena(Watcher):
     cdef readonly Backend backend
     cdef readonly Backend home           # of the chunk
     cdef Backend spill_to                # serves what does not fit the arena
+    cdef Backend beyond                  # and what that can't; None: nobody
+    cdef readonly Arena twin             # of a device's, on the host; None: it has none
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
     cdef readonly size_t offset          # end of what this cycle has used
@@ -25,14 +27,11 @@ cdef class Arena(BlockOwner):
     cdef readonly size_t departures      # from a plan, of all cycles
     cdef readonly bint spill_fails
     cdef readonly bint escapes
-    cdef readonly bint debug
-    cdef bint guarded                    # patterns in memory show who writes where
     cdef readonly bint used              # it holds a cycle that has not been expired
     cdef bint spills_all
     cdef bint reuses                     # memory within a cycle: `vacate` is called
     cdef size_t ask_again                # for a chunk, in this cycle or later
     cdef size_t patience                 # cycles to wait after the next failure
-    cdef list damage                     # what was written behind blocks; or None
     cdef Memory chunk
     cdef Py_ssize_t pinned_count
     cdef size_t stream                   # that last used it; of a device's
@@ -55,18 +54,16 @@ cdef class Arena(BlockOwner):
                       Backend outside) except -1
     cdef int fit(self) except -1
     cdef int destroy(self) except -1
-    cdef int raise_damage(self) except -1
     cdef int use_on(self, size_t stream) except -1
 
     cdef bint holds(self, Block *block) noexcept
     cdef int spill(self, Block *block, bint zero) except -1
+    cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero)
     cdef int escape(self, Backend outside) except -1
     cdef void let_go(self, Block *block) noexcept
     cdef void keep(self, Block *block) noexcept
     cdef void clear(self, Block *block) noexcept
     cdef size_t extent(self, Block *block) noexcept
-    cdef int record_line(self, Block *block) except -1
-    cdef void inspect(self, Block *block) noexcept
     cdef int get_chunk(self, size_t size) except -1
     cdef int drop_chunk(self) except -1
     cdef object full_error(self, size_t nbytes)

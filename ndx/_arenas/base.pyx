@@ -6,7 +6,6 @@ allocate around it. Derived classes say where in the chunk a block lies.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
@@ -15,15 +14,12 @@ from ndx._memory cimport (
     block_purge, block_release_memory, block_set_device, block_set_free, mark_cycle,
     obtain,
 )
-from ndx._arenas.guards cimport (
-    GUARD, check_for_device, check_guard, damage_error, fill_dead, set_guard,
-)
+from ndx._arenas.guards cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, line_of, rounded
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends
 from ndx._errors import OutOfMemoryError
-from ndx._origin import current_line
 from ndx._sizes import format_size
 
 cdef extern from "ndx/poison.h":
@@ -88,7 +84,7 @@ cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
 
 # Not cleared by the collector: it needs its backend to give its memory back.
 @cython.no_gc_clear
-cdef class Arena(BlockOwner):
+cdef class Arena(Watcher):
     """The memory of one workspace; it knows nothing of contexts or arrays.
 
     Parameters
@@ -111,14 +107,15 @@ cdef class Arena(BlockOwner):
         self.pinned.prev = self.pinned.next = &self.pinned
         self.clock = Clock.__new__(Clock)
         self.clock.name = name
-        if backend.device_number:
-            check_for_device(name, backend.name, config, home)
+        check_policies(name, backend, config, home)
         self.clock.now = 1
         self.backend = backend
         self.home = backend if home is None else home
         self.sizing = sizing
         self.spill_fails = config.spill == "fail"
         self.spill_to = backends.get("mmap") if config.spill == "mmap" else backend
+        if config.spill == "host":
+            self.beyond = backends.get(f"cudahost:{backend.device_number - 1}")
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
@@ -165,11 +162,15 @@ cdef class Arena(BlockOwner):
         self.used = True
         self.clock.open = True
         mark_cycle(self, True)
+        if self.twin is not None:
+            self.twin.begin()
 
     cdef int finish(self) except -1:
         """The scope ends: count the cycle, and learn. Its arrays may live on."""
         self.clock.open = False
         mark_cycle(self, False)
+        if self.twin is not None:
+            self.twin.finish()
         self.cycles += 1
         self.last_cycle_bytes = self.cycle_bytes
         if self.cycle_bytes > self.max_cycle_bytes:
@@ -185,6 +186,11 @@ cdef class Arena(BlockOwner):
         """
         cdef Block *block
         interruption = None
+        if self.twin is not None:
+            try:
+                self.twin.expire(outside)
+            except BaseException as error:
+                interruption = error
         if self.escapes and self.live.next != &self.live:
             try:
                 self.escape(outside)
@@ -272,21 +278,14 @@ cdef class Arena(BlockOwner):
         enlist(self, block, needed)
         return block
 
-    cdef int record_line(self, Block *block) except -1:
-        """Take note of which line makes a block, in debug mode."""
-        where = current_line()
-        Py_INCREF(where)
-        block.origin = <PyObject *>where
-
     cdef int spill(self, Block *block, bint zero) except -1:
         """Serve a request that does not fit from a backend; or raise."""
         cdef size_t extra = GUARD if self.guarded else 0
-        # While its size is still to be learned, nothing is too large for an arena.
-        cdef Backend backend = self.spill_to if self.size else self.backend
+        cdef Backend backend
         try:
             if self.spill_fails and self.size:
                 raise self.full_error(block.nbytes)
-            obtain(backend, block.nbytes + extra, zero, &block.memory)
+            backend = self.spill_from(block, block.nbytes + extra, zero)
         except BaseException:
             block_decref(block)
             raise
@@ -297,6 +296,19 @@ cdef class Arena(BlockOwner):
         self.spilled_bytes += rounded(block.nbytes)
         self.total_spills += 1
         return 0
+
+    cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero):
+        """Get memory for a block from a backend, which is returned."""
+        # While its size is still to be learned, nothing is too large for an arena.
+        cdef Backend backend = self.spill_to if self.size else self.backend
+        try:
+            obtain(backend, nbytes, zero, &block.memory)
+        except MemoryError:
+            if self.beyond is None:
+                raise
+            backend = self.beyond
+            obtain(backend, nbytes, zero, &block.memory)
+        return backend
 
     cdef int adopt(self, Block *block) except -1:
         """Make a block that was obtained elsewhere a spilled one of this cycle."""
@@ -475,6 +487,12 @@ cdef class Arena(BlockOwner):
     cdef int get_chunk(self, size_t size) except -1:
         obtain(self.home, size, False, &self.chunk)
         self.size = size
+        if self.twin is not None:
+            try:
+                self.twin.get_chunk(size)
+            except BaseException:
+                self.drop_chunk()
+                raise
         return 0
 
     cdef int drop_chunk(self) except -1:
@@ -483,6 +501,8 @@ cdef class Arena(BlockOwner):
         cdef Block *block = self.pinned.next
         cdef Block *after
         cdef size_t low = self.size, high = 0
+        if self.twin is not None:
+            self.twin.drop_chunk()
         if self.size == 0:
             return 0
         while block != &self.pinned:
@@ -518,31 +538,6 @@ cdef class Arena(BlockOwner):
         self.peak_live_bytes = self.live_bytes = 0
         self.spilled_count = self.spilled_bytes = 0
         return 0
-
-    # ---------------------------------------------------------------- debugging
-
-    cdef void inspect(self, Block *block) noexcept:
-        """Check the guard bytes behind a block, in debug mode."""
-        cdef Py_ssize_t i
-        if block.nbytes == 0 or block.keeper != NULL:
-            return
-        i = check_guard(block.ptr + block.nbytes)
-        if i < 0:
-            return
-        try:
-            if self.damage is None:
-                self.damage = []
-            where = "?" if block.origin == NULL else <object>block.origin
-            self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
-                               f"at its end + {i}")
-        except BaseException as error:
-            PyErr_SetObject(type(error), error)
-            PyErr_WriteUnraisable(self)
-
-    cdef int raise_damage(self) except -1:
-        """Say what was written to that may not be, once."""
-        damage, self.damage = self.damage, None
-        raise damage_error(self.clock.name, damage)
 
     cdef int use_on(self, size_t stream) except -1:
         """A device's stream is about to use what lies here.

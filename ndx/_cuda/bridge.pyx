@@ -12,24 +12,29 @@ from ndx._array cimport (
     set_layout, set_owner,
 )
 from ndx._arenas.base cimport Arena
+from ndx._arenas.sizing cimport line_of
+from ndx._arenas.twin cimport TwinArena
 from ndx._dtypes cimport (
-    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, kind_of, promote_table,
-    scalar_dtype, store_scalar,
+    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
+    promote_table, scalar_dtype, store_scalar,
 )
 from ndx._interchange cimport from_dlpack_capsule
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of
 from ndx._memory cimport (
-    Block, block_decref, block_incref, block_set_device, block_wrap, export_new,
+    Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
+    block_unpin, block_wrap, export_new, lender_of,
 )
 from ndx._operations cimport can_store
-from ndx._serving cimport allocate_on
+from ndx._serving cimport allocate_on, current_arena
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend
+from ndx.backends.pinned cimport PinnedBackend
 
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
-    "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "new_array",
+    "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
+    "left_twin", "new_array", "send_pinned", "stage_in_twin", "twin_array",
     "use_arena_on", "use_on",
 ]
 
@@ -136,6 +141,111 @@ def use_on(BaseArray x not None, size_t stream):
 def use_arena_on(Workspace workspace not None, size_t stream):
     """Say that a stream will use an open workspace's arena, after all others."""
     workspace.arena.use_on(stream)
+
+
+def is_pinned(x):
+    """Whether a CPU's array has page-locked memory of its own, in C order."""
+    cdef Block *block
+    if not is_array(x) or not (<BaseArray>x).c_contiguous:
+        return False
+    block = (<BaseArray>x).block
+    return block.memory.ptr != NULL and block.clock == NULL and \
+        isinstance(lender_of(block), PinnedBackend)
+
+
+def send_pinned(BaseArray x not None, copy, size_t stream):
+    """Start to copy an array with page-locked memory; say if its end is looked after.
+
+    Then the CPU waits for it where it uses the array again.
+
+    Parameters
+    ----------
+    x : NDArray
+        One that `is_pinned` is true of.
+    copy : callable
+        Called with the address of the first element; starts it.
+    stream : int
+        The current GPU's, which does it.
+    """
+    cdef Block *block = x.block
+    check_usable(x)
+    block_pin(block)
+    try:
+        copy(<size_t>(block.ptr + x.offset))
+        (<Backend>block.backend).use_on(&block.memory, stream)
+    finally:
+        block_unpin(block)
+    return block_fly(block)
+
+
+cdef TwinArena twin_of(BaseArray x):
+    """Return the twin of the arena in which an array lies; None if there is none.
+
+    Only of the arena that serves the device's new arrays here.
+    """
+    cdef Arena arena
+    cdef Block *block = x.block
+    if not block.device or block.owner == NULL or block.clock == NULL \
+            or not isinstance(<object>block.owner, Arena):
+        return None
+    arena = <Arena>block.owner
+    if arena.twin is None or not arena.holds(block) or not x.c_contiguous or \
+            current_arena(block.device) is not arena:
+        return None
+    return arena.twin
+
+
+def twin_array(BaseArray x not None):
+    """Return an array of the CPU's over the twin of the place of `x`, not yet copied.
+
+    None if it has no twin, or that is in use.
+    """
+    cdef TwinArena twin = twin_of(x)
+    cdef BaseArray result
+    cdef size_t low
+    cdef int axis
+    if twin is None or not x.size:
+        return None
+    check_usable(x)
+    low = offset_of(x)
+    result = bare_array(x.ndim)
+    result.block = twin.serve(low, low + nbytes_of(x))
+    if result.block == NULL:
+        return None
+    result.offset = low - line_of(low)
+    result.dtype = x.dtype
+    for axis in range(x.ndim):
+        result.shape[axis] = x.shape[axis]
+        result.strides[axis] = x.strides[axis]
+    set_layout(result)
+    announce_array(result)
+    return result
+
+
+def stage_in_twin(BaseArray x not None):
+    """Return where a copy to `x` may lie on its way; 0: it has no such place."""
+    cdef TwinArena twin = twin_of(x)
+    cdef size_t low
+    if twin is None:
+        return 0
+    low = offset_of(x)
+    return <size_t>twin.stage(low, low + nbytes_of(x))
+
+
+def left_twin(BaseArray x not None, size_t stream):
+    """Say that a stream has just been given the copy from that place."""
+    cdef TwinArena twin = twin_of(x)
+    cdef size_t low = offset_of(x)
+    twin.fly(low, low + nbytes_of(x), stream)
+
+
+cdef size_t offset_of(BaseArray x) noexcept:
+    """Return where in its arena's chunk an array begins."""
+    return x.block.ptr + x.offset - (<Arena>x.block.owner).chunk.ptr
+
+
+cdef size_t nbytes_of(BaseArray x) noexcept:
+    return x.size * itemsize_of[x.dtype]
 
 
 cdef class Bridge:

@@ -8,6 +8,7 @@ from ndx import _cupy
 from ndx._core import NDArray
 from ndx._cuda import capture
 from ndx._cuda.bridge import Bridge, device_index
+from ndx._cuda.staging import Staging
 from ndx._device import CPU, device_of
 
 __all__ = ["Session", "common_device", "session_of"]
@@ -32,6 +33,7 @@ class Session:
         self.ndarray = cupy.ndarray
         self.device = cupy.cuda.Device(index)
         self.bridge = Bridge(cupy, index)
+        self.staging = Staging(self.runtime)
 
     @contextlib.contextmanager
     def at_work(self):

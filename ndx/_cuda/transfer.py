@@ -1,6 +1,7 @@
 """Between the CPU and GPUs, and between our streams and others'."""
 
 import contextlib
+from ctypes import memmove
 
 import numpy as np
 
@@ -11,10 +12,16 @@ from ndx._cuda.bridge import (
     device_index,
     from_capsule,
     is_contiguous,
+    is_pinned,
+    left_twin,
     new_array,
+    send_pinned,
+    stage_in_twin,
+    twin_array,
     use_on,
 )
 from ndx._cuda.session import common_device, session_of
+from ndx._cuda.staging import ANY_WAY, SMALL
 from ndx._device import CPU, number_of
 
 __all__ = [
@@ -27,7 +34,6 @@ __all__ = [
     "wait_for",
 ]
 
-_TO_DEVICE, _TO_HOST = 1, 2  # cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost
 _PINNED = 1  # cudaMemoryTypeHost
 _LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
 
@@ -45,21 +51,53 @@ def to_device(x, device, *, stream=None):
 
 
 def upload(session, x, *, detached=False):
-    """Return a copy on a GPU of an array on the CPU, ours or NumPy's."""
+    """Return a copy on a GPU of an array on the CPU, ours or NumPy's.
+
+    What becomes of `x` makes no difference any more when this returns.
+    """
     capture.refuse("a copy from the CPU")
-    x = np.ascontiguousarray(x).reshape(np.shape(x))
+    ours = is_pinned(x)
+    if not ours:
+        x = np.ascontiguousarray(x).reshape(np.shape(x))
     with session.at_work():
         result = new_array(session.index, x.shape, x.dtype, detached=detached)
-        if x.size:
-            stream = session.stream()
-            session.runtime.memcpyAsync(
-                address_of(result), x.ctypes.data, x.nbytes, _TO_DEVICE, stream
-            )
-            # Pageable memory was staged when the call returned; pinned memory is still
-            # being read, and may change or go.
-            if _is_pinned(session, x.ctypes.data):
-                session.runtime.streamSynchronize(stream)
+        if not x.size:
+            return result
+        stream, target = session.stream(), address_of(result)
+        if not ours:
+            if not _send_by_twin(session, result, x, stream):
+                _send(session, target, x.ctypes.data, x.nbytes, stream)
+            return result
+
+        def copy(source):
+            session.runtime.memcpyAsync(target, source, x.nbytes, ANY_WAY, stream)
+
+        if not send_pinned(x, copy, stream):
+            session.runtime.streamSynchronize(stream)
     return result
+
+
+def _send_by_twin(session, result, x, stream):
+    """Copy to an arena with a twin on the host by the same place there; or say no."""
+    place = stage_in_twin(result)
+    if not place:
+        return False
+    memmove(place, x.ctypes.data, x.nbytes)
+    session.runtime.memcpyAsync(address_of(result), place, x.nbytes, ANY_WAY, stream)
+    left_twin(result, stream)
+    return True
+
+
+def _send(session, target, source, nbytes, stream):
+    """Copy memory of the CPU that may change, or go, as soon as this returns."""
+    if _is_pinned(session, source):
+        # Nobody would tell when its owner changes it: it is waited for.
+        session.runtime.memcpyAsync(target, source, nbytes, ANY_WAY, stream)
+        session.runtime.streamSynchronize(stream)
+    elif nbytes <= SMALL:
+        session.runtime.memcpyAsync(target, source, nbytes, ANY_WAY, stream)
+    else:
+        session.staging.send(target, source, nbytes, stream)
 
 
 def to_host(x, *, stream=None):
@@ -68,20 +106,25 @@ def to_host(x, *, stream=None):
     session = session_of(device_index(x))
     with _current(session, stream):
         x = x if is_contiguous(x) else compact(x)
-        result = _creation.empty(x.shape, dtype=x.dtype)
+        result = twin_array(x)
+        if result is None:
+            result = _creation.empty(x.shape, dtype=x.dtype)
         if x.size:
             with session.at_work():
-                stream = session.stream()
+                # Held, as by everyone who computes with it.
                 source = session.unwrap(x)
-                session.runtime.memcpyAsync(
-                    np.asarray(result).ctypes.data,
-                    source.data.ptr,
-                    x.nbytes,
-                    _TO_HOST,
-                    stream,
-                )
-                session.runtime.streamSynchronize(stream)
+                target = np.asarray(result).ctypes.data
+                _fetch(session, target, source.data.ptr, x.nbytes, session.stream())
     return result
+
+
+def _fetch(session, target, source, nbytes, stream):
+    """Copy memory of a GPU to the CPU's, and wait for that."""
+    if nbytes > SMALL and not _is_pinned(session, target):
+        session.staging.fetch(target, source, nbytes, stream)
+        return
+    session.runtime.memcpyAsync(target, source, nbytes, ANY_WAY, stream)
+    session.runtime.streamSynchronize(stream)
 
 
 def _across(x, source, target):

@@ -11,9 +11,10 @@ __all__ = ["WorkspaceConfig"]
 
 _CHOICES = {
     "learn": ("first", "over-time", "none", "liveness"),
-    "spill": ("external", "grow", "fail", "mmap"),
+    "spill": ("external", "grow", "fail", "mmap", "host"),
     "reset": ("scope", "ring"),
     "escape": ("raise", "detach"),
+    "mirror": ("none", "host"),
 }
 _SLOTS = 2
 _MOST_SLOTS = 4096
@@ -41,11 +42,12 @@ class WorkspaceConfig:
     cycles : int
         For ``learn="over-time"``: how many cycles are observed. 0: until
         `Workspace.initialize` is called.
-    spill : {"external", "grow", "fail", "mmap"}
+    spill : {"external", "grow", "fail", "mmap", "host"}
         What becomes of a request that does not fit: the backend serves it; the same,
         and the arena is larger from the next cycle on; `OutOfMemoryError` is raised;
-        or the backend ``mmap`` serves it, from files. The last two don't hold while the
-        size is still to be learned.
+        the backend ``mmap`` serves it, from files; or, of a GPU's, what its backend has
+        no more memory for is served from the host's, which the GPU can address.
+        ``"fail"`` and ``"mmap"`` don't hold while the size is still to be learned.
     reset : {"scope", "ring"}
         When memory is reclaimed: at the end of the scope; or in turn, when as many
         later scopes as there are slots have begun. Until then its arrays are valid.
@@ -60,6 +62,10 @@ class WorkspaceConfig:
         What becomes of arrays that are still referenced when their memory is
         reclaimed: to use one raises `StaleArrayError`; or they are moved out, to the
         backend that is current outside of the scope.
+    mirror : {"none", "host"}
+        Whether a GPU's arena has a twin on the host, of the same size: copies of its
+        arrays to the CPU then lie in the twin, as long as they do in the arena, and
+        copies from the CPU pass through it.
     debug : bool
         Record which line made each array, fill reclaimed memory with a pattern, and
         check guard bytes behind each array. Slow.
@@ -73,8 +79,8 @@ class WorkspaceConfig:
     -----
     The names of ND4J's ``WorkspaceConfiguration`` for these are ``initialSize``,
     ``minSize``, ``maxSize``, ``overallocationLimit``, ``policyLearning``,
-    ``cyclesBeforeInitialization``, ``policySpill``, ``policyReset``; it has no escape
-    policy and no lifetimes.
+    ``cyclesBeforeInitialization``, ``policySpill``, ``policyReset``,
+    ``policyMirroring``; it has no escape policy and no lifetimes.
 
     Examples
     --------
@@ -96,6 +102,7 @@ class WorkspaceConfig:
     slots: int | None = None
     path: str | None = None
     escape: str = "raise"
+    mirror: str = "none"
     debug: bool = False
 
     def __post_init__(self):

@@ -15,11 +15,12 @@ class WorkspaceConfig:
         overallocation: float | None = None,
         learn: Literal["first", "over-time", "none", "liveness"] = "first",
         cycles: int = 0,
-        spill: Literal["external", "grow", "fail", "mmap"] = "external",
+        spill: Literal["external", "grow", "fail", "mmap", "host"] = "external",
         reset: Literal["scope", "ring"] = "scope",
         slots: int | None = None,
         path: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         escape: Literal["raise", "detach"] = "raise",
+        mirror: Literal["none", "host"] = "none",
         debug: bool = False,
     ) -> None: ...
     @property
@@ -35,7 +36,7 @@ class WorkspaceConfig:
     @property
     def cycles(self) -> int: ...
     @property
-    def spill(self) -> Literal["external", "grow", "fail", "mmap"]: ...
+    def spill(self) -> Literal["external", "grow", "fail", "mmap", "host"]: ...
     @property
     def reset(self) -> Literal["scope", "ring"]: ...
     @property
@@ -44,6 +45,8 @@ class WorkspaceConfig:
     def path(self) -> str | None: ...
     @property
     def escape(self) -> Literal["raise", "detach"]: ...
+    @property
+    def mirror(self) -> Literal["none", "host"]: ...
     @property
     def debug(self) -> bool: ...
     @property

@@ -24,6 +24,7 @@ from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.file cimport FileArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
+from ndx._arenas.twin cimport add_twin
 from ndx.backends.base cimport Backend
 from ndx.backends.file cimport FileBackend
 
@@ -69,7 +70,10 @@ cdef class Workspace(Scope):
         # No comprehension: Cython's drops an item twice if the list can't grow.
         self.arenas = []
         for _ in range(slots):
-            self.arenas.append(kind(name, backend, self.sizing, config, self.file))
+            arena = kind(name, backend, self.sizing, config, self.file)
+            if config.mirror == "host":
+                add_twin(arena, config)
+            self.arenas.append(arena)
         self.arena = self.arenas[0] if slots else None
 
     # ------------------------------------------------------------------ scopes
@@ -322,7 +326,7 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena
         self.check_closed("closed")
-        for arena in self.arenas:
+        for arena in all_arenas(self):
             if arena.pinned_count or arena.retired_bytes:
                 raise BufferError(
                     f"{self} can't be closed: a NumPy view, a buffer or a DLPack "
@@ -411,7 +415,8 @@ cdef class Workspace(Scope):
         Returns
         -------
         dict
-            ``size`` of the arena (of all slots); ``offset`` (end of what this cycle
+            ``size`` of the arena (of all slots); ``mirror_bytes`` of its twin on the
+            host; ``offset`` (end of what this cycle
             has used) and ``slot`` of the current cycle; ``cycles`` (finished),
             ``generation``; ``cycle_bytes`` (asked for in this cycle or, when closed,
             in the last), ``last_cycle_bytes``, ``max_cycle_bytes``; ``live_bytes``
@@ -425,18 +430,21 @@ cdef class Workspace(Scope):
         """
         cdef Arena arena, now = self.arena
         total = dict.fromkeys(
-            ("size", "cycles", "total_spills", "pinned_count", "pinned_bytes",
-             "retired_bytes", "escaped_count", "escaped_bytes", "departures"), 0)
+            ("size", "mirror_bytes", "cycles", "total_spills", "pinned_count",
+             "pinned_bytes", "retired_bytes", "escaped_count", "escaped_bytes",
+             "departures"), 0)
         last = greatest = peak = 0
-        for arena in self.arenas:
-            total["size"] += arena.size
-            total["cycles"] += arena.cycles
-            total["total_spills"] += arena.total_spills
+        for arena in all_arenas(self):
             total["pinned_count"] += arena.pinned_count
             total["pinned_bytes"] += arena.pinned_bytes
             total["retired_bytes"] += arena.retired_bytes
             total["escaped_count"] += arena.escaped_count
             total["escaped_bytes"] += arena.escaped_bytes
+        for arena in self.arenas:
+            total["size"] += arena.size
+            total["mirror_bytes"] += 0 if arena.twin is None else arena.twin.size
+            total["cycles"] += arena.cycles
+            total["total_spills"] += arena.total_spills
             total["departures"] += arena.departures
             greatest = max(greatest, arena.max_cycle_bytes)
             peak = max(peak, arena.peak_live_bytes)
@@ -447,6 +455,7 @@ cdef class Workspace(Scope):
             last = now.last_cycle_bytes
         return {
             "size": total["size"],
+            "mirror_bytes": total["mirror_bytes"],
             "offset": 0 if now is None else now.offset,
             "slot": self.turn,
             "cycles": total["cycles"],
@@ -505,14 +514,31 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
     return made
 
 
+cdef list all_arenas(Workspace scope):
+    """Return the arenas of a workspace, and their twins."""
+    cdef Arena arena
+    cdef list found = list(scope.arenas)
+    for arena in scope.arenas:
+        if arena.twin is not None:
+            found.append(arena.twin)
+    return found
+
+
 cdef object rescue(Workspace scope, object result):
     """Let the arrays in a function's result leave the scope that it ran in."""
-    cdef dict found = arrays_in(scope, result)
+    rescue_from(scope.arena, result)
+    if scope.arena.twin is not None:
+        rescue_from(scope.arena.twin, result)
+    return result
+
+
+cdef int rescue_from(Arena arena, object result) except -1:
+    cdef dict found = arrays_in(arena, result)
     cdef Block **blocks
     cdef Py_ssize_t count = 0
     cdef BaseArray x
     if not found:
-        return result
+        return 0
     blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
     if blocks == NULL:
         raise MemoryError("no memory to detach a result")
@@ -520,14 +546,14 @@ cdef object rescue(Workspace scope, object result):
         for x in found.values():
             blocks[count] = x.block
             count += 1
-        scope.arena.move_out(blocks, count, outer_backend())
+        arena.move_out(blocks, count, outer_backend())
     finally:
         PyMem_RawFree(blocks)
-    return result
+    return 0
 
 
-cdef dict arrays_in(Workspace scope, object result):
-    """Return one array of each block of the scope's arena in a nested result."""
+cdef dict arrays_in(Arena arena, object result):
+    """Return one array of each block of an arena in a nested result."""
     cdef BaseArray x
     cdef dict found = {}
     cdef dict seen = {}          # by id, and kept while that counts
@@ -536,7 +562,7 @@ cdef dict arrays_in(Workspace scope, object result):
         item = left.pop()
         if isinstance(item, BaseArray):
             x = item
-            if block_is_usable(x.block) and x.block.owner == <PyObject *>scope.arena:
+            if block_is_usable(x.block) and x.block.owner == <PyObject *>arena:
                 found[<size_t>x.block] = x
         elif not isinstance(item, (str, bytes, int, float, complex)) \
                 and id(item) not in seen:

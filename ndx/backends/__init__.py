@@ -13,6 +13,7 @@ from ndx.backends.buffers import Buffer
 from ndx.backends.cuda import CudaBackend
 from ndx.backends.host import HostBackend
 from ndx.backends.mmap import MmapBackend
+from ndx.backends.pinned import CudaHostBackend, PinnedBackend
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
 from ndx.backends.python_source import PythonSource
@@ -22,8 +23,10 @@ __all__ = [
     "Backend",
     "Buffer",
     "CudaBackend",
+    "CudaHostBackend",
     "HostBackend",
     "MmapBackend",
+    "PinnedBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",
@@ -37,10 +40,15 @@ __all__ = [
 
 BUILTIN = {
     "cuda": CudaBackend,
+    "cudahost": CudaHostBackend,
     "host": HostBackend,
     "mmap": MmapBackend,
+    "pinned": PinnedBackend,
     "simulated": SimulatedBackend,
 }
+_OF_A_GPU = ("cuda", "cudahost")
+# Those for which CuPy is needed: none is made because a variable has an option of it.
+BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
 _options = {}
 _shared = {}
@@ -150,13 +158,19 @@ def configure_later(name, **options):
 
 def _canonical(name):
     """Return the name of a GPU's backend with its number; others as they are."""
-    return str(find_device(name)) if name.partition(":")[0] == "cuda" else name
+    kind, colon, number = name.partition(":")
+    if kind not in _OF_A_GPU:
+        return name
+    return kind + str(find_device(f"cuda{colon}{number}")).removeprefix("cuda")
 
 
 def _create(name, options):
     kind, _, number = name.partition(":")
-    if kind == "cuda":
+    if kind in _OF_A_GPU:
         name, options = kind, {"device": int(number), **options}
+        if options.get("fallback") == "host":
+            # Memory of the host that the GPU can use.
+            options["fallback"] = f"cudahost:{options['device']}"
     factory = BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"

@@ -9,6 +9,8 @@ from ndx.backends.buffers import Buffer as Buffer
 from ndx.backends.cuda import CudaBackend as CudaBackend
 from ndx.backends.host import HostBackend as HostBackend
 from ndx.backends.mmap import MmapBackend as MmapBackend
+from ndx.backends.pinned import CudaHostBackend as CudaHostBackend
+from ndx.backends.pinned import PinnedBackend as PinnedBackend
 from ndx.backends.pooled import PooledBackend as PooledBackend
 from ndx.backends.python import PythonBackend as PythonBackend
 from ndx.backends.python_source import PythonSource as PythonSource
@@ -18,8 +20,10 @@ __all__ = [
     "Backend",
     "Buffer",
     "CudaBackend",
+    "CudaHostBackend",
     "HostBackend",
     "MmapBackend",
+    "PinnedBackend",
     "PooledBackend",
     "PythonBackend",
     "PythonSource",

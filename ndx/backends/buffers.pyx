@@ -103,10 +103,13 @@ cdef class Buffer:
         return block.nbytes
 
     def record_use(self, size_t stream):
-        """Say that another stream uses it, too: it is not used again before that."""
-        cdef PoolBlock *block = <PoolBlock *>self.memory.cookie
-        if self.memory.ptr != NULL and block.segment != NULL:
-            self.backend.pool.record_use(block, stream)
+        """Say that another stream uses it, too: it is not used again before that.
+
+        A device's memory waits for what the stream is given until it is released;
+        page-locked memory for what the current GPU's stream has been given so far.
+        """
+        if self.memory.ptr != NULL:
+            self.backend.use_on(&self.memory, stream)
 
     def release(self):
         """Give it back now. Again is harmless."""

@@ -1,3 +1,5 @@
+from libc.stdint cimport uintptr_t
+
 from ndx._source cimport Source
 from ndx.backends.pooled cimport PooledBackend
 
@@ -12,3 +14,7 @@ cdef class CudaBackend(PooledBackend):
     cdef readonly CudaSource source
 
 cdef size_t stream_here(CudaSource source) except? 0
+cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,
+                 object d=*, object e=*)
+cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept
+cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept

@@ -15,7 +15,6 @@ import sys
 from threading import get_ident
 
 from ndx._memory cimport devices
-from ndx._pool_index cimport PoolBlock
 from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
 from ndx.backends.base cimport Memory
 from ndx.backends.pooled cimport PooledBackend
@@ -43,7 +42,7 @@ cdef enum:
     PER_THREAD = 2               # the handle by which each thread has its own stream
     WITHOUT_TIMING = 2           # cudaEventDisableTiming
     NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
-    DEVICE_TO_DEVICE = 3         # cudaMemcpyDeviceToDevice
+    ANY_WAY = 4                  # cudaMemcpyDefault: as the addresses tell
     SPARE_EVENTS = 256
 
 
@@ -77,7 +76,7 @@ cdef class CudaSource(Source):
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
         with gil:
-            return CudaSource_reserve(self, nbytes, ptr)
+            return obtain_range(self, "malloc", (nbytes,), ptr)
 
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
         with gil:
@@ -99,7 +98,7 @@ cdef class CudaSource(Source):
 
     cdef void *record(self, size_t stream) noexcept nogil:
         with gil:
-            return <void *>CudaSource_record(self, stream)
+            return <void *>record_on(self, self.index, stream)
 
     cdef bint is_done(self, void *event) noexcept nogil:
         with gil:
@@ -127,11 +126,12 @@ cdef class CudaSource(Source):
             call(self, "eventDestroy", event)
 
 
-cdef int CudaSource_reserve(CudaSource self, size_t nbytes, void **ptr) noexcept:
+cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept:
+    """Let a function of the runtime's be a source's `reserve`."""
     raised = None
     try:
         with self.cuda.Device(self.index):
-            ptr[0] = <void *><uintptr_t>self.runtime.malloc(nbytes)
+            ptr[0] = <void *><uintptr_t>getattr(self.runtime, function)(*args)
         return RESERVED
     except MemoryError:
         return NO_RANGE
@@ -143,18 +143,26 @@ cdef int CudaSource_reserve(CudaSource self, size_t nbytes, void **ptr) noexcept
     return RAISED
 
 
-cdef uintptr_t CudaSource_record(CudaSource self, size_t stream) noexcept:
-    """Return an event; 0 if the stream is done, or can't say: then it is waited for."""
-    event = 0
+cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
+    """Return an event of a GPU's stream; 0 if it can't be had: then the GPU is done."""
+    cdef uintptr_t event = 0
+    if is_finalizing() or is_forked():
+        return 0
     try:
-        with self.cuda.Device(self.index):
-            event = self.idle_events.pop() if self.idle_events else \
+        with self.cuda.Device(index):
+            # Each is for the streams of one GPU.
+            own = self.idle_events if index == self.index else None
+            event = own.pop() if own else \
                 self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
             self.runtime.eventRecord(event, stream)
         return event
     except BaseException:
         PyErr_WriteUnraisable(self)
-    call(self, "deviceSynchronize")
+    try:
+        with self.cuda.Device(index):
+            self.runtime.deviceSynchronize()
+    except BaseException:
+        PyErr_WriteUnraisable(self)
     return 0
 
 
@@ -218,7 +226,8 @@ cdef class CudaBackend(PooledBackend):
         Upper bound on the bytes held from CUDA, such as ``"8GiB"`` or ``"60%"`` of the
         GPU's memory; None for no bound.
     pool, initial, idle_release, reserve_fraction, fallback : optional
-        As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU.
+        As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
+        `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address.
 
     Raises
     ------
@@ -230,8 +239,10 @@ cdef class CudaBackend(PooledBackend):
     ndx.synchronize : wait until the GPU is done.
     """
 
+    source_type = CudaSource
+
     def __cinit__(self, *args, int device=0, limit=None, fallback=None, **options):
-        self.source = CudaSource(device=device)
+        self.source = type(self).source_type(device=device)
         self.name = f"cuda:{device}"
         self.device = self.name
         self.device_number = device + 1
@@ -242,7 +253,8 @@ cdef class CudaBackend(PooledBackend):
                 (<PooledBackend?>fallback).device_number != self.device_number):
             raise ValueError(
                 f"fallback={fallback!r} is not memory of {self.name}, where its arrays "
-                "are computed on")
+                f"are computed on; ndx.use({self.name!r}, fallback='host') falls back "
+                "to memory of the host that it can address")
         self.setup(self.source, {"limit": limit, "fallback": fallback, **options})
 
     def __init__(self, *, device=0, limit=None, pool="split", initial=None,
@@ -271,12 +283,7 @@ cdef class CudaBackend(PooledBackend):
     cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil:
         with gil:
             call(self.source, "memcpyAsync", <uintptr_t>out, <uintptr_t>ptr, nbytes,
-                 DEVICE_TO_DEVICE, known_stream(self.source))
-
-    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if block.segment != NULL:
-            self.pool.record_use(block, stream)
+                 ANY_WAY, known_stream(self.source))
 
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
         cdef void *event = self.pool.source.record(before)

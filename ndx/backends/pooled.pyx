@@ -249,6 +249,24 @@ cdef class PooledBackend(Backend):
                 tell_of_release(self, memory)
         self.pool.release(block)
 
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        if block.segment == NULL:
+            self.elsewhere.use_on(&(<Elsewhere *>block).memory, stream)
+        else:
+            self.pool.record_use(block, stream)
+
+    cdef bint is_in_flight(self, Memory *memory) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        return block.segment == NULL and \
+            self.elsewhere.is_in_flight(&(<Elsewhere *>block).memory)
+
+    cdef int finish(self, Memory *memory) except -1 nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        if block.segment == NULL:
+            self.elsewhere.finish(&(<Elsewhere *>block).memory)
+        return 0
+
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         # Once; and small ranges are worth more whole.

@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 
+from .host_memory import FALSE
 from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 from .standin import (
-    FALSE,
     Device,
     MemoryPointer,
     UnownedMemory,
@@ -115,7 +115,9 @@ for _name in OPERATORS.split():
 
 def seen(x):
     """Return NumPy's array of what the CPU reads, for which it waits."""
-    machine.check_waiting(get_current_stream().ptr)
+    stream = get_current_stream().ptr
+    machine.check_waiting(stream)
+    machine.finish(stream)
     return host(x)
 
 
@@ -161,7 +163,7 @@ def on_device(result, sources):
             return leaf
         source = viewed(leaf, sources)
         if source is not None:
-            offset = leaf.ctypes.data + FALSE - source.data.mem.ptr
+            offset = leaf.ctypes.data - source.data.mem.ptr % FALSE
             pointer = MemoryPointer(source.data.mem, offset)
             return ndarray(leaf.shape, leaf.dtype, pointer, leaf.strides)
         made = ndarray(leaf.shape, leaf.dtype)
@@ -177,7 +179,7 @@ def on_device(result, sources):
 def viewed(result, sources):
     """Return the array of the device that NumPy's lies in, or None."""
     for source in sources:
-        start = source.data.mem.ptr - FALSE
+        start = source.data.mem.ptr % FALSE
         if result.size and 0 <= result.ctypes.data - start < source.data.mem.size:
             return source
     return None

@@ -70,10 +70,11 @@ def gpu(request):
         yield standin.machine
         ndx.memory.destroy_all()
         gc.collect()
-        for name in ("cuda:0", "cuda:1"):
+        standin.machine.finish_all()
+        for name in ("cuda:0", "cuda:1", "cudahost:0", "pinned"):
             backend = backends._shared.pop(name, None)
             if backend is not None and not request.node.stash.get(FAILED, False):
-                assert backend.stats()["allocated_bytes"] == 0, "live memory of the GPU"
+                assert backend.stats()["allocated_bytes"] == 0, f"live memory of {name}"
         del backend
         standin.machine.calls.clear()
 

@@ -5,8 +5,8 @@
 Device memory is host memory under false addresses: whoever reads it without asking, as
 a kernel would, gets a segmentation fault. What CuPy refuses (NumPy's arrays as
 operands, casts that it does not make) is refused here. Streams are queues of work that
-is done when the test says so, or is waited for; until then, what was freed shows
-`BUSY` where it is handed out again.
+is done when the test says so, or is waited for; copies of page-locked memory are made
+as late as that (`host_memory`).
 """
 
 import contextlib
@@ -15,21 +15,16 @@ import threading
 import time
 import types
 
-# Non-canonical: no process has anything there.
-FALSE = 1 << 62
+from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
+
 DEVICE_MEMORY = 1 << 28
 
 
-class CUDARuntimeError(RuntimeError):
-    def __init__(self, status):
-        super().__init__(f"error {status}")
-        self.status = status
-
-
-class Machine:
+class Machine(Queues):
     """The GPUs: their memory, and what they were asked to do."""
 
     def __init__(self, count=2, total=DEVICE_MEMORY):
+        super().__init__()
         self.count = count
         self.total = total
         self.held = [0] * count
@@ -37,11 +32,7 @@ class Machine:
         self.calls = []  # (name, ...)
         self.local = threading.local()
         self.last_handle = 1000
-        self.given = {}  # stream -> units of work
-        self.done = {}
-        self.events = {}  # event -> (stream, units)
         self.default_mallocs = 0
-        self.captures = {}  # stream -> what it was given since `begin_capture`
 
     @property
     def device(self):
@@ -51,46 +42,35 @@ class Machine:
         self.last_handle += 1
         return self.last_handle
 
-    def submit(self, stream):
-        self.given[stream] = self.given.get(stream, 0) + 1
-
-    def finish(self, stream):
-        self.done[stream] = self.given.get(stream, 0)
-
-    def perform(self, work, stream):
-        """Do what a stream is given now or, while it is captured, write it down."""
-        self.submit(stream)
-        if stream in self.captures:
-            if self.captures[stream] is None:
-                raise CUDARuntimeError(901)  # cudaErrorStreamCaptureInvalidated
-            self.captures[stream].append(work)
-        else:
-            work()
-
-    def check_waiting(self, *streams):
-        """Refuse to wait for what is only being written down."""
-        for stream in streams or list(self.captures):
-            if stream in self.captures:
-                self.captures[stream] = None  # invalid from now on
-                raise CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
-
 
 machine = Machine()
 
 
 def real(address, nbytes=0):
-    """Return where the bytes of a device address really are."""
+    """Return where the bytes of an address that a kernel can use really are."""
+    if range_of(address, nbytes) is not None:
+        return address - FALSE
+    if machine.host_range(address, nbytes):
+        return address
+    raise CUDARuntimeError(700)  # cudaErrorIllegalAddress
+
+
+def range_of(address, nbytes=0):
+    """Return the device memory that bytes lie in; None: they lie in none."""
     for start, (_, buffer) in machine.ranges.items():
         if start <= address and address + nbytes <= start + len(buffer):
-            return address - FALSE
-    raise CUDARuntimeError(700)  # cudaErrorIllegalAddress
+            return buffer
+    return None
 
 
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(types.ModuleType):
+class Runtime(HostRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
+    machine = machine
+    real = staticmethod(real)
+    range_of = staticmethod(range_of)
 
     def getDeviceCount(self):
         return machine.count
@@ -118,6 +98,7 @@ class Runtime(types.ModuleType):
         return start + FALSE
 
     def free(self, address):
+        machine.finish_all()
         device, buffer = machine.ranges.pop(address)
         machine.held[device] -= len(buffer)
         machine.calls.append(("free", len(buffer)))
@@ -126,57 +107,9 @@ class Runtime(types.ModuleType):
         start = real(address, nbytes)
         machine.perform(lambda: ctypes.memset(start, value, nbytes), stream)
 
-    def memcpyAsync(self, target, source, nbytes, kind, stream):
-        machine.calls.append(("memcpyAsync", kind, stream))
-        if kind in (1, 3):
-            target = real(target, nbytes)
-        if kind in (2, 3):
-            source = real(source, nbytes)
-        machine.perform(lambda: ctypes.memmove(target, source, nbytes), stream)
-
     def memcpyPeer(self, target, _to, source, _from, nbytes):
+        machine.finish_all()
         ctypes.memmove(real(target, nbytes), real(source, nbytes), nbytes)
-
-    def pointerGetAttributes(self, address):
-        return types.SimpleNamespace(type=0)
-
-    def eventCreateWithFlags(self, flags):
-        event = machine.handle()
-        machine.events[event] = None
-        return event
-
-    def eventRecord(self, event, stream):
-        if stream in machine.captures:
-            machine.events[event] = None
-            return
-        machine.events[event] = stream, machine.given.get(stream, 0)
-        machine.calls.append(("eventRecord", stream))
-
-    def eventQuery(self, event):
-        if machine.events[event] is None:
-            raise CUDARuntimeError(907)  # cudaErrorCapturedEvent
-        stream, units = machine.events[event]
-        return 0 if machine.done.get(stream, 0) >= units else 600
-
-    def eventDestroy(self, event):
-        del machine.events[event]
-
-    def streamWaitEvent(self, stream, event, flags):
-        if stream in machine.captures and machine.events[event] is not None:
-            machine.captures[stream] = None
-            raise CUDARuntimeError(905)  # cudaErrorStreamCaptureIsolation
-        machine.calls.append(("streamWaitEvent", stream, machine.events[event][0]))
-
-    def streamSynchronize(self, stream):
-        machine.check_waiting(stream)
-        machine.calls.append(("streamSynchronize", stream))
-        machine.finish(stream)
-
-    def deviceSynchronize(self):
-        machine.check_waiting()
-        machine.calls.append(("deviceSynchronize",))
-        for stream in list(machine.given):
-            machine.finish(stream)
 
 
 runtime = Runtime("cupy.cuda.runtime")

@@ -39,7 +39,7 @@ def test_options_make_a_backend_of_its_own(gpu):
     with pytest.raises(TypeError, match="does not take"):
         ndx.use("cuda", colour="red")
     with pytest.raises(ValueError, match="is not memory of cuda:0"):
-        ndx.use("cuda", fallback="host")
+        ndx.use("cuda", fallback="mmap")
     with pytest.raises(TypeError, match="NumPy can't use"), ndx.use("cuda", numpy=True):
         pass
 

@@ -12,6 +12,7 @@ from ndx import _cupy
 CALLS = [
     lambda: ndx.use("cuda"),
     lambda: ndx.use("cuda:1", limit="1GiB"),
+    lambda: ndx.use("pinned", limit="1GiB"),
     lambda: ndx.zeros(3, device="cuda:0"),
     lambda: ndx.asarray([1, 2], device="cuda"),
     lambda: ndx.ones(3).to_device("cuda:0"),

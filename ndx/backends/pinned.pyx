@@ -1,0 +1,253 @@
+"""Page-locked memory of the host, which GPUs read and write by themselves.
+
+A copy between it and a GPU goes on after the call that started it has returned. So
+what a copy still reads is not handed out again before that is done: each copy leaves
+an event with its range, which stays with it when it is freed. The pool rather grows
+than that the CPU waits; at its limit, it waits.
+
+The same memory can be a GPU's: what its own has no room for (`CudaHostBackend`).
+"""
+
+cimport cython
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ndx._pool_index cimport PoolBlock, PoolEvent
+from ndx._pool_store cimport CPU
+from ndx._pool_trim cimport pool_settle
+from ndx.backends.base cimport Memory
+from ndx.backends.cuda cimport CudaBackend, CudaSource, call, obtain_range, record_on
+from ndx.backends.pooled cimport PooledBackend
+
+import threading
+
+from ndx._machine import available_memory, machine_memory
+
+__all__ = ["CudaHostBackend", "HostAllocSource", "PinnedBackend", "PinnedSource"]
+
+cdef enum:
+    PAGE = 4096
+    ALIGN = 64
+    PORTABLE = 1                 # cudaHostAllocPortable: page-locked for every GPU
+    MAPPED = 2                   # cudaHostAllocMapped: every GPU can address it
+
+# Two threads that wait for one range must not both take its events away.
+cdef object finishing = threading.RLock()
+cdef size_t total_memory = machine_memory()
+
+
+@cython.no_gc_clear
+cdef class HostAllocSource(CudaSource):
+    """Page-locked memory of the host, at addresses that are the GPU's, too.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU by whose streams its use is ordered.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.granularity = PAGE
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            return obtain_range(self, "hostAlloc", (nbytes, PORTABLE | MAPPED), ptr)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        with gil:
+            call(self, "freeHost", <uintptr_t>ptr)
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        total[0] = total_memory
+        if idle != NULL:
+            with gil:
+                idle[0] = read_available()
+        return True
+
+
+cdef size_t read_available() noexcept:
+    try:
+        return available_memory()
+    except Exception:
+        return total_memory
+
+
+@cython.no_gc_clear
+cdef class PinnedSource(HostAllocSource):
+    """The same for the CPU, which waits for what GPUs still do with its ranges."""
+
+    def __cinit__(self, *args, **options):
+        self.alignment = ALIGN
+        self.host_accessible = True
+        self.cpu_waits = True
+        self.flying = {}
+
+    cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
+        memset(ptr, 0, nbytes)
+
+    cdef void *record(self, size_t stream) noexcept nogil:
+        with gil:
+            return <void *>PinnedSource_record(self, stream)
+
+    cdef void wait(self, size_t stream, void *event) noexcept nogil:
+        with gil:
+            call(self, "eventSynchronize", <uintptr_t>event)
+
+    cdef void drop_event(self, void *event) noexcept nogil:
+        with gil:
+            index = self.flying.pop(<uintptr_t>event, self.index)
+            if index != self.index:
+                call(self, "eventDestroy", <uintptr_t>event)
+                return
+        CudaSource.drop_event(self, event)
+
+    cdef void synchronize(self, size_t stream) noexcept nogil:
+        with gil:
+            for event in list(self.flying):
+                call(self, "eventSynchronize", event)
+
+
+cdef uintptr_t PinnedSource_record(PinnedSource self, size_t stream) noexcept:
+    """Return an event of the current GPU's stream; 0 if that is done."""
+    cdef uintptr_t event
+    try:
+        index = self.runtime.getDevice()
+    except BaseException:
+        index = self.index
+    event = record_on(self, index, stream)
+    if event:
+        self.flying[event] = index
+    return event
+
+
+@cython.no_gc_clear
+cdef class PinnedBackend(PooledBackend):
+    """Page-locked memory of the host: copies to and from a GPU need no detour.
+
+    Its arrays are the CPU's. Where they are copied to a GPU, the CPU need not wait:
+    it does so if the array is used again, or its memory is needed, before the copy is
+    done. Page-locked memory is taken from the whole machine: set a limit.
+
+    Parameters
+    ----------
+    limit : int or str, optional
+        Upper bound on the bytes held, such as ``"2GiB"`` or ``"25%"`` of the
+        machine's memory; None for no bound.
+    pool, initial, idle_release, reserve_fraction, fallback : optional
+        As for `ndx.backends.PooledBackend`.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy, the driver or a GPU is missing.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.source = PinnedSource()
+        self.name = "pinned"
+        self.setup(self.source, options)
+
+    def __init__(self, *, limit=None, pool="split", initial=None, idle_release=30.0,
+                 reserve_fraction=0.0, fallback=None):
+        pass
+
+    def __dealloc__(self):
+        # What is idle may still be read, and goes back to CUDA now.
+        if self.pool is not None:
+            pool_settle(self.pool, True)
+
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil:
+        # Whatever stream is to use it: the CPU does so first.
+        if self.pool.pending and not self.pool.would_hit(nbytes):
+            pool_settle(self.pool, False)
+        return PooledBackend.allocate_on(self, nbytes, zero, CPU, out)
+
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
+        """The current GPU's stream uses a range in what it was given so far."""
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        cdef PoolEvent *event
+        cdef void *done
+        if block.segment == NULL:
+            PooledBackend.use_on(self, memory, stream)
+            return
+        drop_done(self.source, block)
+        event = <PoolEvent *>malloc(sizeof(PoolEvent))
+        if event == NULL:
+            # No memory for so little: the CPU waits.
+            done = self.source.record(stream)
+            if done != NULL:
+                self.source.wait(CPU, done)
+                self.source.drop_event(done)
+            return
+        event.event = self.source.record(stream)
+        if event.event == NULL:
+            free(event)
+            return
+        event.next = block.events
+        block.events = event
+
+    cdef bint is_in_flight(self, Memory *memory) noexcept nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        if block.segment == NULL:
+            return PooledBackend.is_in_flight(self, memory)
+        drop_done(self.source, block)
+        return block.events != NULL
+
+    cdef int finish(self, Memory *memory) except -1 nogil:
+        cdef PoolBlock *block = <PoolBlock *>memory.cookie
+        if block.segment == NULL:
+            return PooledBackend.finish(self, memory)
+        with gil, finishing:
+            self.pool.finish_events(block, CPU)
+        return 0
+
+
+cdef void drop_done(PinnedSource source, PoolBlock *block) noexcept nogil:
+    """Forget the events of a block in use that are done."""
+    cdef PoolEvent **link = &block.events
+    cdef PoolEvent *event
+    while link[0] != NULL:
+        event = link[0]
+        if source.is_done(event.event):
+            link[0] = event.next
+            source.drop_event(event.event)
+            free(event)
+        else:
+            link = &event.next
+
+
+@cython.no_gc_clear
+cdef class CudaHostBackend(CudaBackend):
+    """Page-locked memory of the host as a GPU's: slower, but there is more of it.
+
+    Its arrays are the GPU's, which reads and writes them across the bus. It serves
+    what a GPU's own memory has no room for: ``ndx.use("cuda:0", limit="8GiB",
+    fallback="host")``, and workspaces with ``spill="host"``.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    limit : int or str, optional
+        Upper bound on the bytes held, such as ``"16GiB"`` or ``"25%"`` of the
+        machine's memory; None for no bound.
+    pool, initial, idle_release, reserve_fraction, fallback : optional
+        As for `ndx.backends.CudaBackend`.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy, the driver or the GPU is missing.
+    """
+
+    source_type = HostAllocSource
+
+    def __cinit__(self, *args, int device=0, **options):
+        self.name = f"cudahost:{device}"
+
+    def __init__(self, *, device=0, limit=None, pool="split", initial=None,
+                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+        pass

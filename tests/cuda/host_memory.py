@@ -1,0 +1,223 @@
+"""Page-locked memory and copies of the stand-in: they are done late, as CUDA may.
+
+A copy whose CPU side is page-locked is only queued. It reads and writes when its
+stream is waited for, or when a later kernel of the stream needs what it wrote: as late
+as can be, so that whoever changes or reuses its memory too early gets wrong data. Of
+pageable memory a copy to the GPU has read all when the call returns, and a copy from
+it is done, as CUDA says.
+"""
+
+import ctypes
+import threading
+from types import SimpleNamespace
+
+# Non-canonical: no process has anything there.
+FALSE = 1 << 62
+HOST_MEMORY = 1 << 28
+PORTABLE, MAPPED = 1, 2
+UNREGISTERED, HOST, DEVICE = 0, 1, 2
+IN_A_FREED_RANGE = 0xDD
+CAPTURED = "captured"
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status):
+        super().__init__(f"error {status}")
+        self.status = status
+
+
+class Queues:
+    """Streams: units of work, of which some are copies still to be made."""
+
+    def __init__(self):
+        self.given = {}  # stream -> units of work
+        self.done = {}
+        self.events = {}  # event -> (stream, units), None before it is recorded
+        self.event_devices = {}
+        self.queued = {}  # stream -> [(units, function)]
+        self.host_ranges = {}  # address -> (nbytes, flags, buffer)
+        self.host_held = 0
+        self.host_total = HOST_MEMORY
+        self.captures = {}  # stream -> what it was given since `begin_capture`
+        self.lock = threading.RLock()
+
+    def submit(self, stream):
+        """Give a stream a kernel, for which all that was queued before is done."""
+        with self.lock:
+            self.given[stream] = self.given.get(stream, 0) + 1
+            self.flush(stream)
+
+    def perform(self, work, stream):
+        """Do what a stream is given now or, while it is captured, write it down."""
+        if not self.is_written_down(work, stream):
+            self.submit(stream)
+            work()
+
+    def is_written_down(self, work, stream):
+        """Whether a stream is captured, and so has work to do later only."""
+        if stream not in self.captures:
+            return False
+        if self.captures[stream] is None:
+            raise CUDARuntimeError(901)  # cudaErrorStreamCaptureInvalidated
+        self.captures[stream].append(work)
+        return True
+
+    def check_waiting(self, *streams):
+        """Refuse to wait for what is only being written down."""
+        for stream in streams or list(self.captures):
+            if stream in self.captures:
+                self.captures[stream] = None  # invalid from now on
+                raise CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
+
+    def queue(self, stream, function):
+        """Give a stream work that is done late."""
+        if self.is_written_down(function, stream):
+            return
+        with self.lock:
+            units = self.given[stream] = self.given.get(stream, 0) + 1
+            self.queued.setdefault(stream, []).append((units, function))
+
+    def flush(self, stream, units=None):
+        """Do what was queued, up to some units."""
+        with self.lock:
+            queue = self.queued.get(stream, [])
+            while queue and (units is None or queue[0][0] <= units):
+                queue.pop(0)[1]()
+
+    def finish(self, stream, units=None):
+        """Let a stream have done all that it was given, or so many units."""
+        with self.lock:
+            self.flush(stream, units)
+            if units is None:
+                units = self.given.get(stream, 0)
+            self.done[stream] = max(self.done.get(stream, 0), units)
+
+    def finish_all(self):
+        for stream in list(self.given):
+            self.finish(stream)
+
+    def host_range(self, address, nbytes=0):
+        """Return the page-locked range that bytes lie in; None: they lie in none."""
+        for start, found in self.host_ranges.items():
+            if start <= address and address + nbytes <= start + found[0]:
+                return found
+        return None
+
+
+class HostRuntime:
+    """What of ``cupy.cuda.runtime`` is about the host's memory, copies and events."""
+
+    def hostAlloc(self, size, flags):
+        machine = self.machine
+        assert flags & ~(PORTABLE | MAPPED) == 0
+        if size > machine.host_total - machine.host_held:
+            raise CUDARuntimeError(2)
+        buffer = (ctypes.c_char * (size + 4096))()
+        ctypes.memset(buffer, 0xA5, size + 4096)
+        start = -(-ctypes.addressof(buffer) // 4096) * 4096
+        machine.host_held += size
+        machine.host_ranges[start] = size, flags, buffer
+        machine.calls.append(("hostAlloc", size, flags))
+        return start
+
+    def freeHost(self, ptr):
+        machine = self.machine
+        if ptr not in machine.host_ranges:
+            raise CUDARuntimeError(1)  # cudaErrorInvalidValue
+        size, _, buffer = machine.host_ranges.pop(ptr)
+        machine.host_held -= size
+        # What is queued still has the buffer, and finds this in it.
+        ctypes.memset(buffer, IN_A_FREED_RANGE, len(buffer))
+        machine.calls.append(("freeHost", size))
+
+    def pointerGetAttributes(self, ptr):
+        if self.machine.host_range(ptr):
+            return SimpleNamespace(type=HOST)
+        return SimpleNamespace(type=DEVICE if ptr >= FALSE else UNREGISTERED)
+
+    def memcpyAsync(self, dst, src, size, kind, stream):
+        machine = self.machine
+        sides = [self.side(dst, size), self.side(src, size)]
+        is_device = [kind_of == DEVICE for kind_of, _, _ in sides]
+        # What the direction is said to be, and is: 4 is cudaMemcpyDefault.
+        found = {(0, 0): 0, (1, 0): 1, (0, 1): 2, (1, 1): 3}[tuple(map(int, is_device))]
+        mapped = any(kind_of == HOST for kind_of, _, _ in sides)
+        assert kind in (found, 4) or mapped, (kind, found)
+        machine.calls.append(("memcpyAsync", found, stream))
+        if UNREGISTERED in (sides[0][0], sides[1][0]):
+            machine.check_waiting(stream)
+        keep = [owner for _, _, owner in sides]
+
+        def copy(target=sides[0][1], source=sides[1][1], keep=keep):
+            ctypes.memmove(target, source, size)
+
+        machine.queue(stream, copy)
+        if sides[1][0] == UNREGISTERED:
+            machine.flush(stream)
+        if sides[0][0] == UNREGISTERED:
+            machine.finish(stream)
+
+    def side(self, address, nbytes):
+        """Return of which kind memory is, where it really is, and what keeps it."""
+        if address >= FALSE:
+            return DEVICE, self.real(address, nbytes), self.range_of(address)
+        found = self.machine.host_range(address, nbytes)
+        if found:
+            return HOST, address, found[2]
+        return UNREGISTERED, address, None
+
+    def eventCreateWithFlags(self, flags):
+        event = self.machine.handle()
+        self.machine.events[event] = None
+        self.machine.event_devices[event] = self.machine.device
+        return event
+
+    def eventRecord(self, event, stream):
+        machine = self.machine
+        if machine.event_devices[event] != machine.device:
+            raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
+        if stream in machine.captures:
+            machine.events[event] = CAPTURED
+            return
+        machine.events[event] = stream, machine.given.get(stream, 0)
+        machine.calls.append(("eventRecord", stream))
+
+    def eventQuery(self, event):
+        recorded = self.machine.events[event]
+        if recorded is None:
+            return 0
+        if recorded is CAPTURED:
+            raise CUDARuntimeError(907)  # cudaErrorCapturedEvent
+        stream, units = recorded
+        return 0 if self.machine.done.get(stream, 0) >= units else 600
+
+    def eventSynchronize(self, event):
+        recorded = self.machine.events[event]
+        self.machine.calls.append(("eventSynchronize", event))
+        if recorded is not None:
+            self.machine.finish(*recorded)
+
+    def eventDestroy(self, event):
+        del self.machine.events[event]
+        del self.machine.event_devices[event]
+
+    def streamWaitEvent(self, stream, event, flags=0):
+        machine = self.machine
+        recorded = machine.events[event]
+        if recorded in (None, CAPTURED):
+            return
+        if stream in machine.captures:
+            machine.captures[stream] = None
+            raise CUDARuntimeError(905)  # cudaErrorStreamCaptureIsolation
+        machine.calls.append(("streamWaitEvent", stream, recorded[0]))
+        machine.queue(stream, lambda: machine.flush(*recorded))
+
+    def streamSynchronize(self, stream):
+        self.machine.check_waiting(stream)
+        self.machine.calls.append(("streamSynchronize", stream))
+        self.machine.finish(stream)
+
+    def deviceSynchronize(self):
+        self.machine.check_waiting()
+        self.machine.calls.append(("deviceSynchronize",))
+        self.machine.finish_all()
