@@ -35,6 +35,8 @@ class Queues:
         self.event_devices = {}
         self.queued = {}  # stream -> [(units, function)]
         self.host_ranges = {}  # address -> (nbytes, flags, buffer)
+        self.pools = {}  # handle -> a pool of CUDA's (`async_pool`)
+        self.pooled = {}  # address -> handle
         self.host_held = 0
         self.host_total = HOST_MEMORY
         self.lock = threading.RLock()

@@ -17,6 +17,7 @@ import warnings
 
 import numpy as np
 
+from .async_pool import AsyncRuntime
 from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
 from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 
@@ -69,7 +70,7 @@ def range_of(address, nbytes=0):
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(HostRuntime, types.ModuleType):
+class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
     machine = machine
     real = staticmethod(real)
