@@ -20,13 +20,13 @@ class AsyncRuntime:
     MemPoolProps = MemPoolProps
 
     def memPoolCreate(self, props):
-        pool = self.machine.handle()
-        self.machine.pools[pool] = {"device": props.device, "free": [], "held": 0}
+        pool = self._machine.handle()
+        self._machine.pools[pool] = {"device": props.device, "free": [], "held": 0}
         return pool
 
     def memPoolDestroy(self, pool):
-        found = self.machine.pools.pop(pool)
-        self.machine.finish_all()
+        found = self._machine.pools.pop(pool)
+        self._machine.finish_all()
         for address, _, _ in found["free"]:
             self.free(address)
 
@@ -35,38 +35,38 @@ class AsyncRuntime:
 
     def memPoolGetAttribute(self, pool, attr):
         assert attr == RESERVED_NOW
-        return self.machine.pools[pool]["held"]
+        return self._machine.pools[pool]["held"]
 
     def memPoolTrimTo(self, pool, size):
-        found = self.machine.pools[pool]
+        found = self._machine.pools[pool]
         for free in list(found["free"]):
-            if found["held"] > size and self.is_past(*free[1:]):
+            if found["held"] > size and self._is_past(*free[1:]):
                 found["free"].remove(free)
-                found["held"] -= len(self.range_of(free[0]))
+                found["held"] -= len(self._range_of(free[0]))
                 self.free(free[0])
 
     def mallocFromPoolAsync(self, size, pool, stream):
-        found = self.machine.pools[pool]
-        assert found["device"] == self.machine.device
+        found = self._machine.pools[pool]
+        assert found["device"] == self._machine.device
         for free in found["free"]:
             # Of the same stream at once; of another when that has come so far.
-            own = free[1] == stream or self.is_past(*free[1:])
-            if own and len(self.range_of(free[0])) == size:
+            own = free[1] == stream or self._is_past(*free[1:])
+            if own and len(self._range_of(free[0])) == size:
                 found["free"].remove(free)
                 break
         else:
             free = (self.malloc(size),)
             found["held"] += size
-        self.machine.pooled[free[0]] = pool
-        self.machine.calls.append(("mallocFromPoolAsync", size, stream))
+        self._machine.pooled[free[0]] = pool
+        self._machine.calls.append(("mallocFromPoolAsync", size, stream))
         return free[0]
 
     def freeAsync(self, ptr, stream):
-        machine = self.machine
+        machine = self._machine
         pool = machine.pools.get(machine.pooled.pop(ptr, None))
         if pool is None:
             raise CUDARuntimeError(1)  # cudaErrorInvalidValue
-        buffer = self.range_of(ptr)
+        buffer = self._range_of(ptr)
         # Whoever still reads it then finds this.
         machine.queue(
             stream,
@@ -75,5 +75,5 @@ class AsyncRuntime:
         machine.calls.append(("freeAsync", stream))
         pool["free"].append((ptr, stream, machine.given[stream]))
 
-    def is_past(self, stream, units):
-        return self.machine.done.get(stream, 0) >= units
+    def _is_past(self, stream, units):
+        return self._machine.done.get(stream, 0) >= units

@@ -72,9 +72,9 @@ def range_of(address, nbytes=0):
 
 class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
-    machine = machine
-    real = staticmethod(real)
-    range_of = staticmethod(range_of)
+    _machine = machine
+    _real = staticmethod(real)
+    _range_of = staticmethod(range_of)
 
     def getDeviceCount(self):
         return machine.count
