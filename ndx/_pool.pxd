@@ -32,6 +32,7 @@ cdef class Pool(PoolStore):
     cdef void release(self, PoolBlock *block) noexcept nogil
     cdef void record_events(self, PoolBlock *block) noexcept nogil
     cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil
+    cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil
     cdef bint would_hit(self, size_t nbytes) noexcept nogil
     cdef size_t round(self, size_t nbytes) noexcept nogil
     cdef bint find(self, size_t need, int slot, Grant *grant) noexcept nogil

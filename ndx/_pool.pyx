@@ -294,7 +294,7 @@ cdef class Pool(PoolStore):
             block.uses |= <uint64_t>1 << block.slot
             for slot in range(SLOTS):
                 if block.uses >> slot & 1:
-                    self.source.synchronize(self.slots[slot].stream)
+                    self.order_release(block, self.slots[slot].stream)
         elif block.uses:
             self.record_events(block)
         stamp = ndx_milliseconds()
@@ -319,6 +319,18 @@ cdef class Pool(PoolStore):
                 block.slot = max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
+
+    cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil:
+        """See to it that a block's memory goes back after a stream's work."""
+        cdef size_t owner = <size_t>block.segment.cookie
+        cdef void *event
+        if not self.source.ordered:
+            self.source.synchronize(stream)
+        elif stream != owner:
+            event = self.source.record(stream)
+            if event != NULL:
+                self.source.wait(owner, event)
+                self.source.drop_event(event)
 
     cdef bint would_hit(self, size_t nbytes) noexcept nogil:
         """Whether a request could be served from what is held; this takes the lock."""

@@ -11,6 +11,7 @@ cdef class Source:
     cdef readonly size_t commit_from     # `commit` is called for so many bytes or more
     cdef readonly bint paged             # a range has no memory but what is committed
     cdef readonly bint zeroed            # memory that was just committed is zero
+    cdef readonly bint ordered           # `release` is work of the stream `cookie`, too
     cdef readonly bint streams           # work on memory is ordered by streams
     cdef readonly bint cpu_waits         # its ranges are the CPU's, which waits itself
     cdef readonly bint host_accessible   # the CPU can read and write it

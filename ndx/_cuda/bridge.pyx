@@ -172,8 +172,9 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
     block_pin(block)
     try:
         copy(<size_t>(block.ptr + x.offset))
-        (<Backend>block.backend).use_on(&block.memory, stream)
     finally:
+        # Also if Ctrl-C came when it had started.
+        (<Backend>block.backend).use_on(&block.memory, stream)
         block_unpin(block)
     return block_fly(block)
 

@@ -47,11 +47,13 @@ class Staging:
                 # CUDA does it itself, and waits where it has to.
                 self._copy(target + start, address + start, nbytes - start, stream)
                 return
-            memmove(buffer.address, address + start, size)
-            self._copy(target + start, buffer.address, size, stream)
-            # Its memory waits for that, when it is given back in a moment.
-            buffer.record_use(stream)
-            self.flying.append(self._record(stream))
+            try:
+                memmove(buffer.address, address + start, size)
+                self._copy(target + start, buffer.address, size, stream)
+                self.flying.append(self._record(stream))
+            finally:
+                # Its memory waits for that, when it is given back in a moment.
+                buffer.record_use(stream)
 
     def fetch(self, address, source, nbytes, stream):
         """Copy memory of the GPU to the CPU: a chunk arrives while one is put away."""

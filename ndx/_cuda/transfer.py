@@ -83,8 +83,11 @@ def _send_by_twin(session, result, x, stream):
     if not place:
         return False
     memmove(place, x.ctypes.data, x.nbytes)
-    session.runtime.memcpyAsync(address_of(result), place, x.nbytes, ANY_WAY, stream)
-    left_twin(result, stream)
+    target = address_of(result)
+    try:
+        session.runtime.memcpyAsync(target, place, x.nbytes, ANY_WAY, stream)
+    finally:
+        left_twin(result, stream)
     return True
 
 
@@ -133,13 +136,19 @@ def _across(x, source, target):
     x = x if is_contiguous(x) else compact(x)
     with target.at_work():
         result = new_array(target.index, x.shape, x.dtype)
-        if x.size:
-            # Two streams: the copy starts when the one is done, and is waited for.
-            with source.device:
-                source.runtime.streamSynchronize(source.stream())
-            target.runtime.memcpyPeer(
-                address_of(result), target.index, address_of(x), source.index, x.nbytes
-            )
+        if not x.size:
+            return result
+        # Two streams: the copy starts when the one is done, and is waited for.
+        with source.device:
+            source.runtime.streamSynchronize(source.stream())
+        runtime, stream = target.runtime, target.stream()
+        ends = address_of(result), address_of(x)
+        if any(_is_pinned(target, end) for end in ends):
+            # Spilled to the host: that is no GPU's.
+            runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
+            runtime.streamSynchronize(stream)
+        else:
+            runtime.memcpyPeer(ends[0], target.index, ends[1], source.index, x.nbytes)
     return result
 
 

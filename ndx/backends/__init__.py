@@ -11,6 +11,7 @@ from ndx._source import Source
 from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
 from ndx.backends.cuda import CudaBackend
+from ndx.backends.cuda_async import CudaAsyncSource
 from ndx.backends.host import HostBackend
 from ndx.backends.mmap import MmapBackend
 from ndx.backends.pinned import CudaHostBackend, PinnedBackend
@@ -22,6 +23,7 @@ from ndx.backends.simulated import SimulatedBackend
 __all__ = [
     "Backend",
     "Buffer",
+    "CudaAsyncSource",
     "CudaBackend",
     "CudaHostBackend",
     "HostBackend",

@@ -7,6 +7,7 @@ from ndx._source import Source as Source
 from ndx.backends.base import Backend as Backend
 from ndx.backends.buffers import Buffer as Buffer
 from ndx.backends.cuda import CudaBackend as CudaBackend
+from ndx.backends.cuda_async import CudaAsyncSource as CudaAsyncSource
 from ndx.backends.host import HostBackend as HostBackend
 from ndx.backends.mmap import MmapBackend as MmapBackend
 from ndx.backends.pinned import CudaHostBackend as CudaHostBackend
@@ -19,6 +20,7 @@ from ndx.backends.simulated import SimulatedBackend as SimulatedBackend
 __all__ = [
     "Backend",
     "Buffer",
+    "CudaAsyncSource",
     "CudaBackend",
     "CudaHostBackend",
     "HostBackend",

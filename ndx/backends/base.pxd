@@ -45,7 +45,6 @@ cdef class Backend:
     cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil
     cdef size_t current_stream(self) except? 0
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
-    cdef bint is_in_flight(self, Memory *memory) noexcept nogil
     cdef int finish(self, Memory *memory) except -1 nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
     cdef Backend lender(self, const Memory *memory)

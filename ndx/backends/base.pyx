@@ -143,12 +143,8 @@ cdef class Backend:
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
         """A stream uses a range: nobody else may have it before that is done."""
 
-    cdef bint is_in_flight(self, Memory *memory) noexcept nogil:
-        """Whether what `use_on` said of a range of the CPU's is not done yet."""
-        return False
-
     cdef int finish(self, Memory *memory) except -1 nogil:
-        """Let the CPU wait until it is."""
+        """Let the CPU wait for what `use_on` said of a range of its own."""
         return 0
 
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:

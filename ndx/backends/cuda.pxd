@@ -10,8 +10,13 @@ cdef class CudaSource(Source):
     cdef dict known                  # handle -> CuPy's stream, which lives on
     cdef list idle_events
 
+    cdef size_t trim_pool(self) noexcept
+
 cdef class CudaBackend(PooledBackend):
     cdef readonly CudaSource source
+
+# By name, of CUDA's ways to give memory: what `CudaBackend` makes its source by.
+cdef dict sources
 
 cdef size_t stream_here(CudaSource source) except? 0
 cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,

@@ -18,6 +18,7 @@ class CudaBackend(PooledBackend):
         *,
         device: int = 0,
         limit: int | str | None = None,
+        source: str = "pool",
         pool: str = "split",
         initial: int | str | None = None,
         idle_release: float | None = 30.0,

@@ -15,8 +15,9 @@ import sys
 from threading import get_ident
 
 from ndx._memory cimport devices
+from ndx._pool_index cimport PoolBlock
 from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
-from ndx.backends.base cimport Memory
+from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
@@ -121,6 +122,10 @@ cdef class CudaSource(Source):
         with gil:
             call(self, "streamSynchronize", stream)
 
+    cdef size_t trim_pool(self) noexcept:
+        """Give back what CUDA keeps idle; return the bytes."""
+        return 0
+
     def __dealloc__(self):
         for event in self.idle_events or ():
             call(self, "eventDestroy", event)
@@ -212,6 +217,9 @@ cdef size_t stream_here(CudaSource source) except? 0:
     return handle
 
 
+sources = {"pool": CudaSource}
+
+
 @cython.no_gc_clear
 cdef class CudaBackend(PooledBackend):
     """A pool of a GPU's memory, on which CuPy computes.
@@ -225,6 +233,10 @@ cdef class CudaBackend(PooledBackend):
     limit : int or str, optional
         Upper bound on the bytes held from CUDA, such as ``"8GiB"`` or ``"60%"`` of the
         GPU's memory; None for no bound.
+    source : {"pool", "async"}, default "pool"
+        Who keeps what is free: a pool of ndx; or CUDA's own (``cudaMallocAsync``),
+        which is not ordered by ndx's options: it takes no `pool` and `initial`, and
+        `limit` bounds what arrays hold, not what CUDA keeps idle.
     pool, initial, idle_release, reserve_fraction, fallback : optional
         As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
         `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address.
@@ -239,10 +251,22 @@ cdef class CudaBackend(PooledBackend):
     ndx.synchronize : wait until the GPU is done.
     """
 
-    source_type = CudaSource
+    _source_type = None
 
-    def __cinit__(self, *args, int device=0, limit=None, fallback=None, **options):
-        self.source = type(self).source_type(device=device)
+    def __cinit__(self, *args, int device=0, limit=None, fallback=None, source="pool",
+                  **options):
+        if source not in sources:
+            raise ValueError(
+                f"source={source!r} is not a source of a GPU's memory; valid are "
+                + ", ".join(map(repr, sources)))
+        self.source = (type(self)._source_type or sources[source])(device=device)
+        if self.source.ordered:
+            if options.get("pool", "split") != "split" or \
+                    options.get("initial") is not None:
+                raise ValueError(
+                    f"source={source!r} is a pool of CUDA's: it takes no pool= and "
+                    "initial=, which are for pools of ndx")
+            options["pool"] = "unpooled"
         self.name = f"cuda:{device}"
         self.device = self.name
         self.device_number = device + 1
@@ -257,9 +281,28 @@ cdef class CudaBackend(PooledBackend):
                 "to memory of the host that it can address")
         self.setup(self.source, {"limit": limit, "fallback": fallback, **options})
 
-    def __init__(self, *, device=0, limit=None, pool="split", initial=None,
-                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+    def __init__(self, *, device=0, limit=None, source="pool", pool="split",
+                 initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
         pass
+
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil:
+        cdef int status = PooledBackend.allocate_on(self, nbytes, zero, stream, out)
+        cdef PoolBlock *block = <PoolBlock *>out.cookie
+        if status == ALLOCATED and self.pool.source.ordered and \
+                <size_t>block.segment.cookie != stream:
+            # Obtained by the current stream, for another one.
+            self.hand_over(stream, <size_t>block.segment.cookie)
+        return status
+
+    cdef size_t trim_idle(self) noexcept nogil:
+        cdef size_t released = PooledBackend.trim_idle(self)
+        with gil:
+            return released + self.source.trim_pool()
+
+    def trim(self, target=0, idle=None):
+        """Give idle memory back to CUDA, as `ndx.backends.PooledBackend.trim` does."""
+        return PooledBackend.trim(self, target, idle) + self.source.trim_pool()
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef size_t stream

@@ -189,13 +189,6 @@ cdef class PinnedBackend(PooledBackend):
         event.next = block.events
         block.events = event
 
-    cdef bint is_in_flight(self, Memory *memory) noexcept nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if block.segment == NULL:
-            return PooledBackend.is_in_flight(self, memory)
-        drop_done(self.source, block)
-        return block.events != NULL
-
     cdef int finish(self, Memory *memory) except -1 nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         if block.segment == NULL:
@@ -243,7 +236,7 @@ cdef class CudaHostBackend(CudaBackend):
         If CuPy, the driver or the GPU is missing.
     """
 
-    source_type = HostAllocSource
+    _source_type = HostAllocSource
 
     def __cinit__(self, *args, int device=0, **options):
         self.name = f"cudahost:{device}"

@@ -256,11 +256,6 @@ cdef class PooledBackend(Backend):
         else:
             self.pool.record_use(block, stream)
 
-    cdef bint is_in_flight(self, Memory *memory) noexcept nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        return block.segment == NULL and \
-            self.elsewhere.is_in_flight(&(<Elsewhere *>block).memory)
-
     cdef int finish(self, Memory *memory) except -1 nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         if block.segment == NULL:

@@ -36,6 +36,8 @@ class Queues:
         self.event_devices = {}
         self.queued = {}  # stream -> [(units, function)]
         self.host_ranges = {}  # address -> (nbytes, flags, buffer)
+        self.pools = {}  # handle -> a pool of CUDA's (`async_pool`)
+        self.pooled = {}  # address -> handle
         self.host_held = 0
         self.host_total = HOST_MEMORY
         self.captures = {}  # stream -> what it was given since `begin_capture`
@@ -108,7 +110,7 @@ class HostRuntime:
     """What of ``cupy.cuda.runtime`` is about the host's memory, copies and events."""
 
     def hostAlloc(self, size, flags):
-        machine = self.machine
+        machine = self._machine
         assert flags & ~(PORTABLE | MAPPED) == 0
         if size > machine.host_total - machine.host_held:
             raise CUDARuntimeError(2)
@@ -121,7 +123,7 @@ class HostRuntime:
         return start
 
     def freeHost(self, ptr):
-        machine = self.machine
+        machine = self._machine
         if ptr not in machine.host_ranges:
             raise CUDARuntimeError(1)  # cudaErrorInvalidValue
         size, _, buffer = machine.host_ranges.pop(ptr)
@@ -131,13 +133,13 @@ class HostRuntime:
         machine.calls.append(("freeHost", size))
 
     def pointerGetAttributes(self, ptr):
-        if self.machine.host_range(ptr):
+        if self._machine.host_range(ptr):
             return SimpleNamespace(type=HOST)
         return SimpleNamespace(type=DEVICE if ptr >= FALSE else UNREGISTERED)
 
     def memcpyAsync(self, dst, src, size, kind, stream):
-        machine = self.machine
-        sides = [self.side(dst, size), self.side(src, size)]
+        machine = self._machine
+        sides = [self._side(dst, size), self._side(src, size)]
         is_device = [kind_of == DEVICE for kind_of, _, _ in sides]
         # What the direction is said to be, and is: 4 is cudaMemcpyDefault.
         found = {(0, 0): 0, (1, 0): 1, (0, 1): 2, (1, 1): 3}[tuple(map(int, is_device))]
@@ -157,23 +159,23 @@ class HostRuntime:
         if sides[0][0] == UNREGISTERED:
             machine.finish(stream)
 
-    def side(self, address, nbytes):
+    def _side(self, address, nbytes):
         """Return of which kind memory is, where it really is, and what keeps it."""
         if address >= FALSE:
-            return DEVICE, self.real(address, nbytes), self.range_of(address)
-        found = self.machine.host_range(address, nbytes)
+            return DEVICE, self._real(address, nbytes), self._range_of(address)
+        found = self._machine.host_range(address, nbytes)
         if found:
             return HOST, address, found[2]
         return UNREGISTERED, address, None
 
     def eventCreateWithFlags(self, flags):
-        event = self.machine.handle()
-        self.machine.events[event] = None
-        self.machine.event_devices[event] = self.machine.device
+        event = self._machine.handle()
+        self._machine.events[event] = None
+        self._machine.event_devices[event] = self._machine.device
         return event
 
     def eventRecord(self, event, stream):
-        machine = self.machine
+        machine = self._machine
         if machine.event_devices[event] != machine.device:
             raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
         if stream in machine.captures:
@@ -183,26 +185,26 @@ class HostRuntime:
         machine.calls.append(("eventRecord", stream))
 
     def eventQuery(self, event):
-        recorded = self.machine.events[event]
+        recorded = self._machine.events[event]
         if recorded is None:
             return 0
         if recorded is CAPTURED:
             raise CUDARuntimeError(907)  # cudaErrorCapturedEvent
         stream, units = recorded
-        return 0 if self.machine.done.get(stream, 0) >= units else 600
+        return 0 if self._machine.done.get(stream, 0) >= units else 600
 
     def eventSynchronize(self, event):
-        recorded = self.machine.events[event]
-        self.machine.calls.append(("eventSynchronize", event))
+        recorded = self._machine.events[event]
+        self._machine.calls.append(("eventSynchronize", event))
         if recorded is not None:
-            self.machine.finish(*recorded)
+            self._machine.finish(*recorded)
 
     def eventDestroy(self, event):
-        del self.machine.events[event]
-        del self.machine.event_devices[event]
+        del self._machine.events[event]
+        del self._machine.event_devices[event]
 
     def streamWaitEvent(self, stream, event, flags=0):
-        machine = self.machine
+        machine = self._machine
         recorded = machine.events[event]
         if recorded in (None, CAPTURED):
             return
@@ -213,11 +215,11 @@ class HostRuntime:
         machine.queue(stream, lambda: machine.flush(*recorded))
 
     def streamSynchronize(self, stream):
-        self.machine.check_waiting(stream)
-        self.machine.calls.append(("streamSynchronize", stream))
-        self.machine.finish(stream)
+        self._machine.check_waiting(stream)
+        self._machine.calls.append(("streamSynchronize", stream))
+        self._machine.finish(stream)
 
     def deviceSynchronize(self):
-        self.machine.check_waiting()
-        self.machine.calls.append(("deviceSynchronize",))
-        self.machine.finish_all()
+        self._machine.check_waiting()
+        self._machine.calls.append(("deviceSynchronize",))
+        self._machine.finish_all()

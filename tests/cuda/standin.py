@@ -15,6 +15,7 @@ import threading
 import time
 import types
 
+from .async_pool import AsyncRuntime
 from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
 
 DEVICE_MEMORY = 1 << 28
@@ -66,11 +67,11 @@ def range_of(address, nbytes=0):
 # ---------------------------------------------------------------- cupy.cuda.runtime
 
 
-class Runtime(HostRuntime, types.ModuleType):
+class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     CUDARuntimeError = CUDARuntimeError
-    machine = machine
-    real = staticmethod(real)
-    range_of = staticmethod(range_of)
+    _machine = machine
+    _real = staticmethod(real)
+    _range_of = staticmethod(range_of)
 
     def getDeviceCount(self):
         return machine.count

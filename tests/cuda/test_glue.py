@@ -1,10 +1,16 @@
 """Between our arrays and those of CuPy itself, over host memory, without a driver."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 from ndx._cuda.bridge import Bridge
 
 import ndx
+
+from .async_pool import AsyncRuntime
+from .host_memory import HostRuntime
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
@@ -64,3 +70,23 @@ def test_the_cpu_does_not_read_it(bridge):
 def test_dtypes_that_there_are_not(bridge):
     with pytest.raises(TypeError, match="float16"):
         bridge.from_cupy(cupy_over(np.zeros(2, np.float16)))
+
+
+RUNTIME = {
+    name: value
+    for part in (HostRuntime, AsyncRuntime)
+    for name, value in vars(part).items()
+    if callable(value) and not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", RUNTIME)
+def test_the_stand_in_has_what_cupy_has(name):
+    found = getattr(cupy.cuda.runtime, name)
+    # "hostAlloc(size_t size, unsigned int flags) -> intptr_t", from Cython.
+    signature = re.search(rf"{name}\((.*?)\)", found.__doc__)[1]
+    theirs = [re.split(r"[ =]", part.strip().partition("=")[0])[-1]
+              for part in signature.split(",") if part.strip()]  # fmt: skip
+    ours = [each for each in inspect.signature(RUNTIME[name]).parameters
+            if each != "self"]  # fmt: skip
+    assert theirs == ours

@@ -1,0 +1,88 @@
+"""CUDA's own pool of a GPU's memory, where ranges are had and freed by streams.
+
+Each range of an array is one of CUDA's, which keeps what is free. Ours is a pool
+without memory of its own: it counts, and keeps the limit.
+"""
+
+cimport cython
+from libc.stdint cimport uintptr_t
+
+from ndx.backends.cuda cimport CudaSource, call, obtain_range, sources, stream_here
+
+__all__ = ["CudaAsyncSource"]
+
+cdef enum:
+    ALIGN = 512
+    PINNED = 1                   # cudaMemAllocationTypePinned: what there is
+    NO_HANDLES = 0               # cudaMemHandleTypeNone: for this process only
+    ON_DEVICE = 1                # cudaMemLocationTypeDevice
+    RELEASE_THRESHOLD = 4        # cudaMemPoolAttrReleaseThreshold
+    RESERVED_NOW = 5             # cudaMemPoolAttrReservedMemCurrent
+
+
+@cython.no_gc_clear
+cdef class CudaAsyncSource(CudaSource):
+    """A pool of CUDA's, for this source alone.
+
+    Parameters
+    ----------
+    device : int, default 0
+        The number of the GPU.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.granularity = ALIGN
+        self.ordered = True
+        with self.cuda.Device(self.index):
+            self.cuda_pool = self.runtime.memPoolCreate(self.runtime.MemPoolProps(
+                PINNED, NO_HANDLES, ON_DEVICE, self.index))
+            # What is free stays with it until it is trimmed.
+            self.runtime.memPoolSetAttribute(
+                self.cuda_pool, RELEASE_THRESHOLD, (1 << 64) - 1)
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        with gil:
+            return reserve_by_stream(self, nbytes, ptr, cookie)
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        with gil:
+            call(self, "freeAsync", <uintptr_t>ptr, <uintptr_t>cookie)
+
+    cdef size_t trim_pool(self) noexcept:
+        cdef size_t before = reserved_by(self)
+        # Only what streams are done with goes back.
+        call(self, "deviceSynchronize")
+        call(self, "memPoolTrimTo", self.cuda_pool, 0)
+        return before - min(before, reserved_by(self))
+
+    def __dealloc__(self):
+        if self.cuda_pool is not None:
+            # What is not done yet is given back by CUDA when it is.
+            call(self, "memPoolDestroy", self.cuda_pool)
+
+    @property
+    def reserved(self):
+        """Bytes that CUDA's pool holds, idle ones included."""
+        return reserved_by(self)
+
+
+cdef int reserve_by_stream(CudaAsyncSource self, size_t nbytes, void **ptr,
+                           void **cookie) noexcept:
+    cdef uintptr_t stream = 0
+    try:
+        stream = stream_here(self)
+    except BaseException:
+        # The one who asks has been told already.
+        pass
+    cookie[0] = <void *>stream
+    return obtain_range(
+        self, "mallocFromPoolAsync", (nbytes, self.cuda_pool, stream), ptr)
+
+
+cdef size_t reserved_by(CudaAsyncSource self) noexcept:
+    found = call(self, "memPoolGetAttribute", self.cuda_pool, RESERVED_NOW)
+    return 0 if found is None else found
+
+
+sources["async"] = CudaAsyncSource
