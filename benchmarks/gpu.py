@@ -6,7 +6,7 @@
   the contestants taking turns. PyTorch only where it is installed.
 - ``peak``: the most bytes that are reserved for one recorded trace of allocations.
 - ``digits``: a training step of ``examples/train_digits.py``, in eager CuPy, in ndx,
-  and in ndx with each step in a workspace; device time, by events.
+  in ndx with each step in a workspace, and as a captured graph; device time, by events.
 
 It needs a GPU, and says what is missing where there is none. (Its name is not
 ``cuda.py``: beside the script, that would hide NVIDIA's package, which CuPy imports.)
@@ -111,6 +111,25 @@ def peaks(trace, torch):
     return {**found, "PyTorch": torch.cuda.max_memory_reserved() - before}
 
 
+def replayed():
+    """Return a step of training that is a captured graph, of batches in one place."""
+    buffers = {}
+
+    @ndx.cuda.graph
+    def captured(params, velocities, batch):
+        return digits_network.sgd_step(ndx, params, velocities, batch)
+
+    def step(xp, params, velocities, batch):
+        shape = batch[0].shape
+        if shape not in buffers:
+            buffers[shape] = [xp.empty_like(x) for x in batch]
+        for x, new in zip(buffers[shape], batch, strict=True):
+            x[...] = new
+        return captured(params, velocities, buffers[shape])
+
+    return step
+
+
 def contestants(digits):
     """Return a function that makes a training, by name."""
     make = functools.partial(digits_network.Training, digits=digits)
@@ -119,6 +138,7 @@ def contestants(digits):
         "CuPy, eager": functools.partial(make, _cupy.namespace()),
         "ndx": functools.partial(make, ndx),
         "ndx + workspace": functools.partial(make, ndx, lambda: workspace),
+        "ndx + graph": functools.partial(make, ndx, step=replayed()),
     }
 
 

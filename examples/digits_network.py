@@ -91,7 +91,9 @@ def accuracy(xp, params, images, labels):
     return int(xp.sum(xp.astype(predicted == labels, xp.int64))) / labels.shape[0]
 
 
-def run_steps(xp, params, velocities, images, targets, batch_size, scope, on_step):
+def run_steps(
+    xp, params, velocities, images, targets, batch_size, scope, on_step, step=sgd_step
+):
     """Take one step per mini-batch, each inside ``scope()``; return the mean loss.
 
     Nothing that is made in the scope outlives it but a Python float, so that
@@ -103,7 +105,7 @@ def run_steps(xp, params, velocities, images, targets, batch_size, scope, on_ste
         stop = min(start + batch_size, count)
         with scope():
             batch = images[start:stop, :], targets[start:stop, :]
-            loss = sgd_step(xp, params, velocities, batch)
+            loss = step(xp, params, velocities, batch)
             total += float(loss) * (stop - start)
         on_step()
     return total / count
@@ -123,6 +125,8 @@ class Training:
     batch_size, seed : int
     hidden : sequence of int
         Widths of the hidden layers.
+    step : callable
+        What takes a step: `sgd_step`, or something around it.
 
     Attributes
     ----------
@@ -141,8 +145,10 @@ class Training:
         batch_size=128,
         hidden=(256,),
         seed=0,
+        step=sgd_step,
     ):
         self.xp, self.scope, self.batch_size = xp, scope, batch_size
+        self.step = step
         self.images = xp.asarray(digits.train_images, copy=True)
         self.targets = xp.asarray(digits.train_targets, copy=True)
         self.tests = digits.test_images, digits.test_labels
@@ -172,6 +178,7 @@ class Training:
                 self.batch_size,
                 self.scope,
                 on_step,
+                self.step,
             )
         self.history.append(loss)
 

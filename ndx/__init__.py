@@ -7,7 +7,7 @@ chosen by context: `use` a backend, or a `workspace`.
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ndx import _elementwise, backends, fft, linalg, memory, random
+from ndx import _elementwise, backends, cuda, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
 from ndx._context import no_workspace, set_default, use
@@ -17,7 +17,7 @@ from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device
 from ndx._devices import install as _install_devices
-from ndx._dispatch import synchronize
+from ndx._dispatch import synchronize, waitall
 from ndx._elementwise import *
 from ndx._errors import (
     DeviceError,

@@ -6,6 +6,7 @@ from math import nan as nan
 from math import pi as pi
 
 from ndx import backends as backends
+from ndx import cuda as cuda
 from ndx import fft as fft
 from ndx import linalg as linalg
 from ndx import memory as memory
@@ -20,6 +21,7 @@ from ndx._creation import *
 from ndx._data_types import *
 from ndx._device import Device as Device
 from ndx._dispatch import synchronize as synchronize
+from ndx._dispatch import waitall as waitall
 from ndx._elementwise import *
 from ndx._errors import DeviceError as DeviceError
 from ndx._errors import MappedFileError as MappedFileError

@@ -1,6 +1,6 @@
 """What the whole process holds from the system, and the limit on it."""
 
-from ndx._sizes import parse_size
+from ndx._sizes import parse_limit
 
 __all__ = ["process_limit", "process_peak", "process_reserved", "set_process_limit"]
 
@@ -46,14 +46,36 @@ cdef void budget_unlock() noexcept nogil:
 
 
 def set_process_limit(value):
-    """Set the limit on the memory that all backends of ndx hold; None for none.
+    """Set the limit on the memory that all backends of ndx hold together.
 
-    Files (`ndx.use("mmap")`) are not memory: they have limits of their own.
+    Parameters
+    ----------
+    value : int or str or None
+        Bytes, such as ``"8GiB"``, or a part of what the process may have (the
+        machine's memory, or less in a control group), such as ``"50%"``; None for no
+        limit. What is held already stays.
+
+    Raises
+    ------
+    ValueError
+        If it is no such size.
+
+    Notes
+    -----
+    Backends have limits of their own, too (``ndx.use("host", limit=...)``). Files
+    (``ndx.use("mmap")``) and GPUs count towards those only: they are not this memory.
+    The environment variable ``NDX_LIMIT`` sets it at the start.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.memory.set_limit("50%")
+    >>> ndx.memory.set_limit(None)
     """
     global limit
     cdef size_t nbytes = <size_t>-1
     if value is not None:
-        nbytes = parse_size(value, "limit")
+        nbytes = parse_limit(value)
     ndx_lock_acquire(&lock)
     limit = nbytes
     ndx_lock_release(&lock)

@@ -5,7 +5,7 @@ from typing import Any, final
 
 from ndx._device import Device
 
-__all__ = ["Function", "dispatched", "set_engine", "synchronize"]
+__all__ = ["Function", "dispatched", "set_engine", "synchronize", "waitall"]
 
 @final
 class Function:
@@ -15,6 +15,7 @@ class Function:
 
 def set_engine(load: Callable[[], Callable[..., Any]]) -> None: ...
 def synchronize(device: Device | str | None = None) -> None: ...
+def waitall() -> None: ...
 def dispatched(
     function: Callable[..., Any], name: str, module: str, kind: str = "computes"
 ) -> Function: ...

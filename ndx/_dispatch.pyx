@@ -18,7 +18,7 @@ from ndx._serving cimport placing_device
 
 from ndx._device import CPU, find_device
 
-__all__ = ["Function", "dispatched", "set_engine", "synchronize"]
+__all__ = ["Function", "dispatched", "set_engine", "synchronize", "waitall"]
 
 cdef extern from "ndx/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -199,6 +199,21 @@ def synchronize(device=None):
         return
     if device is not None or devices.in_use:
         compute_elsewhere("synchronize", (), {"device": device})
+
+
+def waitall():
+    """Wait until all devices are done with what they were given to compute.
+
+    Notes
+    -----
+    MXNet's ``waitall``: `synchronize`, of all devices.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.waitall()
+    """
+    synchronize()
 
 
 def dispatched(function, str name, str module, str kind="computes"):

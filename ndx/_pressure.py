@@ -90,6 +90,7 @@ def error(backend, nbytes):
     elif (
         whole is not None
         and place is None
+        and backend.host_accessible
         and process_reserved() + nbytes - cached > whole
     ):
         reason = f"the limit of the process is {format_size(whole)} ({whole} bytes)"

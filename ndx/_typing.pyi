@@ -1,13 +1,16 @@
 """Types that the other stubs use; for type checkers only, there is no such module."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ndx._core import NDArray
 from ndx._device import Device
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 Scalar: TypeAlias = bool | int | float | complex
 Array: TypeAlias = NDArray | npt.NDArray[Any] | np.generic
@@ -62,3 +65,9 @@ class SVDResult(NamedTuple):
 class SlogdetResult(NamedTuple):
     sign: NDArray
     logabsdet: NDArray
+
+class Graph(Generic[_P, _R]):
+    __wrapped__: Callable[_P, _R]
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def stats(self) -> dict[str, int]: ...
+    def reset(self) -> None: ...

@@ -41,14 +41,14 @@ LAYERS = [
      "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
      "_capi"},
     {"_cuda", "_cuda.*"},
-    {"_devices"},
+    {"_devices", "cuda"},
     {"__init__"},
     {"testing", "testing.*", "_report", "_script"},
     {"__main__"},
 ]  # fmt: skip
 
 # (importer, imported) patterns that may stand inside a function: loaded on first use.
-LAZY = {("backends", "backends.*"), ("_cuda", "_cuda.*")}
+LAZY = {("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*")}
 
 SKIP = re.compile(r'(?s)"""(?:\\.|.)*?"""|\'\'\'(?:\\.|.)*?\'\'\'|#[^\n]*|'
                   r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')  # fmt: skip

@@ -27,13 +27,15 @@ from ndx._memory cimport (
 )
 from ndx._operations cimport can_store
 from ndx._serving cimport allocate_on, current_arena
+from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
 __all__ = [
-    "Bridge", "address_of", "check_writeable", "device_index", "elementwise_dtypes",
-    "from_capsule", "inplace_fits", "is_contiguous", "is_pinned", "new_array",
-    "left_twin", "send_pinned", "stage_in_twin", "twin_array", "use_on",
+    "Bridge", "address_of", "block_of", "check_writeable", "device_index",
+    "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
+    "left_twin", "new_array", "send_pinned", "stage_in_twin", "twin_array",
+    "use_arena_on", "use_on",
 ]
 
 
@@ -58,6 +60,11 @@ def address_of(BaseArray x not None):
     """Return the address of the first element, on its device; the caller holds it."""
     check_usable(x)
     return <size_t>(x.block.ptr + x.offset)
+
+
+def block_of(BaseArray x not None):
+    """Return what is the same for arrays that share memory, as long as one lives."""
+    return <size_t>x.block
 
 
 def check_writeable(BaseArray x not None):
@@ -129,6 +136,11 @@ def use_on(BaseArray x not None, size_t stream):
         (<Backend>block.backend).use_on(&block.memory, stream)
     elif block.owner != NULL and isinstance(<object>block.owner, Arena):
         (<Arena>block.owner).use_on(stream)
+
+
+def use_arena_on(Workspace workspace not None, size_t stream):
+    """Say that a stream will use an open workspace's arena, after all others."""
+    workspace.arena.use_on(stream)
 
 
 def is_pinned(x):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ndx import _cupy
 from ndx._core import NDArray
+from ndx._cuda import capture
 from ndx._cuda.bridge import Bridge, device_index
 from ndx._cuda.staging import Staging
 from ndx._device import CPU, device_of
@@ -52,7 +53,11 @@ class Session:
         """Return what CuPy is given for an argument of ours."""
         index = device_index(x)
         if index is not None:
-            return self.bridge.to_cupy(x)
+            array = self.bridge.to_cupy(x)
+            notes = capture.current()
+            if notes is not None:
+                notes.take(x, array)
+            return array
         if type(x) is tuple:
             return tuple([self.unwrap(item) for item in x])
         if type(x) is list:

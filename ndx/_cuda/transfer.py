@@ -6,6 +6,7 @@ from ctypes import memmove
 import numpy as np
 
 from ndx import _creation, _cupy
+from ndx._cuda import capture
 from ndx._cuda.bridge import (
     address_of,
     device_index,
@@ -23,7 +24,15 @@ from ndx._cuda.session import common_device, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
 from ndx._device import CPU, number_of
 
-__all__ = ["FUNCTIONS", "cast_checked", "compact", "to_device", "to_host", "upload"]
+__all__ = [
+    "FUNCTIONS",
+    "cast_checked",
+    "compact",
+    "to_device",
+    "to_host",
+    "upload",
+    "wait_for",
+]
 
 _PINNED = 1  # cudaMemoryTypeHost
 _LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
@@ -46,6 +55,7 @@ def upload(session, x, *, detached=False):
 
     What becomes of `x` makes no difference any more when this returns.
     """
+    capture.refuse("a copy from the CPU")
     ours = is_pinned(x)
     if not ours:
         x = np.ascontiguousarray(x).reshape(np.shape(x))
@@ -95,6 +105,7 @@ def _send(session, target, source, nbytes, stream):
 
 def to_host(x, *, stream=None):
     """Return a copy on the CPU, once the GPU has computed it."""
+    capture.refuse("a copy to the CPU")
     session = session_of(device_index(x))
     with _current(session, stream):
         x = x if is_contiguous(x) else compact(x)
@@ -121,6 +132,7 @@ def _fetch(session, target, source, nbytes, stream):
 
 def _across(x, source, target):
     """Return a copy on another GPU."""
+    capture.refuse("a copy from another GPU")
     x = x if is_contiguous(x) else compact(x)
     with target.at_work():
         result = new_array(target.index, x.shape, x.dtype)
@@ -155,12 +167,12 @@ def _current(session, stream):
         before = session.stream()
         if not hasattr(stream, "ptr"):
             stream = cupy.cuda.ExternalStream(stream)
-        _wait(session, stream.ptr, before)
+        wait_for(session, stream.ptr, before)
         with stream:
             yield
 
 
-def _wait(session, stream, before):
+def wait_for(session, stream, before):
     """Let a stream wait, on the GPU, for what another was given so far."""
     if stream == before:
         return
@@ -215,6 +227,7 @@ def cast_checked(x, dtype):
 
 def hand_to_stream(x, stream):
     """Let the stream of a DLPack consumer wait for what computes an array."""
+    capture.refuse("an array for another library")
     if stream == -1:
         return
     if stream is not None and (not isinstance(stream, int) or stream in (0, -2)):
@@ -230,7 +243,7 @@ def hand_to_stream(x, stream):
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
     use_on(x, consumer)
-    _wait(session, consumer, session.stream())
+    wait_for(session, consumer, session.stream())
 
 
 def from_gpu(x):
@@ -264,6 +277,7 @@ def interface(x):
 
 def synchronize(device=None):
     """Wait until a GPU, or all that are used, are done."""
+    capture.refuse("waiting for the GPU")
     if device is None and not _cupy.is_loaded():
         return
     library = _cupy.library()

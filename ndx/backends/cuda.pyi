@@ -3,7 +3,9 @@
 from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
 
-__all__ = ["CudaBackend", "CudaSource"]
+__all__ = ["CudaBackend", "CudaSource", "allow_allocation"]
+
+def allow_allocation(allowed: bool) -> None: ...
 
 class CudaSource(Source):
     def __init__(self, *, device: int = 0) -> None: ...

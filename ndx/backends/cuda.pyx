@@ -12,6 +12,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 import sys
+from threading import get_ident
 
 from ndx._memory cimport devices
 from ndx._pool_index cimport PoolBlock
@@ -20,9 +21,13 @@ from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
+from ndx._errors import DeviceError
 from ndx._sizes import parse_limit
 
-__all__ = ["CudaBackend", "CudaSource"]
+__all__ = ["CudaBackend", "CudaSource", "allow_allocation"]
+
+# Of threads that capture a graph.
+cdef set refused = set()
 
 # Had now: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
@@ -64,6 +69,8 @@ cdef class CudaSource(Source):
         self.known = {}
         self.idle_events = []
         self.host_accessible = False
+        # The process's limit is on the machine's memory.
+        self.budgeted = False
         self.fork_safe = False
         self.streams = True
 
@@ -187,6 +194,14 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
     return result
 
 
+def allow_allocation(bint allowed):
+    """Say whether this thread may take memory of GPUs outside of workspaces."""
+    if allowed:
+        refused.discard(get_ident())
+    else:
+        refused.add(get_ident())
+
+
 cdef size_t stream_here(CudaSource source) except? 0:
     """Return CuPy's current stream of the GPU, for this thread."""
     stream = source.cuda.get_current_stream(source.index)
@@ -292,6 +307,11 @@ cdef class CudaBackend(PooledBackend):
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef size_t stream
         with gil:
+            if refused and get_ident() in refused:
+                raise DeviceError(
+                    "memory outside of the graph's own can't be taken while a graph is "
+                    "captured, since it could be used again while the graph still "
+                    "writes to it: detach() what the function returned, after the call")
             stream = stream_here(self.source)
         return self.allocate_on(nbytes, zero, stream, out)
 

@@ -15,7 +15,7 @@ import pytest
 import ndx
 from ndx import _cupy, backends
 
-from . import standin
+from . import arrays, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
 
@@ -41,7 +41,7 @@ def modules(replacements):
 @pytest.fixture(scope="session")
 def stand_in():
     """Return a stand-in for CuPy, and array_api_compat's functions on its arrays."""
-    module = standin.module()
+    module = arrays.module()
     device = types.ModuleType("cupy.cuda.device")
     device.Device = standin.Device
     with modules({
@@ -50,7 +50,7 @@ def stand_in():
     }):  # fmt: skip
         functions = importlib.import_module("array_api_compat.cupy")
     # Where the real one is recognised by its type.
-    standin.ndarray.__array_namespace__ = lambda self, **kwargs: functions
+    arrays.ndarray.__array_namespace__ = lambda self, **kwargs: functions
     return module, functions
 
 
@@ -68,6 +68,7 @@ def gpu(request):
     with _cupy.replaced(module, functions):
         standin.machine.default_mallocs = 0
         yield standin.machine
+        ndx.memory.destroy_all()
         gc.collect()
         standin.machine.finish_all()
         for name in ("cuda:0", "cuda:1", "cudahost:0", "pinned"):

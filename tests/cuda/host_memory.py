@@ -17,6 +17,7 @@ HOST_MEMORY = 1 << 28
 PORTABLE, MAPPED = 1, 2
 UNREGISTERED, HOST, DEVICE = 0, 1, 2
 IN_A_FREED_RANGE = 0xDD
+CAPTURED = "captured"
 
 
 class CUDARuntimeError(RuntimeError):
@@ -39,6 +40,7 @@ class Queues:
         self.pooled = {}  # address -> handle
         self.host_held = 0
         self.host_total = HOST_MEMORY
+        self.captures = {}  # stream -> what it was given since `begin_capture`
         self.lock = threading.RLock()
 
     def submit(self, stream):
@@ -47,8 +49,32 @@ class Queues:
             self.given[stream] = self.given.get(stream, 0) + 1
             self.flush(stream)
 
+    def perform(self, work, stream):
+        """Do what a stream is given now or, while it is captured, write it down."""
+        if not self.is_written_down(work, stream):
+            self.submit(stream)
+            work()
+
+    def is_written_down(self, work, stream):
+        """Whether a stream is captured, and so has work to do later only."""
+        if stream not in self.captures:
+            return False
+        if self.captures[stream] is None:
+            raise CUDARuntimeError(901)  # cudaErrorStreamCaptureInvalidated
+        self.captures[stream].append(work)
+        return True
+
+    def check_waiting(self, *streams):
+        """Refuse to wait for what is only being written down."""
+        for stream in streams or list(self.captures):
+            if stream in self.captures:
+                self.captures[stream] = None  # invalid from now on
+                raise CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
+
     def queue(self, stream, function):
         """Give a stream work that is done late."""
+        if self.is_written_down(function, stream):
+            return
         with self.lock:
             units = self.given[stream] = self.given.get(stream, 0) + 1
             self.queued.setdefault(stream, []).append((units, function))
@@ -120,6 +146,8 @@ class HostRuntime:
         mapped = any(kind_of == HOST for kind_of, _, _ in sides)
         assert kind in (found, 4) or mapped, (kind, found)
         machine.calls.append(("memcpyAsync", found, stream))
+        if UNREGISTERED in (sides[0][0], sides[1][0]):
+            machine.check_waiting(stream)
         keep = [owner for _, _, owner in sides]
 
         def copy(target=sides[0][1], source=sides[1][1], keep=keep):
@@ -150,6 +178,9 @@ class HostRuntime:
         machine = self._machine
         if machine.event_devices[event] != machine.device:
             raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
+        if stream in machine.captures:
+            machine.events[event] = CAPTURED
+            return
         machine.events[event] = stream, machine.given.get(stream, 0)
         machine.calls.append(("eventRecord", stream))
 
@@ -157,6 +188,8 @@ class HostRuntime:
         recorded = self._machine.events[event]
         if recorded is None:
             return 0
+        if recorded is CAPTURED:
+            raise CUDARuntimeError(907)  # cudaErrorCapturedEvent
         stream, units = recorded
         return 0 if self._machine.done.get(stream, 0) >= units else 600
 
@@ -173,15 +206,20 @@ class HostRuntime:
     def streamWaitEvent(self, stream, event, flags=0):
         machine = self._machine
         recorded = machine.events[event]
-        if recorded is None:
+        if recorded in (None, CAPTURED):
             return
+        if stream in machine.captures:
+            machine.captures[stream] = None
+            raise CUDARuntimeError(905)  # cudaErrorStreamCaptureIsolation
         machine.calls.append(("streamWaitEvent", stream, recorded[0]))
         machine.queue(stream, lambda: machine.flush(*recorded))
 
     def streamSynchronize(self, stream):
+        self._machine.check_waiting(stream)
         self._machine.calls.append(("streamSynchronize", stream))
         self._machine.finish(stream)
 
     def deviceSynchronize(self):
+        self._machine.check_waiting()
         self._machine.calls.append(("deviceSynchronize",))
         self._machine.finish_all()

@@ -301,3 +301,15 @@ def test_an_error_leaves_all_as_it_was(gpu, stand_in):
         theirs = stand_in[0].ndarray((3,), "f8")
         assert gpu.default_mallocs == 1
         del theirs
+
+
+def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
+    before = ndx.memory.limit()
+    ndx.memory.set_limit(0)
+    try:
+        with ndx.use("cuda:0", limit="64MiB"):
+            assert ndx.ones(2**20).size == 2**20
+            with pytest.raises(ndx.OutOfMemoryError, match="its limit is 64 MiB"):
+                ndx.ones(2**24)
+    finally:
+        ndx.memory.set_limit(before)

@@ -262,11 +262,11 @@ def test_a_forked_child_refuses(gpu):
 
 PROGRAM = """
 import sys
-from tests.cuda import standin
+from tests.cuda import arrays, standin
 import ndx
 from ndx import _cupy
 
-module = standin.module()
+module = arrays.module()
 _cupy.replaced(module, None).__enter__()
 with ndx.use("pinned"):
     kept = ndx.ones(100_000)

@@ -23,7 +23,7 @@ TABLE = {name: row for chapter in CHAPTERS for name, row in chapter.TABLE.items(
 # They are of ndx alone.
 NOT_OF_THE_STANDARD = {
     "current_backend", "get_include", "load", "open", "save", "set_default",
-    "synchronize", "workspace",
+    "synchronize", "waitall", "workspace",
 }  # fmt: skip
 
 

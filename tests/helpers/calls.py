@@ -120,6 +120,7 @@ NO_ARRAYS = {
     "open",
     "set_default",
     "synchronize",
+    "waitall",
     "workspace",
     "zeros",
     "fft.fftfreq",

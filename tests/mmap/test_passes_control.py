@@ -79,6 +79,8 @@ def test_what_the_callback_raises_ends_the_operation(tmp_path, memory, threads):
 def test_ctrl_c_ends_the_operation_between_two_blocks(tmp_path, memory, threads):
     code = """
         import signal, sys, time, numpy as np, ndx
+        # Also where the tests run in the background, and so ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with ndx.use("mmap", directory=sys.argv[1]) as backend:
             x = ndx.ones(400_000)
             calls = []

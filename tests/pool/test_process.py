@@ -220,3 +220,27 @@ except ndx.OutOfMemoryError:
     print("refused")
 """
     assert run_python(code).split() == ["refused"]
+
+
+def test_the_limit_of_the_process():
+    code = """
+import ndx
+ndx.memory.set_limit("50%")
+half = ndx.memory.limit()
+ndx.memory.set_limit("100%")
+print(abs(ndx.memory.limit() - 2 * half) <= 1)
+for bad in ("101%", "-1%", "much", -1):
+    try:
+        ndx.memory.set_limit(bad)
+    except ValueError as error:
+        print("limit" in str(error), ndx.memory.limit() >= 2 * half)
+ndx.memory.set_limit("1MiB")
+try:
+    ndx.zeros(2**20)
+except ndx.OutOfMemoryError as error:
+    print("limit of the process" in str(error))
+ndx.memory.set_limit(None)
+print(ndx.memory.limit(), ndx.zeros(2**20).size)
+"""
+    found = run_python(code)
+    assert found.split() == ["True"] * 10 + ["None", "1048576"]

@@ -1,0 +1,373 @@
+"""Functions that are captured once as a graph of kernels, and replayed.
+
+A graph is a list of kernels with addresses. So all that it reads or writes must be
+there, and mean the same, whenever it is replayed:
+
+- what it makes for itself lies in a workspace of its own, which has no other cycle;
+- arguments have the addresses of the capture, or else it is not replayed;
+- what else it reads is exported, and so stays where it is.
+"""
+
+import collections
+import contextlib
+import functools
+import sys
+import threading
+import types
+import weakref
+
+import numpy as np
+
+from ndx import _cupy
+from ndx._core import NDArray
+from ndx._cuda import capture
+from ndx._cuda.bridge import address_of, device_index, use_arena_on, use_on
+from ndx._cuda.session import common_device, session_of
+from ndx._cuda.transfer import compact, wait_for
+from ndx._device import device_of, find_device, number_of
+from ndx._errors import DeviceError, OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._serving import current_backend
+from ndx._workspaces.registry import debug_mode, workspace
+
+__all__ = ["Graph"]
+
+_CAPTURE_ERRORS = range(900, 908)  # cudaErrorStreamCaptureUnsupported and its like
+
+
+class Graph:
+    """What `ndx.cuda.graph` returns.
+
+    Parameters
+    ----------
+    function : callable
+        What is captured.
+    max_graphs : int
+        How many graphs each thread keeps.
+    """
+
+    def __init__(self, function, max_graphs):
+        if not callable(function):
+            msg = f"a graph is of a callable, not of {type(function).__name__}"
+            raise TypeError(msg)
+        if max_graphs < 1:
+            msg = f"max_graphs={max_graphs} is not valid; valid are 1 and more"
+            raise ValueError(msg)
+        self._max_graphs = max_graphs
+        self._threads = weakref.WeakKeyDictionary()
+        self._replays = self._eager = 0
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args, **kwargs):
+        if capture.current() is not None or debug_mode() != "off":
+            return self.__wrapped__(*args, **kwargs)
+        mine = self._mine()
+        mine.calls += 1
+        arrays = []
+        key = _key((args, kwargs), arrays)
+        session = _session_of(arrays)
+        key = session.index, key
+        captured = mine.captured.get(key)
+        if captured is not None and captured.is_usable():
+            self._replays += 1
+            return captured.replay(arrays)
+        if captured is not None:
+            # Something that it reads is stale: the function says what.
+            del mine.captured[key]
+        call = functools.partial(self.__wrapped__, *args, **kwargs)
+        warm = mine.warm.pop(key, None)
+        if warm is not None:
+            return self._capture(key, session, warm, call, arrays)
+        self._eager += 1
+        if len(mine.captured) < self._max_graphs and mine.admits(self._max_graphs):
+            return self._warm_up(key, session, call, arrays)
+        return call()
+
+    def __get__(self, instance, owner):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<ndx.cuda.graph of {self.__wrapped__!r}>"
+
+    def stats(self):
+        """Return a dict of ints: of the calls, and of this thread's graphs.
+
+        Returns
+        -------
+        dict
+            ``"replays"`` and ``"eager"``, calls so far that were replayed (or
+            captured, which includes a replay), or run eagerly; ``"graphs"``, and
+            ``"bytes"`` of the workspaces that they have.
+        """
+        captured = self._mine().captured.values()
+        return {
+            "replays": self._replays,
+            "eager": self._eager,
+            "graphs": len(captured),
+            "bytes": sum(each.workspace.size for each in captured),
+        }
+
+    def reset(self):
+        """Forget the graphs of this thread: what is called next is captured anew."""
+        self._threads.pop(threading.current_thread(), None)
+
+    def _mine(self):
+        """Return what this thread has."""
+        thread = threading.current_thread()
+        found = self._threads.get(thread)
+        if found is None:
+            found = self._threads[thread] = _OfThread()
+        return found
+
+    def _warm_up(self, key, session, call, arrays):
+        """Run eagerly in a workspace, which learns how much memory there has to be.
+
+        CuPy compiles its kernels meanwhile, which no capture could contain.
+        """
+        own = _own_workspace(session)
+        owners = capture.Owners(own, arrays)
+        with session.device, own, capture.Notes(owners, capturing=False) as notes:
+            results = _Results(session, call(), arrays, owners)
+        mine = self._mine()
+        mine.warm[key] = _Warm(own, [x for x, _ in notes.outer.values()], mine.calls)
+        return results.copies(arrays)
+
+    def _capture(self, key, session, warm, call, arrays):
+        mine, own = self._mine(), warm.workspace
+        before, stream = session.stream(), mine.stream(session)
+        owners = capture.Owners(own, arrays)
+        try:
+            with session.device, own, stream:
+                # What other streams do in these places is waited for now: not in the
+                # graph, which can't.
+                use_arena_on(own, stream.ptr)
+                for x in [*arrays, *warm.outer]:
+                    use_on(x, stream.ptr)
+                stream.begin_capture()
+                with (
+                    _discarded_on_error(stream),
+                    capture.Notes(owners, capturing=True) as notes,
+                ):
+                    results = _Results(session, call(), arrays, owners)
+                made = stream.end_capture()
+        except (WorkspaceError, OutOfMemoryError):
+            # The function took other memory than before; nothing was computed yet.
+            self._eager += 1
+            return self._warm_up(key, session, call, arrays)
+        except session.runtime.CUDARuntimeError as error:
+            if getattr(error, "status", None) not in _CAPTURE_ERRORS:
+                raise
+            msg = (
+                f"{self.__wrapped__!r} can't be captured as a graph ({error}): it "
+                "waits for the GPU, or for another stream. Values that the CPU needs, "
+                "and shapes that depend on values, belong outside of the function"
+            )
+            raise DeviceError(msg) from error
+        found = _Captured(
+            session, made, own, list(notes.outer.values()), results, before
+        )
+        mine.captured[key] = found
+        self._replays += 1
+        return found.replay(arrays)
+
+
+# Of a call that was run once: the workspace, what else it read, which call it was.
+_Warm = collections.namedtuple("_Warm", "workspace outer call")
+
+
+class _OfThread:
+    """What a thread has: workspaces belong to one, and streams are current in one."""
+
+    def __init__(self):
+        self.captured = {}
+        self.warm = {}  # the oldest first
+        self.streams = {}
+        self.calls = 0
+
+    def admits(self, count):
+        """Whether one more call may become warm; one that came once only makes room."""
+        if len(self.warm) < count:
+            return True
+        oldest = next(iter(self.warm))
+        if self.calls - self.warm[oldest].call <= 16 * count:
+            return False
+        del self.warm[oldest]
+        return True
+
+    def stream(self, session):
+        """Return the stream on which this thread captures for a GPU."""
+        if session.index not in self.streams:
+            with session.device:
+                self.streams[session.index] = session.cuda.Stream(non_blocking=True)
+        return self.streams[session.index]
+
+
+class _Captured:
+    """A graph, and all that has to stay in its place for it."""
+
+    def __init__(self, session, graph, own, outer, results, stream):
+        self.session = session
+        self.graph = graph
+        self.workspace = own
+        self.outer = outer
+        self.results = results
+        self.last = stream
+
+    def is_usable(self):
+        """Whether what the graph reads besides its arguments is still valid."""
+        try:
+            for x, _ in self.outer:
+                address_of(x)
+        except StaleArrayError:
+            return False
+        return True
+
+    def replay(self, arrays):
+        """Launch the graph on the current stream; return the results."""
+        session = self.session
+        with session.at_work():
+            stream = session.cuda.get_current_stream(session.index)
+            if stream.ptr != self.last:
+                wait_for(session, stream.ptr, self.last)
+                self.last = stream.ptr
+                for x, _ in self.outer:
+                    use_on(x, stream.ptr)
+            for x in arrays:
+                use_on(x, stream.ptr)
+            self.graph.launch(stream)
+            return self.results.copies(arrays)
+
+    def __del__(self):
+        # Its memory may go back only when it is done.
+        if not sys.is_finalizing() and not _cupy.is_forked():
+            self.session.runtime.streamSynchronize(self.last)
+
+
+class _Results:
+    """What a call returned; arrays in the workspace are copied for each caller.
+
+    Made in the scope of the workspace; the memory is exported, and so stays.
+
+    Parameters
+    ----------
+    session : Session
+    value : object
+        What the call returned.
+    arguments : list of NDArray
+        The arrays among its arguments.
+    owners : Owners
+    """
+
+    def __init__(self, session, value, arguments, owners):
+        self.session = session
+        places = {id(x): i for i, x in enumerate(arguments)}
+
+        def kept(value):
+            if not isinstance(value, NDArray):
+                return _mapped(value, kept)
+            if id(value) in places:
+                return _Argument(places[id(value)])
+            if device_index(value) is None or owners.are_others(value):
+                return value
+            if owners.is_argument(value):
+                # A view: of what another call has there, then.
+                value = compact(value)
+            return _Copied(session.unwrap(value))
+
+        self.value = kept(value)
+
+    def copies(self, arguments):
+        """Return the value for a caller, in whose workspace or backend arrays are."""
+
+        def given(value):
+            if isinstance(value, _Argument):
+                return arguments[value.place]
+            if isinstance(value, _Copied):
+                return self.session.wrap(value.array.copy())
+            return _mapped(value, given)
+
+        with self.session.at_work():
+            return given(self.value)
+
+
+_Argument = collections.namedtuple("_Argument", "place")
+_Copied = collections.namedtuple("_Copied", "array")
+
+
+def _mapped(value, function):
+    """Return a value with a function of what its tuples, lists and dicts hold."""
+    if isinstance(value, tuple):
+        items = [function(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    if isinstance(value, dict):
+        return {key: function(item) for key, item in value.items()}
+    return value
+
+
+def _key(value, arrays):
+    """Return what a capture depends on of a call's arguments; collect the arrays."""
+    if isinstance(value, NDArray):
+        if device_index(value) is None:
+            msg = (
+                "an argument of the function of ndx.cuda.graph is an array on the CPU, "
+                "which no graph can read: x.to_device('cuda:0') first"
+            )
+            raise TypeError(msg)
+        arrays.append(value)
+        return address_of(value), value.shape, value.strides, value.dtype
+    if isinstance(value, (tuple, list)):
+        return type(value), *[_key(item, arrays) for item in value]
+    if isinstance(value, dict):
+        return dict, *[(key, _key(item, arrays)) for key, item in value.items()]
+    if isinstance(value, (float, complex, np.inexact)):
+        # 0.0 and -0.0 are equal, and NaN is not equal to itself.
+        return type(value), repr(value)
+    try:
+        hash(value)
+    except TypeError:
+        kind = "NumPy's array" if isinstance(value, np.ndarray) else repr(type(value))
+        msg = (
+            f"an argument of the function of ndx.cuda.graph is {kind}, which can't be "
+            "hashed: calls are told apart by arrays on the GPU and by such values"
+        )
+        raise TypeError(msg) from None
+    return type(value), value
+
+
+def _session_of(arrays):
+    """Return the session of the arrays' GPU; without any, of the current one."""
+    if arrays:
+        return common_device("a captured graph", arrays)
+    number = number_of(find_device(current_backend().device))
+    if not number:
+        msg = (
+            "a captured graph runs on a GPU: give it arrays that are on one, or call "
+            "it under ndx.use('cuda:0')"
+        )
+        raise DeviceError(msg)
+    return session_of(number - 1)
+
+
+def _own_workspace(session):
+    """Return a new workspace on a GPU, by the current backend if that is there."""
+    name = str(device_of(session.index + 1))
+    backend = current_backend()
+    return workspace(
+        None,
+        backend=backend if backend.device == name else name,
+        learn="liveness",
+        spill="fail",
+    )
+
+
+@contextlib.contextmanager
+def _discarded_on_error(stream):
+    """End a capture, of which nothing remains, if the block fails."""
+    try:
+        yield
+    except BaseException:
+        # It fails, too, if what has failed made the capture invalid.
+        with contextlib.suppress(Exception):
+            stream.end_capture()
+        raise
