@@ -21,11 +21,12 @@ def workspace(
     overallocation: float | None = ...,
     learn: Literal["first", "over-time", "none", "liveness"] = ...,
     cycles: int = ...,
-    spill: Literal["external", "grow", "fail", "mmap"] = ...,
+    spill: Literal["external", "grow", "fail", "mmap", "host"] = ...,
     reset: Literal["scope", "ring"] = ...,
     slots: int | None = ...,
     path: str | bytes | PathLike[str] | PathLike[bytes] | None = ...,
     escape: Literal["raise", "detach"] = ...,
+    mirror: Literal["none", "host"] = ...,
     debug: bool = ...,
 ) -> Workspace: ...
 def default_workspace_config(

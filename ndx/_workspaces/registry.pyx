@@ -36,7 +36,8 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
     **policies
         Single ones, in place of those of `config`: ``size``, ``min_size``,
         ``max_size``, ``overallocation``, ``learn``, ``cycles``, ``spill``, ``reset``,
-        ``slots``, ``path``, ``escape``, ``debug``; see `ndx.WorkspaceConfig`.
+        ``slots``, ``path``, ``escape``, ``mirror``, ``debug``; see
+        `ndx.WorkspaceConfig`.
 
     Returns
     -------

@@ -251,7 +251,7 @@ cdef class CudaBackend(PooledBackend):
     ndx.synchronize : wait until the GPU is done.
     """
 
-    source_type = None
+    _source_type = None
 
     def __cinit__(self, *args, int device=0, limit=None, fallback=None, source="pool",
                   **options):
@@ -259,7 +259,7 @@ cdef class CudaBackend(PooledBackend):
             raise ValueError(
                 f"source={source!r} is not a source of a GPU's memory; valid are "
                 + ", ".join(map(repr, sources)))
-        self.source = (type(self).source_type or sources[source])(device=device)
+        self.source = (type(self)._source_type or sources[source])(device=device)
         if self.source.ordered:
             if options.get("pool", "split") != "split" or \
                     options.get("initial") is not None:

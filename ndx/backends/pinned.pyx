@@ -236,7 +236,7 @@ cdef class CudaHostBackend(CudaBackend):
         If CuPy, the driver or the GPU is missing.
     """
 
-    source_type = HostAllocSource
+    _source_type = HostAllocSource
 
     def __cinit__(self, *args, int device=0, **options):
         self.name = f"cudahost:{device}"
