@@ -238,6 +238,10 @@ def repeat(x, repeats, /, *, axis=None):
     if device_index(repeats) is not None:
         common_device("repeat", x, repeats)
         repeats = repeats.tolist()
+    if np.any(np.less(repeats, 0)):
+        # Also of nothing, where CuPy does not look.
+        msg = f"repeats={repeats} has a negative number; each is 0 or more"
+        raise ValueError(msg)
     return standard("repeat", x, repeats, axis=axis)
 
 

@@ -22,11 +22,11 @@ def workspace(
     learn: Literal["first", "over-time", "none", "liveness"] = ...,
     cycles: int = ...,
     spill: Literal["external", "grow", "fail", "mmap", "host"] = ...,
-    mirror: Literal["none", "host"] = ...,
     reset: Literal["scope", "ring"] = ...,
     slots: int | None = ...,
     path: str | bytes | PathLike[str] | PathLike[bytes] | None = ...,
     escape: Literal["raise", "detach"] = ...,
+    mirror: Literal["none", "host"] = ...,
     debug: bool = ...,
 ) -> Workspace: ...
 def default_workspace_config(

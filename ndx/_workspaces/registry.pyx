@@ -35,8 +35,8 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
         The policies. Default: `ndx.memory.default_workspace_config`.
     **policies
         Single ones, in place of those of `config`: ``size``, ``min_size``,
-        ``max_size``, ``overallocation``, ``learn``, ``cycles``, ``spill``, ``mirror``,
-        ``reset``, ``slots``, ``path``, ``escape``, ``debug``; see
+        ``max_size``, ``overallocation``, ``learn``, ``cycles``, ``spill``, ``reset``,
+        ``slots``, ``path``, ``escape``, ``mirror``, ``debug``; see
         `ndx.WorkspaceConfig`.
 
     Returns

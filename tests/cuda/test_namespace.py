@@ -100,3 +100,11 @@ def test_extremes_of_nothing(gpu, name):
     assert getattr(ndx, name)(x, axis=0, keepdims=True).shape == (1, 3, 0)
     with pytest.raises(ValueError, match=name):
         getattr(ndx, name)(x)
+
+
+@pytest.mark.parametrize("shape", [0, 3, (0, 2)])
+def test_repeats_are_not_negative(gpu, shape):
+    x = ndx.ones(shape, device="cuda:0")
+    for repeats in (-1, ndx.asarray([-1] * x.shape[0] or [-1], device="cuda:0")):
+        with pytest.raises(ValueError, match="negative"):
+            ndx.repeat(x, repeats, axis=0)
