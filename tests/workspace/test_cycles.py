@@ -259,7 +259,7 @@ def test_stats_and_repr(backend):
         ndx.zeros(9)
         assert repr(workspace) == "<Workspace 'shown': 1 KiB, open, generation 1>"
         assert workspace.stats() == {
-            "size": KIB, "offset": 128, "cycles": 0, "generation": 1,
+            "size": KIB, "mirror_bytes": 0, "offset": 128, "cycles": 0, "generation": 1,
             "cycle_bytes": 128, "last_cycle_bytes": 0, "max_cycle_bytes": 0,
             "spilled_count": 0, "spilled_bytes": 0, "total_spills": 0,
             "pinned_count": 0, "pinned_bytes": 0, "retired_bytes": 0, "slot": 0,
