@@ -298,7 +298,8 @@ cdef class Pool(PoolStore):
         elif block.uses:
             self.record_events(block)
         stamp = ndx_milliseconds()
-        if self.source.host_accessible:
+        # What is in flight a device still reads.
+        if self.source.host_accessible and block.events == NULL:
             ndx_poison(block.ptr, block.nbytes)
         ndx_lock_acquire(&self.lock)
         self.counters.live -= 1
