@@ -200,7 +200,7 @@ def main(argv=None):
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     try:
-        cupy = _cupy.library()
+        cupy = _cupy.load()
     except ndx.DeviceError as error:
         print(error, file=sys.stderr)
         return 2

@@ -14,7 +14,7 @@ __all__ = [
     "count_devices",
     "is_forked",
     "is_loaded",
-    "library",
+    "load",
     "namespace",
     "replaced",
 ]
@@ -27,7 +27,7 @@ _namespace = None
 _forked = False
 
 
-def library():
+def load():
     """Return the module ``cupy``.
 
     Raises
@@ -94,7 +94,7 @@ def _count(module):
 
 def check_device(index):
     """Return CuPy; raise DeviceError if there is no GPU of this number."""
-    module = library()
+    module = load()
     count = _count(module)
     if index >= count:
         available = ", ".join(repr(f"cuda:{number}") for number in range(count))
@@ -106,7 +106,7 @@ def check_device(index):
 def count_devices():
     """Return how many GPUs can be used: 0 where anything is missing."""
     try:
-        return _count(library())
+        return _count(load())
     except DeviceError:
         return 0
 
@@ -115,7 +115,7 @@ def namespace():
     """Return CuPy's functions as the standard has them (``array_api_compat.cupy``)."""
     global _namespace
     if _namespace is None:
-        library()
+        load()
         _namespace = importlib.import_module("array_api_compat.cupy")
     return _namespace
 

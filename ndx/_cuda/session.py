@@ -87,7 +87,7 @@ class Session:
 
 def session_of(index):
     """Return the session of a GPU."""
-    key = index, id(_cupy.library())
+    key = index, id(_cupy.load())
     if key not in _sessions:
         _sessions[key] = Session(index)
     return _sessions[key]

@@ -162,7 +162,7 @@ def _current(session, stream):
     if stream is None:
         yield
         return
-    cupy = _cupy.library()
+    cupy = _cupy.load()
     with session.device:
         before = session.stream()
         if not hasattr(stream, "ptr"):
@@ -249,7 +249,7 @@ def hand_to_stream(x, stream):
 def from_gpu(x):
     """Return an array over the memory of another library's array on a GPU."""
     if not hasattr(x, "__dlpack__"):
-        x = _cupy.library().asarray(x)
+        x = _cupy.load().asarray(x)
     _, index = x.__dlpack_device__()
     session = session_of(index)
     stream = session.stream() or _LEGACY
@@ -280,7 +280,7 @@ def synchronize(device=None):
     capture.refuse("waiting for the GPU")
     if device is None and not _cupy.is_loaded():
         return
-    library = _cupy.library()
+    library = _cupy.load()
     indices = range(library.cuda.runtime.getDeviceCount())
     if device is not None:
         indices = [number_of(device) - 1]

@@ -19,14 +19,6 @@ def copies(gpu, stream=0):
             call[2] == stream]  # fmt: skip
 
 
-@pytest.fixture
-def machine(gpu):
-    if gpu is None:
-        pytest.skip("looks at the calls to a GPU that NumPy stands in for")
-    gpu.calls.clear()
-    return gpu
-
-
 @pytest.mark.parametrize("nbytes", [1 << 16, (1 << 16) + 1, 4 * MIB, 4 * MIB + 1,
                                     19 * MIB + 3])  # fmt: skip
 def test_there_and_back(gpu, nbytes):
@@ -139,7 +131,7 @@ def test_the_limit_of_the_pool_holds(machine, monkeypatch):
 def test_a_copy_that_fails_leaves_nothing_behind(machine, monkeypatch, at):
     source = np.ones(2 * MIB)
     good = ndx.asarray(source, device="cuda:0")
-    runtime = ndx._cupy.library().cuda.runtime
+    runtime = ndx._cupy.load().cuda.runtime
     copy, calls = runtime.memcpyAsync, []
 
     def failing(*args):
