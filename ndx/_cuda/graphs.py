@@ -133,7 +133,7 @@ class Graph:
 
     def _capture(self, key, session, warm, call, arrays):
         mine, own = self._mine(), warm.workspace
-        before, stream = session.stream(), mine.stream(session)
+        stream = mine.stream(session)
         owners = capture.Owners(own, arrays)
         try:
             with session.device, own, stream:
@@ -163,7 +163,7 @@ class Graph:
             )
             raise DeviceError(msg) from error
         found = _Captured(
-            session, made, own, list(notes.outer.values()), results, before
+            session, made, own, list(notes.outer.values()), results, stream.ptr
         )
         mine.captured[key] = found
         self._replays += 1
@@ -210,6 +210,7 @@ class _Captured:
         self.workspace = own
         self.outer = outer
         self.results = results
+        # At first the one that captured: it waits for what else was done there.
         self.last = stream
 
     def is_usable(self):
@@ -239,7 +240,8 @@ class _Captured:
     def __del__(self):
         # Its memory may go back only when it is done.
         if not sys.is_finalizing() and not _cupy.is_forked():
-            self.session.runtime.streamSynchronize(self.last)
+            with self.session.device:
+                self.session.runtime.streamSynchronize(self.last)
 
 
 class _Results:

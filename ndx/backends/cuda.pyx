@@ -43,6 +43,7 @@ cdef enum:
     PER_THREAD = 2               # the handle by which each thread has its own stream
     WITHOUT_TIMING = 2           # cudaEventDisableTiming
     NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
+    NOT_READY = 600              # cudaErrorNotReady
     ANY_WAY = 4                  # cudaMemcpyDefault: as the addresses tell
     SPARE_EVENTS = 256
 
@@ -104,8 +105,8 @@ cdef class CudaSource(Source):
     cdef bint is_done(self, void *event) noexcept nogil:
         with gil:
             status = call(self, "eventQuery", <uintptr_t>event)
-            # One that can't be asked is not waited for.
-            return status is None or not status
+            # One that can't be asked is not waited for; CuPy returns the error.
+            return status != NOT_READY
 
     cdef void wait(self, size_t stream, void *event) noexcept nogil:
         with gil:

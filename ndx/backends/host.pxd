@@ -6,3 +6,5 @@ cdef class HostSource(Source):
 
 cdef class HostBackend(PooledBackend):
     pass
+
+cdef size_t read_available() noexcept

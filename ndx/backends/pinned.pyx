@@ -18,11 +18,12 @@ from ndx._pool_store cimport CPU
 from ndx._pool_trim cimport pool_settle
 from ndx.backends.base cimport Memory
 from ndx.backends.cuda cimport CudaBackend, CudaSource, call, obtain_range, record_on
+from ndx.backends.host cimport read_available
 from ndx.backends.pooled cimport PooledBackend
 
 import threading
 
-from ndx._machine import available_memory, machine_memory
+from ndx._machine import machine_memory
 
 __all__ = ["CudaHostBackend", "HostAllocSource", "PinnedBackend", "PinnedSource"]
 
@@ -49,6 +50,8 @@ cdef class HostAllocSource(CudaSource):
 
     def __cinit__(self, *args, **options):
         self.granularity = PAGE
+        # Unlike a GPU's own, it is the machine's memory.
+        self.budgeted = True
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
@@ -65,13 +68,6 @@ cdef class HostAllocSource(CudaSource):
             with gil:
                 idle[0] = read_available()
         return True
-
-
-cdef size_t read_available() noexcept:
-    try:
-        return available_memory()
-    except Exception:
-        return total_memory
 
 
 @cython.no_gc_clear

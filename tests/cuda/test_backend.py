@@ -305,5 +305,11 @@ def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
             assert ndx.ones(2**20).size == 2**20
             with pytest.raises(ndx.OutOfMemoryError, match="its limit is 64 MiB"):
                 ndx.ones(2**24)
+        for name in ("pinned", "cudahost:0"):
+            with (
+                ndx.use(name, limit="64MiB"),
+                pytest.raises(ndx.OutOfMemoryError, match="can't allocate"),
+            ):
+                ndx.ones(2**10)
     finally:
         ndx.memory.set_limit(before)

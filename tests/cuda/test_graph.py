@@ -296,6 +296,27 @@ def test_streams_wait_for_each_other(machine):
     assert ("streamSynchronize", second.ptr) in machine.calls
 
 
+def test_the_first_call_was_on_another_stream(machine):
+    """Its kernels are done in the graph's memory, before that is launched."""
+    from .standin import Stream
+
+    @ndx.cuda.graph
+    def doubled(x):
+        return x * 2
+
+    x = full(3)
+    first, second = Stream(), Stream()
+    with first:
+        doubled(x)
+    machine.calls.clear()
+    with second:
+        doubled(x)
+    waits = [call[1:] for call in machine.calls if call[0] == "streamWaitEvent"]
+    captured_on = [waiter for waiter, other in waits if other == first.ptr]
+    assert captured_on
+    assert (second.ptr, captured_on[0]) in waits
+
+
 def test_each_thread_has_its_own(gpu):
     @ndx.cuda.graph
     def step(x):
