@@ -556,13 +556,13 @@ def defaults_from_environment(environment):
         if "NDX_LIMIT" in environment:
             set_process_limit(environment["NDX_LIMIT"])
         for name, keys in options.items():
-            # CuPy is imported for who wants it as the default only.
-            configure = backends.configure_later \
-                if name in backends.BY_CUPY and name != kind else backends.configure
-            if keys or name == kind:
-                configure(chosen if name == kind else name, **{
-                    option: as_option(option, environment[key])
-                    for option, key in keys.items()})
+            given = {option: as_option(option, environment[key])
+                     for option, key in keys.items()}
+            if name in backends.BY_CUPY:
+                # CuPy is imported for who uses it only.
+                backends.configure_later(name, **given)
+            elif keys or name == kind:
+                backends.configure(chosen if name == kind else name, **given)
         set_default(chosen)
     except (ValueError, TypeError, OSError) as error:
         used = ["NDX_BACKEND", "NDX_LIMIT"]

@@ -113,9 +113,14 @@ cdef class Arena(Watcher):
         self.home = backend if home is None else home
         self.sizing = sizing
         self.spill_fails = config.spill == "fail"
-        self.spill_to = backends.get("mmap") if config.spill == "mmap" else backend
-        if config.spill == "host":
-            self.beyond = backends.get(f"cudahost:{backend.device_number - 1}")
+        self.spill_to = backend
+        if config.spill in ("host", "mmap"):
+            if backend.device_number:
+                # What the GPU can address, for what its own memory has no room for.
+                self.beyond = backends.get(
+                    f"cuda{config.spill}:{backend.device_number - 1}")
+            else:
+                self.spill_to = backends.get("mmap")
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1

@@ -87,9 +87,4 @@ cdef int check_policies(str name, Backend backend, config, home) except -1:
             raise WorkspaceError(
                 f"workspace {name!r}: {policy} is for memory that the CPU can reach, "
                 f"not for that of {backend.name!r}")
-    if config.spill == "mmap":
-        raise WorkspaceError(
-            f"workspace {name!r}: spill='mmap' is for memory that the CPU can reach: a "
-            f"GPU can't address mapped files, as {backend.name!r} would have to. "
-            "spill='host' spills to page-locked memory of the host, which it can")
     return 0

@@ -34,7 +34,7 @@ __all__ = [
     "wait_for",
 ]
 
-_PINNED = 1  # cudaMemoryTypeHost
+_PAGEABLE, _PINNED = 0, 1  # cudaMemoryTypeUnregistered, cudaMemoryTypeHost
 _LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
 
 
@@ -143,8 +143,8 @@ def _across(x, source, target):
             source.runtime.streamSynchronize(source.stream())
         runtime, stream = target.runtime, target.stream()
         ends = address_of(result), address_of(x)
-        if any(_is_pinned(target, end) for end in ends):
-            # Spilled to the host: that is no GPU's.
+        if any(_kind_of(target, end) in (_PAGEABLE, _PINNED) for end in ends):
+            # Spilled to the host, or to files: that is no GPU's.
             runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
             runtime.streamSynchronize(stream)
         else:
@@ -153,7 +153,11 @@ def _across(x, source, target):
 
 
 def _is_pinned(session, address):
-    return session.runtime.pointerGetAttributes(address).type == _PINNED
+    return _kind_of(session, address) == _PINNED
+
+
+def _kind_of(session, address):
+    return session.runtime.pointerGetAttributes(address).type
 
 
 @contextlib.contextmanager

@@ -45,8 +45,9 @@ class WorkspaceConfig:
     spill : {"external", "grow", "fail", "mmap", "host"}
         What becomes of a request that does not fit: the backend serves it; the same,
         and the arena is larger from the next cycle on; `OutOfMemoryError` is raised;
-        the backend ``mmap`` serves it, from files; or, of a GPU's, what its backend has
-        no more memory for is served from the host's, which the GPU can address.
+        the backend ``mmap`` serves it, from files. Of a GPU's, ``"host"`` and
+        ``"mmap"`` serve what its backend has no more memory for: from page-locked
+        memory of the host, or from files where the GPU can address those.
         ``"fail"`` and ``"mmap"`` don't hold while the size is still to be learned.
     reset : {"scope", "ring"}
         When memory is reclaimed: at the end of the scope; or in turn, when as many

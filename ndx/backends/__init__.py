@@ -12,6 +12,7 @@ from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
 from ndx.backends.cuda import CudaBackend
 from ndx.backends.cuda_async import CudaAsyncSource
+from ndx.backends.cuda_mmap import CudaMmapBackend
 from ndx.backends.host import HostBackend
 from ndx.backends.mmap import MmapBackend
 from ndx.backends.pinned import CudaHostBackend, PinnedBackend
@@ -26,6 +27,7 @@ __all__ = [
     "CudaAsyncSource",
     "CudaBackend",
     "CudaHostBackend",
+    "CudaMmapBackend",
     "HostBackend",
     "MmapBackend",
     "PinnedBackend",
@@ -43,12 +45,13 @@ __all__ = [
 BUILTIN = {
     "cuda": CudaBackend,
     "cudahost": CudaHostBackend,
+    "cudammap": CudaMmapBackend,
     "host": HostBackend,
     "mmap": MmapBackend,
     "pinned": PinnedBackend,
     "simulated": SimulatedBackend,
 }
-_OF_A_GPU = ("cuda", "cudahost")
+_OF_A_GPU = ("cuda", "cudahost", "cudammap")
 # Those for which CuPy is needed: none is made because a variable has an option of it.
 BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
@@ -142,7 +145,7 @@ def get(backend, **options):
     if options:
         return _create(backend, options)
     if backend not in _shared:
-        _shared[backend] = _create(backend, _options.get(backend, {}))
+        _shared[backend] = _create(backend, _options.get(backend.partition(":")[0], {}))
     return _shared[backend]
 
 
@@ -153,9 +156,12 @@ def configure(name, **options):
     return _shared[name]
 
 
-def configure_later(name, **options):
-    """Let the shared instance of a backend, when it is first needed, have options."""
-    _options[_canonical(name)] = options
+def configure_later(kind, **options):
+    """Let shared instances of a kind, for each GPU, have options when first needed."""
+    _options[kind] = options
+    for name in list(_shared):
+        if name.partition(":")[0] == kind:
+            del _shared[name]
 
 
 def _canonical(name):
@@ -170,9 +176,9 @@ def _create(name, options):
     kind, _, number = name.partition(":")
     if kind in _OF_A_GPU:
         name, options = kind, {"device": int(number), **options}
-        if options.get("fallback") == "host":
-            # Memory of the host that the GPU can use.
-            options["fallback"] = f"cudahost:{options['device']}"
+        if options.get("fallback") in ("host", "mmap"):
+            # Those that the GPU can use.
+            options["fallback"] = f"cuda{options['fallback']}:{options['device']}"
     factory = BUILTIN.get(name) or _registered.get(name) or _load(name)
     if factory is None:
         msg = f"unknown backend {name!r}; available are {', '.join(available())}"

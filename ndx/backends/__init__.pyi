@@ -8,6 +8,7 @@ from ndx.backends.base import Backend as Backend
 from ndx.backends.buffers import Buffer as Buffer
 from ndx.backends.cuda import CudaBackend as CudaBackend
 from ndx.backends.cuda_async import CudaAsyncSource as CudaAsyncSource
+from ndx.backends.cuda_mmap import CudaMmapBackend as CudaMmapBackend
 from ndx.backends.host import HostBackend as HostBackend
 from ndx.backends.mmap import MmapBackend as MmapBackend
 from ndx.backends.pinned import CudaHostBackend as CudaHostBackend
@@ -23,6 +24,7 @@ __all__ = [
     "CudaAsyncSource",
     "CudaBackend",
     "CudaHostBackend",
+    "CudaMmapBackend",
     "HostBackend",
     "MmapBackend",
     "PinnedBackend",

@@ -240,7 +240,8 @@ cdef class CudaBackend(PooledBackend):
         `limit` bounds what arrays hold, not what CUDA keeps idle.
     pool, initial, idle_release, reserve_fraction, fallback : optional
         As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
-        `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address.
+        `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address,
+        and ``"mmap"`` are files, where it can address those.
 
     Raises
     ------
@@ -252,7 +253,9 @@ cdef class CudaBackend(PooledBackend):
     ndx.synchronize : wait until the GPU is done.
     """
 
+    # Of classes derived from this one: what gives the memory, and its own options.
     _source_type = None
+    _source_options = ()
 
     def __cinit__(self, *args, int device=0, limit=None, fallback=None, source="pool",
                   **options):
@@ -260,7 +263,10 @@ cdef class CudaBackend(PooledBackend):
             raise ValueError(
                 f"source={source!r} is not a source of a GPU's memory; valid are "
                 + ", ".join(map(repr, sources)))
-        self.source = (type(self)._source_type or sources[source])(device=device)
+        given = {name: options.pop(name) for name in type(self)._source_options
+                 if name in options}
+        self.source = (type(self)._source_type or sources[source])(
+            device=device, **given)
         if self.source.ordered:
             if options.get("pool", "split") != "split" or \
                     options.get("initial") is not None:

@@ -61,11 +61,6 @@ cdef class FileSource(Source):
         A folder that exists.
     """
 
-    cdef readonly str directory
-    cdef bytes path_bytes
-    cdef const char *path
-    cdef long process
-
     def __cinit__(self, directory, *args, **options):
         self.directory = os.path.abspath(os.fsdecode(directory))
         self.place = self.directory
@@ -206,16 +201,10 @@ cdef class MmapBackend(PooledBackend):
     'mmap'
     """
 
-    cdef size_t keep_idle
-
     def __cinit__(self, *args, **options):
-        directory = options.get("directory")
         self.name = "mmap"
         self.keep_idle = parse_size(options.get("keep_idle", "256MiB"), "keep_idle")
-        if directory is None:
-            directory = default_directory()
-        check_directory(directory)
-        self.setup(FileSource.__new__(FileSource, directory), options)
+        self.setup(file_source(options.get("directory")), options)
 
     def __init__(self, *, directory=None, limit=None, keep_idle="256MiB", pool="split",
                  initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
@@ -243,6 +232,14 @@ cdef class MmapBackend(PooledBackend):
     def directory(self):
         """The folder that the files are in."""
         return (<FileSource>self.pool.source).directory
+
+
+cdef FileSource file_source(object directory):
+    """Return a source of files in a folder, the default one for None, or raise."""
+    if directory is None:
+        directory = default_directory()
+    check_directory(directory)
+    return FileSource.__new__(FileSource, directory)
 
 
 cdef int check_directory(object directory) except -1:

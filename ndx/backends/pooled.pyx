@@ -224,6 +224,9 @@ cdef class PooledBackend(Backend):
         status = NO_MEMORY
         try:
             status = self.elsewhere.allocate(nbytes, zero, &mark.memory)
+            if status != ALLOCATED:
+                # Which may have one, too.
+                status = self.elsewhere.allocate_elsewhere(nbytes, zero, &mark.memory)
         finally:
             if status != ALLOCATED:
                 free(mark)

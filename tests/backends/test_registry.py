@@ -95,6 +95,23 @@ def test_a_fallback_serves_what_does_not_fit():
         del small
 
 
+def test_a_fallback_of_a_fallback():
+    get = ndx.backends.get
+    last = get("host", limit="1MiB")
+    middle = get("simulated", limit="128KiB", fallback=last)
+    with ndx.use("host", limit="64KiB", fallback=middle) as first:
+        arrays = [ndx.full(7_000, float(i)) for i in range(6)]
+        places = [x.backend for x in arrays]
+        assert places == [first] + [middle] * 2 + [last] * 3
+        assert [float(x[-1]) for x in arrays] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        assert (arrays[-1] + arrays[0]).backend is last
+        with pytest.raises(ndx.OutOfMemoryError, match="its limit is 64 KiB"):
+            ndx.ones(1 << 18)
+        del arrays, places
+    for backend in (first, middle, last):
+        assert backend.stats()["allocated_bytes"] == 0
+
+
 def test_a_fallback_that_is_full_too():
     full = ndx.backends.get("host", limit=0)
     backend = ndx.backends.get("host", limit="64KiB", fallback=full)

@@ -71,7 +71,7 @@ def gpu(request):
         ndx.memory.destroy_all()
         gc.collect()
         standin.machine.finish_all()
-        for name in ("cuda:0", "cuda:1", "cudahost:0", "pinned"):
+        for name in ("cuda:0", "cuda:1", "cudahost:0", "cudammap:0", "pinned"):
             backend = backends._shared.pop(name, None)
             if backend is not None and not request.node.stash.get(FAILED, False):
                 assert backend.stats()["allocated_bytes"] == 0, f"live memory of {name}"

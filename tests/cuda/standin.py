@@ -34,6 +34,7 @@ class Machine(Queues):
         self.local = threading.local()
         self.last_handle = 1000
         self.default_mallocs = 0
+        self.pageable = False  # whether kernels reach all memory of the process
 
     @property
     def device(self):
@@ -51,7 +52,7 @@ def real(address, nbytes=0):
     """Return where the bytes of an address that a kernel can use really are."""
     if range_of(address, nbytes) is not None:
         return address - FALSE
-    if machine.host_range(address, nbytes):
+    if machine.host_range(address, nbytes) or (machine.pageable and address < FALSE):
         return address
     raise CUDARuntimeError(700)  # cudaErrorIllegalAddress
 
@@ -75,6 +76,10 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
 
     def getDeviceCount(self):
         return machine.count
+
+    def deviceGetAttribute(self, attrib, device):
+        assert attrib == 88  # cudaDevAttrPageableMemoryAccess
+        return int(machine.pageable)
 
     def getDeviceProperties(self, index):
         return {"name": b"NumPy, in a GPU's place"}

@@ -39,7 +39,7 @@ def test_options_make_a_backend_of_its_own(gpu):
     with pytest.raises(TypeError, match="does not take"):
         ndx.use("cuda", colour="red")
     with pytest.raises(ValueError, match="is not memory of cuda:0"):
-        ndx.use("cuda", fallback="mmap")
+        ndx.use("cuda", fallback="simulated")
     with pytest.raises(TypeError, match="NumPy can't use"), ndx.use("cuda", numpy=True):
         pass
 
@@ -259,8 +259,22 @@ def test_the_environment(gpu, chosen, monkeypatch):
     try:
         assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
         assert ndx.backends.get("cuda").limit == gpu.total // 2
+        assert ndx.backends.get("cuda:1").limit == gpu.total // 2
     finally:
         ndx.set_default("host")
+
+
+def test_the_environment_says_where_to_spill(machine, monkeypatch):
+    monkeypatch.setattr(machine, "pageable", True)
+    monkeypatch.setattr(ndx.backends, "_options", {})
+    monkeypatch.setattr(ndx.backends, "_shared", {})
+    defaults_from_environment({
+        "NDX_CUDA_LIMIT": "2MiB", "NDX_CUDA_FALLBACK": "host",
+        "NDX_CUDAHOST_LIMIT": "2MiB", "NDX_CUDAHOST_FALLBACK": "mmap",
+    })  # fmt: skip
+    arrays = [ndx.ones(1 << 17, device="cuda:1") for _ in range(6)]
+    found = {x.backend.name for x in arrays}
+    assert found == {"cuda:1", "cudahost:1", "cudammap:1"}
 
 
 def test_threads_have_their_own_allocator(gpu):

@@ -1,0 +1,13 @@
+from ndx._source cimport Source
+from ndx.backends.pooled cimport PooledBackend
+
+cdef class FileSource(Source):
+    cdef readonly str directory
+    cdef bytes path_bytes
+    cdef const char *path            # in `path_bytes`
+    cdef long process                # that made it, not a fork of it
+
+cdef class MmapBackend(PooledBackend):
+    cdef size_t keep_idle
+
+cdef FileSource file_source(object directory)
