@@ -86,6 +86,8 @@ def _plain(x):
 # ---------------------------------------------------------------- operations
 
 _ELEMENTWISE = frozenset([*UFUNCS, "rint"])
+# CuPy has no loops of these for complex numbers.
+_OF_TRUTH = frozenset(["logical_and", "logical_not", "logical_or", "logical_xor"])
 
 
 def elementwise(name, operands, *, out=None):
@@ -95,6 +97,8 @@ def elementwise(name, operands, *, out=None):
     function = function_of(name)
     with session.at_work():
         given = [_operand(session, x, inner) for x in operands]
+        if name in _OF_TRUTH and inner.kind == "c":
+            given = [x != 0 for x in given]
         if out is None:
             result = function(*given)
             if result.dtype != outer:

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from .host_memory import FALSE
-from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
+from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG, NOT_OF_COMPLEX
 from .standin import (
     Device,
     MemoryPointer,
@@ -281,6 +281,10 @@ WAITING = {"nonzero", "unique", "flatnonzero", "argwhere", "compress", "extract"
 def _function(name, function):
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if name in NOT_OF_COMPLEX:
+            for x in args:
+                if getattr(x, "dtype", BOOL).kind == "c":
+                    raise TypeError(f"Wrong type ({x.dtype}) of arguments for {name}")
         return _call(function, *args, **kwargs)
 
     return call

@@ -24,6 +24,8 @@ FFT = """
     fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift
     ifftshift
 """
+# CuPy has no loops where NumPy has.
+NOT_OF_COMPLEX = {"logical_and", "logical_not", "logical_or", "logical_xor"}
 AS_NUMPY = """
     bool_ intp int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64
     complex64 complex128 integer floating complexfloating inexact issubdtype finfo iinfo
