@@ -18,7 +18,7 @@ from ndx._layout cimport MAXDIMS, parse_shape
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, cast, copy as copied, fill, is_scalar
 
-from ndx._device import as_device
+from ndx._device import as_device, find_device
 from ndx._errors import DeviceError
 
 # DLPack's numbers of CUDA's memory: a GPU's, and what moves by itself.
@@ -548,7 +548,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
     >>> ndx.from_dlpack(np.arange(3))
     NDArray([0, 1, 2])
     """
-    as_device(device)
+    wanted = None if device is None else find_device(device)
     found = x.__dlpack_device__()
     try:
         where = tuple([index(item) for item in found])
@@ -563,10 +563,16 @@ def from_dlpack(x, /, *, device=None, copy=None):
             result = compute_elsewhere("from_gpu", (x,), {})
         except DeviceError as error:
             raise BufferError(str(error)) from None
-        return copied(result) if copy else result
-    if where != (1, 0):
+    elif where == (1, 0):
+        result = imported(x, None)
+    else:
         raise BufferError(
             f"the array is on DLPack device {where}; only the CPU, (1, 0), and GPUs, "
             "(2, n), can be taken")
-    result = imported(x, None)
+    if wanted is not None and wanted != result.device:
+        if copy is False:
+            raise BufferError(
+                f"copy=False, but the array is on {str(result.device)!r}, and is "
+                f"wanted on {str(wanted)!r}")
+        return result.to_device(wanted)
     return copied(result) if copy else result

@@ -12,6 +12,7 @@ from ndx._errors import DeviceError
 __all__ = [
     "check_device",
     "count_devices",
+    "errstate",
     "is_forked",
     "is_loaded",
     "load",
@@ -23,6 +24,7 @@ _INSTALL = "pip install 'ndx[cuda13]' (for CUDA 12: 'ndx[cuda12]')"
 _NO_DRIVER = (34, 35)  # cudaErrorStubLibrary, cudaErrorInsufficientDriver
 
 _cupy = None
+_cupyx = None  # where it is no module
 _namespace = None
 _forked = False
 
@@ -47,6 +49,11 @@ def load():
         _count(module)
         _cupy = module
     return _cupy
+
+
+def errstate(**settings):
+    """Return a context in which CuPy has settings of ``cupyx.errstate``."""
+    return (_cupyx or importlib.import_module("cupyx")).errstate(**settings)
 
 
 def is_loaded():
@@ -129,19 +136,21 @@ class replaced:
         With what ndx uses of ``cupy``.
     functions : module
         With the standard's functions on that module's arrays.
+    extension : module, optional
+        With what ndx uses of ``cupyx``.
     """
 
-    def __init__(self, module, functions):
-        self.pair = module, functions
+    def __init__(self, module, functions, extension=None):
+        self.modules = module, functions, extension
 
     def __enter__(self):
-        global _cupy, _namespace
-        self.before = _cupy, _namespace
-        _cupy, _namespace = self.pair
+        global _cupy, _namespace, _cupyx
+        self.before = _cupy, _namespace, _cupyx
+        _cupy, _namespace, _cupyx = self.modules
 
     def __exit__(self, *exc_info):
-        global _cupy, _namespace
-        _cupy, _namespace = self.before
+        global _cupy, _namespace, _cupyx
+        _cupy, _namespace, _cupyx = self.before
 
 
 def is_forked():

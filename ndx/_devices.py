@@ -1,7 +1,7 @@
 """Which functions of the namespace compute on devices, too, and by what engine.
 
 Those that are not here do so by what they call: operations (`_operations`), products
-(`_matmul`), and views, which read no element.
+(`_matmul`), views, which read no element, and Fourier transforms (`_engine.call`).
 """
 
 from ndx import _cuda, linalg
@@ -20,8 +20,7 @@ _COMPUTE = """
     linalg.matrix_rank linalg.outer linalg.pinv linalg.qr linalg.slogdet linalg.solve
     linalg.svd linalg.svdvals linalg.trace linalg.vector_norm
 
-    fft.fft fft.fftn fft.fftshift fft.hfft fft.ifft fft.ifftn fft.ifftshift fft.ihfft
-    fft.irfft fft.irfftn fft.rfft fft.rfftn
+    fft.fftshift fft.ifftshift
 """
 _TAKE_DEVICE = "astype empty_like full_like ones_like zeros_like"
 _CREATE = """

@@ -13,14 +13,16 @@ from operator import attrgetter, index
 import numpy as np
 
 from ndx._array cimport BaseArray, check, check_usable, is_array, numpy_view
-from ndx._dispatch cimport is_off_host
+from ndx._dispatch cimport compute_elsewhere, is_off_host
 from ndx._layout cimport normalize_axis
+from ndx._memory cimport devices
 from ndx._numpy_memory cimport call_numpy, own_result, recheck_views
 from ndx._operations cimport as_operand
 from ndx._quiet cimport restore, silence
 
 __all__ = [
-    "argument", "as_int", "axes_of", "axis_index", "call", "into", "on_views",
+    "argument", "as_int", "axes_of", "axis_index", "call", "into",
+    "layout_argument", "on_views",
 ]
 
 cdef dict functions = {}
@@ -44,7 +46,7 @@ cpdef BaseArray argument(object x, str name):
     return result
 
 
-cdef BaseArray layout_argument(object x, str name):
+cpdef BaseArray layout_argument(object x, str name):
     """The same for functions that read no element: of an array of a device, too."""
     cdef BaseArray result
     if not is_off_host(x):
@@ -118,6 +120,8 @@ cdef object keywords(dict kwargs):
 def call(function, /, *args, **kwargs):
     """Return what NumPy's function computes, in memory of the current backend.
 
+    Of an array of a device, what its engine computes by that name.
+
     Parameters
     ----------
     function : str or callable
@@ -132,6 +136,8 @@ def call(function, /, *args, **kwargs):
         Individually owned, and stamped with the workspace's generation; a view of an
         argument remains one.
     """
+    if devices.in_use and args and is_off_host(args[0]):
+        return compute_elsewhere(function, args, kwargs)
     return wrapped(call_numpy(find(function), unwrapped(args), keywords(kwargs)))
 
 

@@ -205,6 +205,17 @@ cdef object get_item(BaseArray x, object key):
         call_numpy(getitem, (numpy_view(x), numpy_key(x, key)), {})))
 
 
+cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
+    """Whether two arrays over one block have the same elements; not if one is None."""
+    cdef int axis
+    if x is None or x.offset != y.offset or x.ndim != y.ndim or x.dtype != y.dtype:
+        return False
+    for axis in range(x.ndim):
+        if x.shape[axis] != y.shape[axis] or x.strides[axis] != y.strides[axis]:
+            return False
+    return True
+
+
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``; the value's kind must fit the array's dtype."""
     cdef BaseArray target, source = None
@@ -226,6 +237,10 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
                 f"values of dtype {dtype_object(source.dtype)} can't be stored in an "
                 f"array of dtype {dtype_object(x.dtype)}; use ndx.astype first")
     if x.block.device or (source is not None and source.block.device):
+        if source is not None and source.block == x.block and \
+                is_same_view(basic_view(x, key), source):
+            # The end of ``x[key] += y``: it is there already.
+            return 0
         compute_elsewhere("setitem", (x, key, value if source is None else source), {})
         return 0
     target = basic_view(x, key)

@@ -6,8 +6,17 @@ one, their docstrings are written here.
 
 from ndx._creation import asarray, empty, zeros
 from ndx._data_types import astype, complex64, complex128, float32, float64
+from ndx._device import CPU
 from ndx._elementwise import conj, divide
-from ndx._engine import argument, as_int, axes_of, axis_index, call, into
+from ndx._engine import (
+    argument,
+    as_int,
+    axes_of,
+    axis_index,
+    call,
+    into,
+    layout_argument,
+)
 from ndx._joining import concat
 from ndx._manipulation import roll
 from ndx._ranges import arange
@@ -112,6 +121,8 @@ _TWO = "ndx.asarray([3.0, 1.0])"
 _TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
 
 
+# They are computed on devices by what they call.
+TRANSFORMS = [name for name in __all__ if not name.endswith(("freq", "shift"))]
 _FROM_REAL = ("rfft", "rfftn", "ihfft")
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 _TO_REAL = ("irfft", "irfftn", "hfft")
@@ -140,6 +151,22 @@ def _not_empty(x, axes):
     return zeros(shape, dtype=x.dtype)
 
 
+def _lengths(name, s, x, axes):
+    """Return a length for each axis, that of the array for -1."""
+    lengths = axes_of(s, "s")
+    if len(lengths) != len(axes):
+        msg = f"{name}: s={s} has {len(lengths)} lengths, for {len(axes)} axes"
+        raise ValueError(msg)
+    found = tuple(
+        x.shape[axis] if length == -1 else length
+        for axis, length in zip(axes, lengths, strict=True)
+    )
+    if any(length < 1 for length in found):
+        msg = f"{name}: s={s} of shape {x.shape}; each length is 1 or more, or -1"
+        raise ValueError(msg)
+    return found
+
+
 def _check_norm(norm, name):
     if norm not in ("backward", "ortho", "forward"):
         msg = f"{name}: norm={norm!r} is unknown; valid: 'backward', 'ortho', 'forward'"
@@ -148,7 +175,7 @@ def _check_norm(norm, name):
 
 def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
     def function(x, /, *, n=None, axis=-1, norm="backward"):
-        x = argument(x, name)
+        x = layout_argument(x, name)
         _check_norm(norm, name)
         axis = axis_index(axis, x.ndim)
         length = x.shape[axis]
@@ -165,6 +192,8 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
             raise ValueError(msg)
         if name in _FROM_REAL and x.dtype.kind == "c":
             raise _complex_error(name)
+        if x.device != CPU:
+            return call(f"fft.{name}", x, n=n, axis=axis, norm=norm)
         shape = list(x.shape)
         shape[axis] = n // 2 + 1 if name in _FROM_REAL else n
         out = empty(tuple(shape), dtype=_result_dtype(name, x.dtype))
@@ -182,7 +211,7 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
 
 def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
     def function(x, /, *, s=None, axes=None, norm="backward"):
-        x = argument(x, name)
+        x = layout_argument(x, name)
         _check_norm(norm, name)
         if s is not None and axes is None:
             msg = f"{name}: s={s} needs axes, one for each length"
@@ -191,8 +220,10 @@ def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, nor
             axes = tuple(axis_index(axis, x.ndim) for axis in axes)
         if name in _FROM_REAL and x.dtype.kind == "c":
             raise _complex_error(name)
-        if s is not None and name in _TO_REAL:
-            x = _not_empty(x, axes)
+        if s is not None:
+            s = _lengths(name, s, x, axes)
+            if name in _TO_REAL and x.device == CPU:
+                x = _not_empty(x, axes)
         return call(f"fft.{name}", x, s=s, axes=axes, norm=norm)
 
     example = f"ndx.fft.{name}({call_with})"

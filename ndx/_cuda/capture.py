@@ -6,7 +6,7 @@ from ndx._cuda.bridge import address_of, block_of
 from ndx._errors import DeviceError
 from ndx.backends.cuda import allow_allocation
 
-__all__ = ["Notes", "Owners", "current", "refuse"]
+__all__ = ["Notes", "Owners", "current", "is_capturing", "refuse"]
 
 
 class _Here(threading.local):
@@ -30,6 +30,11 @@ def refuse(what):
             "do it before or after the function of ndx.cuda.graph"
         )
         raise DeviceError(msg)
+
+
+def is_capturing():
+    """Whether this thread captures a graph."""
+    return _here.capturing
 
 
 class Owners:

@@ -11,12 +11,13 @@ import numpy as np
 from ndx import _creation, _data_types, _ranges, fft
 from ndx._core import NDArray
 from ndx._cuda.bridge import device_index, new_array
+from ndx._cuda.calls import standard
 from ndx._cuda.session import session_of
 from ndx._cuda.transfer import cast_checked, upload
 from ndx._device import CPU, find_device, number_of
 from ndx._serving import current_backend
 
-__all__ = ["FUNCTIONS", "host", "on_cpu"]
+__all__ = ["FUNCTIONS", "filled", "host", "on_cpu"]
 
 
 def on_cpu(function):
@@ -52,14 +53,27 @@ def _target(device, like=None):
     return None if found == CPU else session_of(number_of(found) - 1)
 
 
-def _filled(session, value, shape):
+def filled(session, value, shape):
     """Return a new array of one value: that of an array without axes, on the CPU."""
-    zero = not any(np.asarray(value).tobytes())
+    value = np.asarray(value)
+    zero = not any(value.tobytes())
     result = new_array(session.index, shape, value.dtype, zero=zero)
     if not zero:
         with session.at_work():
-            session.unwrap(result).fill(np.asarray(value)[()])
+            _fill(session.unwrap(result), value)
     return result
+
+
+def _fill(array, value):
+    """Fill CuPy's array; CuPy takes -0.0 for zero bytes."""
+    if value != 0:
+        array.fill(value[()])
+    elif value.dtype.kind == "c":
+        _fill(array.real, value.real)
+        _fill(array.imag, value.imag)
+    else:
+        bits = f"i{value.itemsize}"
+        array.view(bits).fill(value.view(bits)[()])
 
 
 def empty(shape, *, dtype=None, device=None):
@@ -87,7 +101,7 @@ def full(shape, fill_value, *, dtype=None, device=None):
     session = _target(device)
     if session is None:
         return _creation.full(shape, fill_value, dtype=dtype)
-    return _filled(session, _creation.full((), fill_value, dtype=dtype), shape)
+    return filled(session, _creation.full((), fill_value, dtype=dtype), shape)
 
 
 def empty_like(x, /, *, dtype=None, device=None):
@@ -103,7 +117,7 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     session, dtype = _target(device, x), x.dtype if dtype is None else dtype
     if session is None:
         return _creation.full(x.shape, fill_value, dtype=dtype)
-    return _filled(session, _creation.full((), fill_value, dtype=dtype), x.shape)
+    return filled(session, _creation.full((), fill_value, dtype=dtype), x.shape)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
@@ -118,6 +132,12 @@ def ones_like(x, /, *, dtype=None, device=None):
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """Return an array of what is given, on a GPU if that is wanted, or it is there."""
+    index = _index_inside(obj)
+    if index is not None:
+        if copy is False:
+            msg = "copy=False, but a sequence of arrays must be copied"
+            raise ValueError(msg)
+        obj = _stacked(obj, session_of(index))
     if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
         # An array of ours stays where it is.
         return _creation.asarray(obj, dtype=dtype, copy=copy)
@@ -139,6 +159,29 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if changes or (copy and not moves):
         x = cast_checked(x, x.dtype if dtype is None else np.dtype(dtype))
     return x.to_device(device) if moves else x
+
+
+def _index_inside(obj):
+    """Return the number of the GPU of an array in nested sequences, or None."""
+    if not isinstance(obj, (list, tuple)):
+        return None
+    found = (
+        _index_inside(item) if device_index(item) is None else device_index(item)
+        for item in obj
+    )
+    return next((index for index in found if index is not None), None)
+
+
+def _stacked(obj, session):
+    """Return nested sequences with arrays of a GPU as one of its arrays."""
+    if isinstance(obj, (list, tuple)):
+        items = [_stacked(item, session) for item in obj]
+        return standard("stack", items) if items else upload(session, np.zeros(0))
+    return (
+        obj
+        if device_index(obj) is not None
+        else upload(session, _creation.asarray(obj))
+    )
 
 
 def _from_host(name):

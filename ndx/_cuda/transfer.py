@@ -26,7 +26,9 @@ from ndx._device import CPU, number_of
 
 __all__ = [
     "FUNCTIONS",
+    "cast",
     "cast_checked",
+    "check_cast",
     "compact",
     "to_device",
     "to_host",
@@ -217,13 +219,18 @@ def copy_into(out, x):
 
 def cast_checked(x, dtype):
     """Cast, but for complex numbers to real ones."""
-    if x.dtype.kind == "c" and dtype.kind not in "cb":
+    check_cast(x.dtype, dtype)
+    return cast(x, dtype)
+
+
+def check_cast(source, dtype):
+    """Raise TypeError if a dtype is complex and the other is real."""
+    if source.kind == "c" and dtype.kind not in "cb":
         msg = (
-            f"{x.dtype} can't be cast to {dtype}: the imaginary parts would be lost; "
+            f"{source} can't be cast to {dtype}: the imaginary parts would be lost; "
             "take ndx.real(x) or ndx.abs(x)"
         )
         raise TypeError(msg)
-    return cast(x, dtype)
 
 
 # ---------------------------------------------------------------- with others

@@ -7,8 +7,9 @@ import warnings
 
 import numpy as np
 
+from . import differences
 from .host_memory import FALSE
-from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG, NOT_OF_COMPLEX
+from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 from .standin import (
     Device,
     MemoryPointer,
@@ -54,7 +55,6 @@ class ndarray:
         return seen(self).copy()
 
     def fill(self, value):
-        _check([value])
         self[...] = value
 
     def __len__(self):
@@ -80,6 +80,11 @@ class ndarray:
 
     def __setitem__(self, key, value):
         _check([key, value], whole=True)
+        if isinstance(value, ndarray) and value.dtype == self.dtype:
+            found = self[key] if key is not ... else self
+            assert not _overlap(found, value), "copied while it is read"
+        elif not isinstance(value, ndarray) and value == 0:
+            value = 0  # memset, also of -0.0
         target, key, value = host(self), unwrapped(key), unwrapped(value)
 
         def work():
@@ -139,6 +144,12 @@ def unwrapped(x):
     if isinstance(x, (tuple, list)):
         return type(x)([unwrapped(item) for item in x])
     return x
+
+
+def _overlap(x, y):
+    """Whether two arrays share memory, but are not the same."""
+    same = (x.data.ptr, x.shape, x.strides) == (y.data.ptr, y.shape, y.strides)
+    return not same and np.may_share_memory(host(x), host(y))
 
 
 def _check(values, whole=False):
@@ -281,10 +292,6 @@ WAITING = {"nonzero", "unique", "flatnonzero", "argwhere", "compress", "extract"
 def _function(name, function):
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if name in NOT_OF_COMPLEX:
-            for x in args:
-                if getattr(x, "dtype", BOOL).kind == "c":
-                    raise TypeError(f"Wrong type ({x.dtype}) of arguments for {name}")
         return _call(function, *args, **kwargs)
 
     return call
@@ -305,13 +312,18 @@ def module():
     made = types.ModuleType("cupy")
     made.__path__ = []
     for name in FUNCTIONS.split():
-        setattr(made, name, _function(name, getattr(np, name)))
-    for name, names in (("linalg", LINALG), ("fft", FFT)):
+        found = differences.FUNCTIONS.get(name) or getattr(np, name)
+        setattr(made, name, _function(name, found))
+    for name, names, others in (
+        ("linalg", LINALG, differences.LINALG),
+        ("fft", FFT, differences.FFT),
+    ):
         part = types.ModuleType(f"cupy.{name}")
         part.__all__ = names.split()
         part.LinAlgError = np.linalg.LinAlgError
         for each in names.split():
-            setattr(part, each, _function(each, getattr(getattr(np, name), each)))
+            found = others.get(each) or getattr(getattr(np, name), each)
+            setattr(part, each, _function(each, found))
         setattr(made, name, part)
     for name in AS_NUMPY.split():
         setattr(made, name, getattr(np, name))

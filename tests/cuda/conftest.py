@@ -15,7 +15,7 @@ import pytest
 import ndx
 from ndx import _cupy, backends
 
-from . import arrays, standin
+from . import arrays, differences, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
 
@@ -65,7 +65,7 @@ def gpu(request):
         yield None
         return
     module, functions = request.getfixturevalue("stand_in")
-    with _cupy.replaced(module, functions):
+    with _cupy.replaced(module, functions, differences.cupyx):
         standin.machine.default_mallocs = 0
         yield standin.machine
         ndx.memory.destroy_all()

@@ -6,7 +6,7 @@ FUNCTIONS = """
     argmax argmin argsort bitwise_and bitwise_or bitwise_xor broadcast_arrays
     broadcast_to ceil clip concatenate conj copysign copyto cos cosh count_nonzero cross
     cumprod cumsum diagonal diff divide empty empty_like equal exp expand_dims expm1 eye
-    flip floor floor_divide full full_like greater greater_equal hypot imag invert
+    flip floor floor_divide fmod full full_like greater greater_equal hypot imag invert
     isfinite isin isinf isnan left_shift less less_equal linspace log log10 log1p log2
     logaddexp logical_and logical_not logical_or logical_xor max maximum mean meshgrid
     min minimum matmul moveaxis multiply negative nextafter nonzero not_equal ones
@@ -24,8 +24,6 @@ FFT = """
     fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift
     ifftshift
 """
-# CuPy has no loops where NumPy has.
-NOT_OF_COMPLEX = {"logical_and", "logical_not", "logical_or", "logical_xor"}
 AS_NUMPY = """
     bool_ intp int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64
     complex64 complex128 integer floating complexfloating inexact issubdtype finfo iinfo

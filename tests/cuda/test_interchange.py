@@ -95,6 +95,18 @@ def test_dlpack(gpu):
     g.close()
 
 
+def test_dlpack_to_another_device(gpu):
+    x = np.arange(3.0)
+    g = ndx.from_dlpack(x, device="cuda:0")
+    assert (g.device, g.tolist()) == ("cuda:0", [0.0, 1.0, 2.0])
+    assert ndx.from_dlpack(g, device="cuda:0").device == "cuda:0"
+    back = ndx.from_dlpack(g, device="cpu")
+    assert (back.device, back.tolist()) == ("cpu", [0.0, 1.0, 2.0])
+    for source, device in ((x, "cuda:0"), (g, "cpu")):
+        with pytest.raises(BufferError, match="copy=False"):
+            ndx.from_dlpack(source, device=device, copy=False)
+
+
 def test_dlpack_to_the_cpu(gpu):
     g = ndx.asarray([1.0, 2.0], device="cuda:0")
     capsule = g.__dlpack__(dl_device=(1, 0), max_version=(1, 0))

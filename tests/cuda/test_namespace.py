@@ -14,6 +14,12 @@ import ndx
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}
 # Of infinite complex numbers, whose sign the standard leaves open.
 FINITE = {"sign"}
+# What values would have to be looked at for, which are on the GPU.
+UNSEEN = {
+    "pow": "negative integer powers",
+    "take": "out of bounds",
+    "take_along_axis": "out of bounds",
+}
 
 
 def on_gpu(value):
@@ -70,6 +76,8 @@ def test_as_on_the_cpu(gpu, name, data):
     with ndx.use("cuda:0"):
         found, error = outcome(function, given, mapped(kwargs, on_gpu))
     if refusal is not None:
+        if error is None and name in UNSEEN and UNSEEN[name] in str(refusal):
+            return
         assert error is not None, f"the CPU raises {refusal!r}; found {found!r}"
         assert alike(error, refusal), f"{error!r}, but the CPU raises {refusal!r}"
         return

@@ -165,7 +165,13 @@ TABLE = rows("matrix_transpose", alone()) | {
     "flip": Row(with_axis()),
     "moveaxis": Row(moved()),
     "permute_dims": Row(permuted()),
-    "repeat": Row(repeated(), refuses=axis_of_none, note=NO_AXES),
+    "repeat": Row(
+        repeated(),
+        refuses=lambda x, count, **kwargs: (
+            axis_of_none(x, **kwargs) or (x.size == 0 and np.any(np.less(count, 0)))
+        ),
+        note="Of arrays without axes or elements, NumPy looks at no count.",
+    ),
     "reshape": Row(reshaped()),
     "roll": Row(rolled()),
     "squeeze": Row(squeezed(), refuses=axis_of_none, note=NO_AXES),

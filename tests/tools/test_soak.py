@@ -38,6 +38,9 @@ def leaking(what):
     return part
 
 
+@pytest.mark.skipif(
+    os.environ.get("PYTHONMALLOC") == "malloc", reason="Python counts no blocks then"
+)
 @pytest.mark.parametrize(
     ("what", "message"),
     [
