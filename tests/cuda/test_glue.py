@@ -11,6 +11,7 @@ import ndx
 
 from .async_pool import AsyncRuntime
 from .host_memory import HostRuntime
+from .names import FFT, FUNCTIONS, LINALG
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
@@ -90,3 +91,45 @@ def test_the_stand_in_has_what_cupy_has(name):
     ours = [each for each in inspect.signature(RUNTIME[name]).parameters
             if each != "self"]  # fmt: skip
     assert theirs == ours
+
+
+# ---------------------------------------------------------------- functions
+
+DTYPES = "?bBhHiIlLfdFD"
+
+
+def expected_dtype(function, dtype):
+    """Return the dtype of NumPy's result; None if there is none."""
+    try:
+        with np.errstate(all="ignore"):
+            found = function(*[np.ones(1, dtype)] * function.nin)
+    except TypeError:
+        return None
+    return (found[0] if isinstance(found, tuple) else found).dtype
+
+
+def first_loop(function, dtype):
+    """Return the dtype of what CuPy's ufunc makes of a dtype; None if it can't."""
+    for signature in function.types:
+        taken, _, given = signature.partition("->")
+        if all(np.can_cast(dtype, np.dtype(each)) for each in taken):
+            return np.dtype(given[0])
+    return None
+
+
+@pytest.mark.parametrize("name", FUNCTIONS.split())
+def test_cupy_has_the_loops_that_numpy_has(name):
+    function, theirs = getattr(np, name), getattr(cupy, name)
+    if not isinstance(function, np.ufunc) or not isinstance(theirs, cupy.ufunc):
+        return
+    for char in DTYPES:
+        dtype = np.dtype(char)
+        expected = expected_dtype(function, dtype)
+        if expected is not None and not (name.startswith("logical") and char in "FD"):
+            assert first_loop(theirs, dtype) == expected, char
+
+
+@pytest.mark.parametrize("part", ["linalg", "fft"])
+def test_cupy_has_what_is_stood_in_for(part):
+    names = {"linalg": LINALG, "fft": FFT}[part].split()
+    assert [name for name in names if not hasattr(getattr(cupy, part), name)] == []
