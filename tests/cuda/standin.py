@@ -249,4 +249,5 @@ for item in (
     setattr(cuda, item.__name__, item)
 cuda.ExternalStream = Stream
 cuda.runtime = runtime
+cuda.nvrtc = types.SimpleNamespace(getVersion=lambda: (13, 0))
 cuda.Stream.null = null_stream
