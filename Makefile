@@ -42,11 +42,12 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
 
+# The first time each kernel is compiled: that takes long.
 test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an older driver)
 	@case "$(CUDA)" in 12|13) ;; *) echo "CUDA=$(CUDA): valid are 12 and 13" >&2; exit 2;; esac
 	@if command -v nvidia-smi >/dev/null; then \
 	    $(MAKE) --no-print-directory $(VENV)/built $(VENV)/group-test $(VENV)/cuda$(CUDA) && \
-	    NDX_TEST_CUDA=1 $(PY) -m pytest tests/cuda $(ARGS); \
+	    NDX_TEST_CUDA=1 $(PY) -m pytest --timeout 1800 tests/cuda $(ARGS); \
 	else echo "Skipped: there is no NVIDIA driver here (no nvidia-smi), so nothing was" \
 	    "tested on a GPU. 'make test' runs the same tests on a stand-in."; fi
 

@@ -219,6 +219,7 @@ def test_synchronize(gpu):
     del x
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_refuses(gpu):
     x = ndx.ones(3, device="cuda:0")
@@ -251,15 +252,14 @@ def test_a_forked_child_refuses(gpu):
 
 @pytest.mark.parametrize("chosen", ["cuda", "cuda:0", "host"])
 def test_the_environment(gpu, chosen, monkeypatch):
-    if gpu is None:
-        pytest.skip("changes the process's default")
     monkeypatch.setattr(ndx.backends, "_options", {})
     monkeypatch.setattr(ndx.backends, "_shared", {})
     defaults_from_environment({"NDX_BACKEND": chosen, "NDX_CUDA_LIMIT": "50%"})
     try:
         assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
-        assert ndx.backends.get("cuda").limit == gpu.total // 2
-        assert ndx.backends.get("cuda:1").limit == gpu.total // 2
+        for number in range(1 if gpu is None else 2):
+            total = ndx.memory.info(f"cuda:{number}").total
+            assert ndx.backends.get(f"cuda:{number}").limit == total // 2
     finally:
         ndx.set_default("host")
 
@@ -296,17 +296,17 @@ def test_threads_have_their_own_allocator(gpu):
     assert found == dict.fromkeys(range(4), 1000.0)
 
 
-def test_an_error_leaves_all_as_it_was(gpu, stand_in):
+def test_an_error_leaves_all_as_it_was(gpu):
     x = ndx.ones((2, 3), device="cuda:0")
     before = counters(x.backend)
     for call in (lambda: ndx.linalg.inv(x), lambda: ndx.concat([x, x[0]])):
-        with pytest.raises(Exception, match=r"square|dimensions|shape|axes"):
+        with pytest.raises(Exception, match=r"square|dimensions|ndim|axes"):
             call()
     gc.collect()
     assert counters(x.backend) == before
     if gpu is not None:
         # CuPy's own allocator is back.
-        theirs = stand_in[0].ndarray((3,), "f8")
+        theirs = ndx._cupy.load().ndarray((3,), "f8")
         assert gpu.default_mallocs == 1
         del theirs
 

@@ -234,6 +234,7 @@ def test_events_do_not_pile_up(machine):
     assert len(machine.events) == before
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_refuses(gpu):
     with ndx.use("pinned"):
