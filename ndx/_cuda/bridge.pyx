@@ -128,9 +128,15 @@ def inplace_fits(result, into):
         kind_of[found] == KIND_INT and kind_of[wanted] == KIND_UINT)
 
 
-def use_on(BaseArray x not None, size_t stream):
-    """Say that a stream will use an array: its memory is not given out before that."""
+def use_on(BaseArray x not None, stream=None):
+    """Say that a stream will use an array: its memory is not given out before that.
+
+    Without one it is CuPy's current stream, which is kept alive from now on.
+    """
     cdef Block *block = x.block
+    if stream is None:
+        use_here(block)
+        return
     # Arrays without elements have a backend, but nothing of it.
     if block.memory.ptr != NULL:
         (<Backend>block.backend).use_on(&block.memory, stream)

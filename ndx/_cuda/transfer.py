@@ -290,8 +290,11 @@ def hand_to_stream(x, stream):
         session.runtime.streamSynchronize(session.stream())
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
-    use_on(x, consumer)
-    wait_for(session, consumer, session.stream())
+    if consumer == session.stream():
+        use_on(x)
+    else:
+        use_on(x, consumer)
+        wait_for(session, consumer, session.stream())
 
 
 def from_gpu(x):

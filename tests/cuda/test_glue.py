@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 from ndx._cuda.bridge import Bridge
-from ndx._cuda.transfer import stream_of
 
 import ndx
+from ndx._cuda.transfer import stream_of
 
 from . import standin
 from .async_pool import AsyncRuntime
