@@ -11,6 +11,7 @@ as late as that (`host_memory`).
 
 import contextlib
 import ctypes
+import sys
 import threading
 import time
 import types
@@ -279,6 +280,20 @@ def _allocate(nbytes):
     if allocator is None:
         return MemoryPointer(_DefaultMemory(nbytes), 0)
     return allocator(nbytes)
+
+
+def thrust_memory(nbytes):
+    """Allocate as Thrust does, by C++: the allocator's own error is lost."""
+    try:
+        return _allocate(nbytes)
+    except MemoryError:
+        pass
+    except Exception as error:
+        sys.unraisablehook(types.SimpleNamespace(
+            exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
+            err_msg=None, object="cupy.cuda.thrust.cupy_malloc",
+        ))  # fmt: skip
+    raise MemoryError("std::bad_alloc")
 
 
 @contextlib.contextmanager
