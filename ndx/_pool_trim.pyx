@@ -274,7 +274,8 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
     for slot in range(1, nslots):
         if wait:
             pool.synchronize_with(pool.slots[slot].stream)
-        if wait or is_stream_done(pool, slot):
+        # Where the CPU waits, each block has its events, and slots are no streams.
+        if wait or not pool.source.cpu_waits and is_stream_done(pool, slot):
             done |= <uint64_t>1 << slot
     while chain != NULL:
         block = chain
