@@ -147,9 +147,11 @@ def _across(x, source, target):
         if any(_kind_of(target, end) in (_PAGEABLE, _PINNED) for end in ends):
             # Spilled to the host, or to files: that is no GPU's.
             runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
-            runtime.streamSynchronize(stream)
         else:
-            runtime.memcpyPeer(ends[0], target.index, ends[1], source.index, x.nbytes)
+            runtime.memcpyPeerAsync(
+                ends[0], target.index, ends[1], source.index, x.nbytes, stream
+            )
+        runtime.streamSynchronize(stream)
     return result
 
 

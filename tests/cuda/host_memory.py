@@ -175,6 +175,18 @@ class HostRuntime:
         if sides[0][0] == UNREGISTERED:
             machine.finish(stream)
 
+    def memcpyPeerAsync(self, dst, dstDevice, src, srcDevice, size, stream):
+        machine = self._machine
+        machine.check_stream(stream)
+        for address, device in ((dst, dstDevice), (src, srcDevice)):
+            assert self._side(address, size)[0] == DEVICE
+            assert self._device_of(address) == device
+        machine.calls.append(("memcpyPeerAsync", stream))
+        sides = self._side(dst, size), self._side(src, size)
+        machine.queue(
+            stream, lambda: ctypes.memmove(sides[0][1], sides[1][1], size)
+        )
+
     def _side(self, address, nbytes):
         """Return of which kind memory is, where it really is, and what keeps it."""
         if address >= FALSE:

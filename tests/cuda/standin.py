@@ -76,6 +76,12 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     _real = staticmethod(real)
     _range_of = staticmethod(range_of)
 
+    def _device_of(self, address):
+        for start, (device, buffer) in machine.ranges.items():
+            if start <= address < start + len(buffer):
+                return device
+        raise CUDARuntimeError(1)  # cudaErrorInvalidValue
+
     def getDeviceCount(self):
         return machine.count
 
@@ -115,10 +121,6 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
         start = real(address, nbytes)
         machine.check_stream(stream)
         machine.perform(lambda: ctypes.memset(start, value, nbytes), stream)
-
-    def memcpyPeer(self, target, _to, source, _from, nbytes):
-        machine.finish_all()
-        ctypes.memmove(real(target, nbytes), real(source, nbytes), nbytes)
 
 
 runtime = Runtime("cupy.cuda.runtime")

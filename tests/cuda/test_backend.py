@@ -167,6 +167,23 @@ def test_two_gpus(machine):
     assert machine.default_mallocs == 0
 
 
+def test_a_copy_between_gpus_is_in_the_order_of_the_streams(machine, stand_in):
+    side = stand_in[0].cuda.Stream(non_blocking=True)
+    with side:
+        x = ndx.full(1000, 3.0, device="cuda:0")
+    machine.calls.clear()
+    with side:
+        y = x.to_device("cuda:1")
+    names = [call[:2] for call in machine.calls if call[0] != "malloc"]
+    assert names == [("streamSynchronize", side.ptr), ("memcpyPeerAsync", 0),
+                     ("streamSynchronize", 0)]  # fmt: skip
+    del x
+    with side:
+        ndx.full(1000, 4.0, device="cuda:0")
+    assert y.tolist() == [3.0] * 1000
+    ndx.backends.get("cuda:0").close_stream(side.ptr)
+
+
 def test_streams(machine, stand_in):
     stream = stand_in[0].cuda.Stream
     a, b = stream(), stream()
