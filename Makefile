@@ -7,6 +7,7 @@ PYTHON ?= python3
 ARGS ?=
 JOBS ?= auto
 MINUTES ?= 3
+CUDA ?= 13
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
@@ -41,8 +42,14 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
 
-test-cuda: $(VENV)/built $(VENV)/group-test  ## run the tests of GPUs on a real one; they skip where there is none
-	NDX_TEST_CUDA=1 $(PY) -m pytest tests/cuda $(ARGS)
+# The first time each kernel is compiled: that takes long.
+test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an older driver)
+	@case "$(CUDA)" in 12|13) ;; *) echo "CUDA=$(CUDA): valid are 12 and 13" >&2; exit 2;; esac
+	@if command -v nvidia-smi >/dev/null; then \
+	    $(MAKE) --no-print-directory $(VENV)/built $(VENV)/group-test $(VENV)/cuda$(CUDA) && \
+	    NDX_TEST_CUDA=1 $(PY) -m pytest --timeout 1800 tests/cuda $(ARGS); \
+	else echo "Skipped: there is no NVIDIA driver here (no nvidia-smi), so nothing was" \
+	    "tested on a GPU. 'make test' runs the same tests on a stand-in."; fi
 
 fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
 	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
@@ -127,6 +134,14 @@ $(VENV)/group-%: pyproject.toml $(VENV)/python
 # The package itself (metadata, path, what the example needs), without its extensions.
 $(VENV)/installed: $(VENV)/group-build
 	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[examples]'
+	@touch $@
+
+# The package again, with CuPy and CUDA's libraries; those of another version go first,
+# since both are the module `cupy`.
+$(VENV)/cuda12 $(VENV)/cuda13: $(VENV)/cuda%: $(VENV)/installed
+	$(PIP) uninstall --yes cupy-cuda$(filter-out $*,12 13)x
+	@rm -f $(VENV)/cuda1*
+	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[cuda$*]'
 	@touch $@
 
 # The list notices files that went away; a stale extension would shadow a module.

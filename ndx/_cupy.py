@@ -35,7 +35,8 @@ def load():
     Raises
     ------
     DeviceError
-        If CuPy, the driver or a GPU is missing; it says which, and what to do.
+        If CuPy, the driver, a GPU or CUDA's libraries are missing; it says which, and
+        what to do.
     """
     global _cupy
     if _forked:
@@ -47,6 +48,7 @@ def load():
     if _cupy is None:
         module = _import()
         _count(module)
+        _check_libraries(module)
         _cupy = module
     return _cupy
 
@@ -97,6 +99,24 @@ def _count(module):
         )
         raise DeviceError(msg)
     return count
+
+
+def _check_libraries(module):
+    """Raise DeviceError if there is nothing to compile kernels by.
+
+    CuPy looks for CUDA's libraries when it first needs them, in the midst of a
+    computation; its wheels have none.
+    """
+    try:
+        module.cuda.nvrtc.getVersion()
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        msg = (
+            "CUDA can't be used: CuPy, a driver and a GPU are there, but not CUDA's "
+            f"libraries, by which CuPy compiles its kernels ({reason}). Install them "
+            f"beside it: {_INSTALL}; or a CUDA Toolkit, and say where by CUDA_PATH"
+        )
+        raise DeviceError(msg) from error
 
 
 def check_device(index):

@@ -243,7 +243,7 @@ cdef class Pool(PoolStore):
             ndx_lock_release(&self.lock)
         if grant.stolen:
             # Recorded now, later than need be: it covers all that may still use it.
-            event = self.source.record(grant.owner)
+            event = self.record_on(grant.owner)
             if event != NULL:
                 self.source.wait(stream, event)
                 self.source.drop_event(event)
@@ -326,9 +326,9 @@ cdef class Pool(PoolStore):
         cdef size_t owner = <size_t>block.segment.cookie
         cdef void *event
         if not self.source.ordered:
-            self.source.synchronize(stream)
+            self.synchronize_with(stream)
         elif stream != owner:
-            event = self.source.record(stream)
+            event = self.record_on(stream)
             if event != NULL:
                 self.source.wait(owner, event)
                 self.source.drop_event(event)
@@ -353,9 +353,9 @@ cdef class Pool(PoolStore):
                 continue
             event = <PoolEvent *>malloc(sizeof(PoolEvent))
             if event == NULL:
-                self.source.synchronize(self.slots[slot].stream)
+                self.synchronize_with(self.slots[slot].stream)
                 continue
-            event.event = self.source.record(self.slots[slot].stream)
+            event.event = self.record_on(self.slots[slot].stream)
             event.next = block.events
             if event.event == NULL:
                 free(event)

@@ -76,6 +76,9 @@ cdef class PoolStore:
     cdef PoolBlock *take_spare(self) noexcept nogil
     cdef void forget(self, PoolBlock *block) noexcept nogil
     cdef int slot_of(self, size_t stream) noexcept nogil
+    cdef void *record_on(self, size_t stream) noexcept nogil
+    cdef void synchronize_with(self, size_t stream) noexcept nogil
+    cdef void forget_stream(self, size_t stream) noexcept nogil
     cdef bint reserve_bytes(self, size_t nbytes) noexcept nogil
     cdef void note_peak(self) noexcept nogil
     cdef void return_bytes(self, size_t nbytes) noexcept nogil

@@ -302,6 +302,32 @@ cdef class PoolStore:
         self.slots[slot].stream = stream
         return slot
 
+    cdef void *record_on(self, size_t stream) noexcept nogil:
+        """Return an event of a stream, NULL if it is done; without the lock."""
+        cdef void *event
+        if stream == <size_t>NO_STREAM:
+            return NULL
+        event = self.source.record(stream)
+        if event == NULL and self.source.is_over(stream):
+            self.forget_stream(stream)
+        return event
+
+    cdef void synchronize_with(self, size_t stream) noexcept nogil:
+        """Wait for a stream; without the lock."""
+        if stream != <size_t>NO_STREAM:
+            self.source.synchronize(stream)
+            if self.source.is_over(stream):
+                self.forget_stream(stream)
+
+    cdef void forget_stream(self, size_t stream) noexcept nogil:
+        """Let another have the slot of a stream that is over; this takes the lock."""
+        cdef int slot
+        ndx_lock_acquire(&self.lock)
+        for slot in range(1, self.nslots):
+            if self.slots[slot].stream == stream:
+                self.slots[slot].stream = <size_t>NO_STREAM
+        ndx_lock_release(&self.lock)
+
     cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
                          int slot, bint paged) except -1 nogil:
         """Take in a range of the source; this takes the lock."""

@@ -11,7 +11,7 @@ from ndx._pool cimport Pool
 from ndx._pool_index cimport (
     BUSY, FREE, PoolBlock, PoolEvent, PoolSegment,
 )
-from ndx._pool_store cimport NO_STREAM, ndx_lock_acquire, ndx_lock_release
+from ndx._pool_store cimport ndx_lock_acquire, ndx_lock_release
 
 cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
     """Return how many bytes can be given back of a free block."""
@@ -272,9 +272,10 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
         segment = segment.next
     ndx_lock_release(&pool.lock)
     for slot in range(1, nslots):
-        if wait and pool.slots[slot].stream != <size_t>NO_STREAM:
-            pool.source.synchronize(pool.slots[slot].stream)
-        if wait or is_stream_done(pool, slot):
+        if wait:
+            pool.synchronize_with(pool.slots[slot].stream)
+        # Where the CPU waits, each block has its events, and slots are no streams.
+        if wait or not pool.source.cpu_waits and is_stream_done(pool, slot):
             done |= <uint64_t>1 << slot
     while chain != NULL:
         block = chain
@@ -298,9 +299,7 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
 cdef bint is_stream_done(Pool pool, int slot) noexcept nogil:
     cdef void *event
     cdef bint done
-    if pool.slots[slot].stream == <size_t>NO_STREAM:
-        return True
-    event = pool.source.record(pool.slots[slot].stream)
+    event = pool.record_on(pool.slots[slot].stream)
     if event == NULL:
         return True
     done = pool.source.is_done(event)
@@ -319,10 +318,5 @@ cdef void drop_done_events(Pool pool, PoolBlock *block) noexcept nogil:
 
 cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:
     """Forget a stream, once it is done; its memory is then safe for all others."""
-    cdef int slot
     pool_synchronize(pool)
-    ndx_lock_acquire(&pool.lock)
-    for slot in range(1, pool.nslots):
-        if pool.slots[slot].stream == stream:
-            pool.slots[slot].stream = <size_t>NO_STREAM
-    ndx_lock_release(&pool.lock)
+    pool.forget_stream(stream)

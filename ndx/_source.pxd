@@ -31,3 +31,4 @@ cdef class Source:
     cdef void wait(self, size_t stream, void *event) noexcept nogil
     cdef void drop_event(self, void *event) noexcept nogil
     cdef void synchronize(self, size_t stream) noexcept nogil
+    cdef bint is_over(self, size_t stream) noexcept nogil

@@ -75,3 +75,7 @@ cdef class Source:
 
     cdef void synchronize(self, size_t stream) noexcept nogil:
         """Let the host wait until a stream has done all that it was given."""
+
+    cdef bint is_over(self, size_t stream) noexcept nogil:
+        """Whether `record` or `synchronize` found that there is no such stream now."""
+        return False

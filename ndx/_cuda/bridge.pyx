@@ -4,6 +4,8 @@ What CuPy gets keeps the bytes in place (a `Holder`), as every export does; what
 allocates is ours from the start, so that its results only have to be described.
 """
 
+from threading import get_ident
+
 import numpy as np
 
 from ndx._array cimport (
@@ -128,9 +130,15 @@ def inplace_fits(result, into):
         kind_of[found] == KIND_INT and kind_of[wanted] == KIND_UINT)
 
 
-def use_on(BaseArray x not None, size_t stream):
-    """Say that a stream will use an array: its memory is not given out before that."""
+def use_on(BaseArray x not None, stream=None):
+    """Say that a stream will use an array: its memory is not given out before that.
+
+    Without one it is CuPy's current stream, which is kept alive from now on.
+    """
     cdef Block *block = x.block
+    if stream is None:
+        use_here(block)
+        return
     # Arrays without elements have a backend, but nothing of it.
     if block.memory.ptr != NULL:
         (<Backend>block.backend).use_on(&block.memory, stream)
@@ -264,12 +272,14 @@ cdef class Bridge:
     cdef object memory               # cupy.cuda.UnownedMemory
     cdef object pointer              # cupy.cuda.MemoryPointer
     cdef readonly int index
+    cdef readonly dict refusals      # thread -> error of its last `allocate`
 
     def __cinit__(self, cupy, int index):
         self.array = cupy.ndarray
         self.memory = cupy.cuda.UnownedMemory
         self.pointer = cupy.cuda.MemoryPointer
         self.index = index
+        self.refusals = {}
 
     def to_cupy(self, BaseArray x not None):
         """Return CuPy's array over the memory of `x`, which stays while that lives."""
@@ -316,9 +326,20 @@ cdef class Bridge:
         return x
 
     def allocate(self, size_t nbytes):
-        """Return memory of ours for CuPy: its allocator, while it works for us."""
+        """Return memory of ours for CuPy: its allocator, while it works for us.
+
+        What it raises is kept in `refusals`: where CuPy calls it from C++, for Thrust,
+        all that remains of it is a bare MemoryError, and of others not even that.
+        """
         cdef Holder holder = Holder.__new__(Holder)
-        cdef Block *block = allocate_on(self.index + 1, nbytes, False, False, None)
+        cdef Block *block
+        try:
+            block = allocate_on(self.index + 1, nbytes, False, False, None)
+        except Exception as error:
+            self.refusals[get_ident()] = error
+            if isinstance(error, MemoryError):
+                raise
+            raise MemoryError(str(error)) from error
         try:
             holder.export = export_new(block, 0, nbytes)
         finally:

@@ -1,6 +1,7 @@
 """CuPy at work for us: on one GPU, with memory of ours, while a call runs."""
 
 import contextlib
+from threading import get_ident
 
 import numpy as np
 
@@ -42,8 +43,23 @@ class Session:
         CuPy's allocator is the thread's. No other task runs on it meanwhile: nothing
         that computes awaits.
         """
+        refusals = self.bridge.refusals
         with self.device, self.cuda.using_allocator(self.bridge.allocate):
-            yield
+            try:
+                yield
+            except MemoryError as error:
+                # Of what the allocator raised, Thrust leaves no more.
+                reason = refusals.get(get_ident(), error)
+                if reason is error:
+                    raise
+                try:
+                    raise reason from None
+                finally:
+                    # Else it and this frame would keep each other.
+                    del reason
+            finally:
+                if refusals:
+                    refusals.pop(get_ident(), None)
 
     def stream(self):
         """Return the handle of CuPy's current stream."""

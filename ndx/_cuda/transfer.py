@@ -1,6 +1,7 @@
 """Between the CPU and GPUs, and between our streams and others'."""
 
 import contextlib
+import operator
 from ctypes import memmove
 
 import numpy as np
@@ -148,9 +149,11 @@ def _across(x, source, target):
         if any(_kind_of(target, end) in (_PAGEABLE, _PINNED) for end in ends):
             # Spilled to the host, or to files: that is no GPU's.
             runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
-            runtime.streamSynchronize(stream)
         else:
-            runtime.memcpyPeer(ends[0], target.index, ends[1], source.index, x.nbytes)
+            runtime.memcpyPeerAsync(
+                ends[0], target.index, ends[1], source.index, x.nbytes, stream
+            )
+        runtime.streamSynchronize(stream)
     return result
 
 
@@ -168,14 +171,57 @@ def _current(session, stream):
     if stream is None:
         yield
         return
-    cupy = _cupy.load()
+    stream = stream_of(_cupy.load(), stream)
     with session.device:
         before = session.stream()
-        if not hasattr(stream, "ptr"):
-            stream = cupy.cuda.ExternalStream(stream)
         wait_for(session, stream.ptr, before)
         with stream:
             yield
+
+
+class _Foreign:
+    """A stream that isn't CuPy's, as CuPy takes them, and who keeps it alive."""
+
+    def __init__(self, handle, owner):
+        self.handle = handle
+        self.owner = owner
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+
+def stream_of(cupy, stream):
+    """Return CuPy's stream for what a user gave as one; with what keeps it alive.
+
+    Parameters
+    ----------
+    cupy : module
+    stream : cupy.cuda.Stream, object with ``__cuda_stream__`` or ``cuda_stream``, int
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    """
+    if isinstance(stream, cupy.cuda.Stream):
+        return stream
+    if hasattr(type(stream), "__cuda_stream__"):
+        return cupy.cuda.Stream.from_external(stream)
+    # Of PyTorch before 2.9.
+    handle = getattr(stream, "cuda_stream", stream)
+    if isinstance(handle, (bool, np.bool)) or not hasattr(type(handle), "__index__"):
+        handle = -1
+    handle = operator.index(handle)
+    if handle < 0:
+        msg = (
+            f"stream={stream!r} is not a stream: valid are a cupy.cuda.Stream, another "
+            "library's with __cuda_stream__ (or cuda_stream, as PyTorch's), and the "
+            "handle of one as an int"
+        )
+        raise TypeError(msg)
+    if handle in (0, _LEGACY):
+        return cupy.cuda.Stream.null
+    return cupy.cuda.Stream.from_external(_Foreign(handle, stream))
 
 
 def wait_for(session, stream, before):
@@ -253,8 +299,11 @@ def hand_to_stream(x, stream):
         session.runtime.streamSynchronize(session.stream())
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
-    use_on(x, consumer)
-    wait_for(session, consumer, session.stream())
+    if consumer == session.stream():
+        use_on(x)
+    else:
+        use_on(x, consumer)
+        wait_for(session, consumer, session.stream())
 
 
 def from_gpu(x):

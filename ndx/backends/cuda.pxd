@@ -9,6 +9,7 @@ cdef class CudaSource(Source):
     cdef object runtime              # its `runtime`
     cdef dict known                  # handle -> CuPy's stream, which lives on
     cdef list idle_events
+    cdef set over                    # handles that CUDA knows no more
 
     cdef size_t trim_pool(self) noexcept
 
@@ -19,6 +20,7 @@ cdef class CudaBackend(PooledBackend):
 cdef dict sources
 
 cdef size_t stream_here(CudaSource source) except? 0
+cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept
 cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,
                  object d=*, object e=*)
 cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept

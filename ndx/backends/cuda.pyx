@@ -43,6 +43,7 @@ cdef enum:
     PER_THREAD = 2               # the handle by which each thread has its own stream
     WITHOUT_TIMING = 2           # cudaEventDisableTiming
     NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
+    NO_SUCH_HANDLE = 400         # cudaErrorInvalidResourceHandle
     NOT_READY = 600              # cudaErrorNotReady
     ANY_WAY = 4                  # cudaMemcpyDefault: as the addresses tell
     SPARE_EVENTS = 256
@@ -69,6 +70,7 @@ cdef class CudaSource(Source):
         self.alignment = ALIGN
         self.known = {}
         self.idle_events = []
+        self.over = set()
         self.host_accessible = False
         # The process's limit is on the machine's memory.
         self.budgeted = False
@@ -110,7 +112,7 @@ cdef class CudaSource(Source):
 
     cdef void wait(self, size_t stream, void *event) noexcept nogil:
         with gil:
-            call(self, "streamWaitEvent", stream, <uintptr_t>event, 0)
+            on_stream(self, "streamWaitEvent", stream, (stream, <uintptr_t>event, 0))
 
     cdef void drop_event(self, void *event) noexcept nogil:
         with gil:
@@ -121,7 +123,15 @@ cdef class CudaSource(Source):
 
     cdef void synchronize(self, size_t stream) noexcept nogil:
         with gil:
-            call(self, "streamSynchronize", stream)
+            on_stream(self, "streamSynchronize", stream, (stream,))
+
+    cdef bint is_over(self, size_t stream) noexcept nogil:
+        with gil:
+            if stream not in self.over:
+                return False
+            self.over.discard(stream)
+            self.known.pop(stream, None)
+            return True
 
     cdef size_t trim_pool(self) noexcept:
         """Give back what CUDA keeps idle; return the bytes."""
@@ -150,7 +160,10 @@ cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noe
 
 
 cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
-    """Return an event of a GPU's stream; 0 if it can't be had: then the GPU is done."""
+    """Return an event of a GPU's stream; 0 if it can't be had: then the GPU is done.
+
+    Streams of other libraries end when those like, and their work goes on.
+    """
     cdef uintptr_t event = 0
     if is_finalizing() or is_forked():
         return 0
@@ -161,15 +174,53 @@ cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
             event = own.pop() if own else \
                 self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
             self.runtime.eventRecord(event, stream)
+        self.over.discard(stream)
         return event
-    except BaseException:
-        PyErr_WriteUnraisable(self)
+    except BaseException as error:
+        note_failure(self, stream, error)
     try:
         with self.cuda.Device(index):
             self.runtime.deviceSynchronize()
-    except BaseException:
-        PyErr_WriteUnraisable(self)
+            if event:
+                self.runtime.eventDestroy(event)
+    except BaseException as error:
+        print_ignored(self, error)
     return 0
+
+
+cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
+    """Remember that a stream is over, if that is what an error says; or print it."""
+    if getattr(error, "status", None) == NO_SUCH_HANDLE:
+        self.over.add(stream)
+    else:
+        print_ignored(self, error)
+
+
+cdef void print_ignored(CudaSource self, object error) noexcept:
+    PyErr_SetObject(type(error), error)
+    PyErr_WriteUnraisable(self)
+
+
+cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept:
+    """Call a function of the runtime for a stream; False, and done, if that is over."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    if is_finalizing() or is_forked():
+        return True
+    PyErr_Fetch(&kind, &value, &traceback)
+    done = True
+    try:
+        with self.cuda.Device(self.index):
+            getattr(self.runtime, name)(*args)
+        self.over.discard(stream)
+    except BaseException as error:
+        note_failure(self, stream, error)
+        done = stream not in self.over
+    if not done:
+        call(self, "deviceSynchronize")
+    PyErr_Restore(kind, value, traceback)
+    return done
 
 
 cdef object call(CudaSource self, str name, object a=None, object b=None,
@@ -189,8 +240,8 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
         with self.cuda.Device(self.index):
             result = getattr(self.runtime, name)(
                 *[item for item in (a, b, c, d, e) if item is not None])
-    except BaseException:
-        PyErr_WriteUnraisable(self)
+    except BaseException as error:
+        print_ignored(self, error)
     PyErr_Restore(kind, value, traceback)
     return result
 
@@ -336,7 +387,7 @@ cdef class CudaBackend(PooledBackend):
                  ANY_WAY, known_stream(self.source))
 
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
-        cdef void *event = self.pool.source.record(before)
+        cdef void *event = self.pool.record_on(before)
         if event != NULL:
             self.pool.source.wait(stream, event)
             self.pool.source.drop_event(event)
@@ -357,6 +408,6 @@ cdef size_t known_stream(CudaSource source) noexcept:
     """Return the current stream, which `stream_here` has returned before."""
     try:
         return stream_here(source)
-    except BaseException:
-        PyErr_WriteUnraisable(source)
+    except BaseException as error:
+        print_ignored(source, error)
     return 0

@@ -7,7 +7,9 @@ without memory of its own: it counts, and keeps the limit.
 cimport cython
 from libc.stdint cimport uintptr_t
 
-from ndx.backends.cuda cimport CudaSource, call, obtain_range, sources, stream_here
+from ndx.backends.cuda cimport (
+    CudaSource, call, obtain_range, on_stream, sources, stream_here,
+)
 
 __all__ = ["CudaAsyncSource"]
 
@@ -47,7 +49,10 @@ cdef class CudaAsyncSource(CudaSource):
 
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
         with gil:
-            call(self, "freeAsync", <uintptr_t>ptr, <uintptr_t>cookie)
+            if not on_stream(self, "freeAsync", <uintptr_t>cookie,
+                             (<uintptr_t>ptr, <uintptr_t>cookie)):
+                # By the default stream, then: all that used it is done.
+                call(self, "freeAsync", <uintptr_t>ptr, 0)
 
     cdef size_t trim_pool(self) noexcept:
         cdef size_t before = reserved_by(self)

@@ -19,6 +19,7 @@ from .standin import (
     get_current_stream,
     machine,
     real,
+    thrust_memory,
 )
 
 
@@ -240,6 +241,15 @@ def _quietly(function, args, kwargs):
 
 
 def _call(function, *args, **kwargs):
+    made = _computed(function, args, kwargs)
+    if getattr(function, "__name__", "") in SORTING:
+        # After the results, for as long as they are sorted.
+        temporaries = [thrust_memory(x.nbytes) for x in _arrays_in(args)]
+        del temporaries
+    return made
+
+
+def _computed(function, args, kwargs):
     values = [*args, *kwargs.values()]
     _check(values)
     stream = get_current_stream().ptr
@@ -282,6 +292,7 @@ def _capture(function, args, kwargs, stream):
 
 
 BOOL = np.dtype(bool)
+SORTING = {"sort", "argsort"}
 # Their results have shapes that the CPU has to know.
 WAITING = {"nonzero", "unique", "flatnonzero", "argwhere", "compress", "extract"}
 

@@ -46,6 +46,7 @@ class AsyncRuntime:
                 self.free(free[0])
 
     def mallocFromPoolAsync(self, size, pool, stream):
+        self._machine.check_stream(stream)
         found = self._machine.pools[pool]
         assert found["device"] == self._machine.device
         for free in found["free"]:
@@ -63,6 +64,7 @@ class AsyncRuntime:
 
     def freeAsync(self, ptr, stream):
         machine = self._machine
+        machine.check_stream(stream)
         pool = machine.pools.get(machine.pooled.pop(ptr, None))
         if pool is None:
             raise CUDARuntimeError(1)  # cudaErrorInvalidValue

@@ -1,12 +1,15 @@
 """A GPU for the tests of this folder: one that NumPy stands in for, or a real one.
 
-``NDX_TEST_CUDA=1`` (`make test-cuda`) takes a real one, and skips where there is none.
+``NDX_TEST_CUDA=1`` (`make test-cuda`) takes a real one. Without a driver these tests
+skip; where there is one and CuPy, or a GPU, is missing all the same, they fail.
 """
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
+import shutil
 import sys
 import types
 
@@ -57,26 +60,66 @@ def stand_in():
 @pytest.fixture
 def gpu(request):
     """Let there be a GPU; return its machine, None where it is a real one."""
+    failed = functools.partial(request.node.stash.get, FAILED, False)
     if REAL:
-        if not _cupy.count_devices():
-            with pytest.raises(ndx.DeviceError) as missing:
-                _cupy.load()
-            pytest.skip(str(missing.value))
-        yield None
+        check_real()
+        with as_if_first(failed, finish_real):
+            yield None
         return
     module, functions = request.getfixturevalue("stand_in")
     with _cupy.replaced(module, functions, differences.cupyx):
         standin.machine.default_mallocs = 0
-        yield standin.machine
-        ndx.memory.destroy_all()
-        gc.collect()
-        standin.machine.finish_all()
-        for name in ("cuda:0", "cuda:1", "cudahost:0", "cudammap:0", "pinned"):
-            backend = backends._shared.pop(name, None)
-            if backend is not None and not request.node.stash.get(FAILED, False):
-                assert backend.stats()["allocated_bytes"] == 0, f"live memory of {name}"
-        del backend
+        with as_if_first(failed, standin.machine.finish_all):
+            yield standin.machine
         standin.machine.calls.clear()
+
+
+def check_real():
+    """Skip or fail where there is no GPU that CuPy can use."""
+    if _cupy.count_devices():
+        return
+    with pytest.raises(ndx.DeviceError) as missing:
+        _cupy.load()
+    if shutil.which("nvidia-smi") is None:
+        pytest.skip(f"there is no NVIDIA driver. {missing.value}")
+    pytest.fail(f"there is an NVIDIA driver, but: {missing.value}", pytrace=False)
+
+
+def finish_real():
+    # Plans have memory of ours.
+    _cupy.load().fft.config.get_plan_cache().clear()
+    ndx.synchronize()
+
+
+@contextlib.contextmanager
+def as_if_first(failed, finish):
+    """Let a test find no memory of GPUs, as the first one does, and leave none.
+
+    Parameters
+    ----------
+    failed : callable
+        Whether the test has failed: then its arrays live on, in the traceback.
+    finish : callable
+        Waits for the GPUs.
+    """
+    take_shared()
+    yield
+    ndx.memory.destroy_all()
+    gc.collect()
+    finish()
+    for backend in take_shared():
+        if not failed():
+            live = backend.stats()["allocated_bytes"]
+            assert live == 0, f"live memory of {backend.name}: {live} bytes"
+
+
+def take_shared():
+    """Return the shared backends of GPUs, and let new ones be made."""
+    return [
+        backends._shared.pop(name)
+        for name in list(backends._shared)
+        if name.startswith("cuda") or name == "pinned"
+    ]
 
 
 @pytest.fixture

@@ -41,7 +41,13 @@ class Queues:
         self.host_held = 0
         self.host_total = HOST_MEMORY
         self.captures = {}  # stream -> what it was given since `begin_capture`
+        self.streams = {0, 1, 2}  # handles of those that there are
         self.lock = threading.RLock()
+
+    def check_stream(self, stream):
+        """Refuse the handle of a stream that is over."""
+        if stream not in self.streams:
+            raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
 
     def submit(self, stream):
         """Give a stream a kernel, for which all that was queued before is done."""
@@ -137,8 +143,18 @@ class HostRuntime:
             return SimpleNamespace(type=HOST)
         return SimpleNamespace(type=DEVICE if ptr >= FALSE else UNREGISTERED)
 
+    def streamCreate(self):
+        handle = self._machine.handle()
+        self._machine.streams.add(handle)
+        return handle
+
+    def streamDestroy(self, stream):
+        # What it was given is still done.
+        self._machine.streams.remove(stream)
+
     def memcpyAsync(self, dst, src, size, kind, stream):
         machine = self._machine
+        machine.check_stream(stream)
         sides = [self._side(dst, size), self._side(src, size)]
         is_device = [kind_of == DEVICE for kind_of, _, _ in sides]
         # What the direction is said to be, and is: 4 is cudaMemcpyDefault.
@@ -159,6 +175,16 @@ class HostRuntime:
         if sides[0][0] == UNREGISTERED:
             machine.finish(stream)
 
+    def memcpyPeerAsync(self, dst, dstDevice, src, srcDevice, size, stream):
+        machine = self._machine
+        machine.check_stream(stream)
+        for address, device in ((dst, dstDevice), (src, srcDevice)):
+            assert self._side(address, size)[0] == DEVICE
+            assert self._device_of(address) == device
+        machine.calls.append(("memcpyPeerAsync", stream))
+        sides = self._side(dst, size), self._side(src, size)
+        machine.queue(stream, lambda: ctypes.memmove(sides[0][1], sides[1][1], size))
+
     def _side(self, address, nbytes):
         """Return of which kind memory is, where it really is, and what keeps it."""
         if address >= FALSE:
@@ -176,6 +202,7 @@ class HostRuntime:
 
     def eventRecord(self, event, stream):
         machine = self._machine
+        machine.check_stream(stream)
         if machine.event_devices[event] != machine.device:
             raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
         if stream in machine.captures:
@@ -205,6 +232,7 @@ class HostRuntime:
 
     def streamWaitEvent(self, stream, event, flags=0):
         machine = self._machine
+        machine.check_stream(stream)
         recorded = machine.events[event]
         if recorded in (None, CAPTURED):
             return
@@ -215,6 +243,7 @@ class HostRuntime:
         machine.queue(stream, lambda: machine.flush(*recorded))
 
     def streamSynchronize(self, stream):
+        self._machine.check_stream(stream)
         self._machine.check_waiting(stream)
         self._machine.calls.append(("streamSynchronize", stream))
         self._machine.finish(stream)

@@ -11,9 +11,11 @@ as late as that (`host_memory`).
 
 import contextlib
 import ctypes
+import sys
 import threading
 import time
 import types
+import warnings
 
 from .async_pool import AsyncRuntime
 from .host_memory import FALSE, CUDARuntimeError, HostRuntime, Queues
@@ -74,6 +76,12 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
     _real = staticmethod(real)
     _range_of = staticmethod(range_of)
 
+    def _device_of(self, address):
+        for start, (device, buffer) in machine.ranges.items():
+            if start <= address < start + len(buffer):
+                return device
+        raise CUDARuntimeError(1)  # cudaErrorInvalidValue
+
     def getDeviceCount(self):
         return machine.count
 
@@ -111,11 +119,8 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
 
     def memsetAsync(self, address, value, nbytes, stream):
         start = real(address, nbytes)
+        machine.check_stream(stream)
         machine.perform(lambda: ctypes.memset(start, value, nbytes), stream)
-
-    def memcpyPeer(self, target, _to, source, _from, nbytes):
-        machine.finish_all()
-        ctypes.memmove(real(target, nbytes), real(source, nbytes), nbytes)
 
 
 runtime = Runtime("cupy.cuda.runtime")
@@ -153,23 +158,39 @@ class Graph:
             machine.perform(each, stream)
 
 
-class Stream:
-    def __init__(self, ptr=None, *, non_blocking=False):
-        self.ptr = machine.handle() if ptr is None else ptr
+class _BaseStream:
+    def __init__(self, ptr, device_id):
+        self.ptr, self.device_id = ptr, device_id
+
+    def __eq__(self, other):
+        return isinstance(other, _BaseStream) and self.ptr == other.ptr
+
+    def __hash__(self):
+        return self.ptr
 
     def __enter__(self):
-        self.before = getattr(machine.local, "stream", None)
-        machine.local.stream = self
+        if self.device_id not in (-1, machine.device):
+            raise RuntimeError(
+                f"The device that the stream is created on ({self.device_id}) does not "
+                f"match with the current device ({machine.device})"
+            )
+        device = machine.device
+        _stacks()[device].append(self)
+        machine.local.entered.append(device)
+        return self
 
     def __exit__(self, *exc_info):
-        machine.local.stream = self.before
+        _stacks()[machine.local.entered.pop()].pop()
+
+    def __cuda_stream__(self):
+        return 0, self.ptr
 
     def synchronize(self):
         runtime.streamSynchronize(self.ptr)
 
     def begin_capture(self, mode=None):
-        if self.ptr == 0:
-            raise RuntimeError("cannot capture on default (legacy) stream")
+        if self.ptr in (0, 1):
+            raise RuntimeError("cannot capture on the default (legacy) stream")
         machine.captures[self.ptr] = []
 
     def end_capture(self):
@@ -179,11 +200,60 @@ class Stream:
         return Graph(work)
 
 
-null_stream = Stream(0)
+class Stream(_BaseStream):
+    def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
+        self._foreign_stream_ref = None
+        if null or ptds:
+            super().__init__(0 if null else 2, -1)
+        else:
+            super().__init__(runtime.streamCreate(), machine.device)
+
+    def __del__(self):
+        if self._foreign_stream_ref is None and self.ptr > 2:
+            runtime.streamDestroy(self.ptr)
+
+    @classmethod
+    def from_external(cls, obj):
+        try:
+            version, handle = obj.__cuda_stream__()
+        except AttributeError as error:
+            raise TypeError(
+                f"Object of type {type(obj).__name__} does not implement the CUDA "
+                "stream protocol (__cuda_stream__ method)"
+            ) from error
+        if not isinstance(version, int) or not isinstance(handle, int):
+            raise TypeError("__cuda_stream__() must return (int, int)")
+        stream = cls.__new__(cls)
+        _BaseStream.__init__(stream, handle, -1)
+        stream._foreign_stream_ref = obj
+        return stream
 
 
-def get_current_stream(index=None):
-    return getattr(machine.local, "stream", None) or null_stream
+class ExternalStream(_BaseStream):
+    def __init__(self, ptr, device_id=-1):
+        warnings.warn(
+            "ExternalStream is deprecated. Use Stream.from_external() instead to "
+            "interoperate with external streams that implement the CUDA stream "
+            "protocol.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        super().__init__(ptr, device_id)
+
+
+Stream.null = Stream(null=True)
+
+
+def _stacks():
+    """Return this thread's streams: a stack for each GPU."""
+    if not hasattr(machine.local, "stacks"):
+        machine.local.stacks = [[Stream.null] for _ in range(machine.count)]
+        machine.local.entered = []
+    return machine.local.stacks
+
+
+def get_current_stream(device_id=-1):
+    return _stacks()[machine.device if device_id == -1 else device_id][-1]
 
 
 class UnownedMemory:
@@ -212,6 +282,20 @@ def _allocate(nbytes):
     if allocator is None:
         return MemoryPointer(_DefaultMemory(nbytes), 0)
     return allocator(nbytes)
+
+
+def thrust_memory(nbytes):
+    """Allocate as Thrust does, by C++: the allocator's own error is lost."""
+    try:
+        return _allocate(nbytes)
+    except MemoryError:
+        pass
+    except Exception as error:
+        sys.unraisablehook(types.SimpleNamespace(
+            exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
+            err_msg=None, object="cupy.cuda.thrust.cupy_malloc",
+        ))  # fmt: skip
+    raise MemoryError("std::bad_alloc")
 
 
 @contextlib.contextmanager
@@ -243,10 +327,9 @@ def get_elapsed_time(start, stop):
 
 cuda = types.ModuleType("cupy.cuda")
 for item in (
-    Device, Event, MemoryPointer, MemoryPool, Stream, UnownedMemory, get_current_stream,
-    get_elapsed_time, using_allocator,
+    Device, Event, ExternalStream, MemoryPointer, MemoryPool, Stream, UnownedMemory,
+    get_current_stream, get_elapsed_time, using_allocator,
 ):  # fmt: skip
     setattr(cuda, item.__name__, item)
-cuda.ExternalStream = Stream
 cuda.runtime = runtime
-cuda.Stream.null = null_stream
+cuda.nvrtc = types.SimpleNamespace(getVersion=lambda: (13, 0))

@@ -167,6 +167,23 @@ def test_two_gpus(machine):
     assert machine.default_mallocs == 0
 
 
+def test_a_copy_between_gpus_is_in_the_order_of_the_streams(machine, stand_in):
+    side = stand_in[0].cuda.Stream(non_blocking=True)
+    with side:
+        x = ndx.full(1000, 3.0, device="cuda:0")
+    machine.calls.clear()
+    with side:
+        y = x.to_device("cuda:1")
+    names = [call[:2] for call in machine.calls if call[0] != "malloc"]
+    assert names == [("streamSynchronize", side.ptr), ("memcpyPeerAsync", 0),
+                     ("streamSynchronize", 0)]  # fmt: skip
+    del x
+    with side:
+        ndx.full(1000, 4.0, device="cuda:0")
+    assert y.tolist() == [3.0] * 1000
+    ndx.backends.get("cuda:0").close_stream(side.ptr)
+
+
 def test_streams(machine, stand_in):
     stream = stand_in[0].cuda.Stream
     a, b = stream(), stream()
@@ -203,7 +220,7 @@ def test_streams(machine, stand_in):
 
 def test_per_thread_streams_are_refused(machine, stand_in):
     with (
-        stand_in[0].cuda.Stream(2),
+        stand_in[0].cuda.Stream(ptds=True),
         pytest.raises(RuntimeError, match="per-thread default streams"),
     ):
         ndx.zeros(3, device="cuda:0")
@@ -219,6 +236,7 @@ def test_synchronize(gpu):
     del x
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_refuses(gpu):
     x = ndx.ones(3, device="cuda:0")
@@ -251,15 +269,14 @@ def test_a_forked_child_refuses(gpu):
 
 @pytest.mark.parametrize("chosen", ["cuda", "cuda:0", "host"])
 def test_the_environment(gpu, chosen, monkeypatch):
-    if gpu is None:
-        pytest.skip("changes the process's default")
     monkeypatch.setattr(ndx.backends, "_options", {})
     monkeypatch.setattr(ndx.backends, "_shared", {})
     defaults_from_environment({"NDX_BACKEND": chosen, "NDX_CUDA_LIMIT": "50%"})
     try:
         assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
-        assert ndx.backends.get("cuda").limit == gpu.total // 2
-        assert ndx.backends.get("cuda:1").limit == gpu.total // 2
+        for number in range(1 if gpu is None else 2):
+            total = ndx.memory.info(f"cuda:{number}").total
+            assert ndx.backends.get(f"cuda:{number}").limit == total // 2
     finally:
         ndx.set_default("host")
 
@@ -296,24 +313,24 @@ def test_threads_have_their_own_allocator(gpu):
     assert found == dict.fromkeys(range(4), 1000.0)
 
 
-def test_an_error_leaves_all_as_it_was(gpu, stand_in):
+def test_an_error_leaves_all_as_it_was(gpu):
     x = ndx.ones((2, 3), device="cuda:0")
     before = counters(x.backend)
     for call in (lambda: ndx.linalg.inv(x), lambda: ndx.concat([x, x[0]])):
-        with pytest.raises(Exception, match=r"square|dimensions|shape|axes"):
+        with pytest.raises(Exception, match=r"square|dimensions|ndim|axes"):
             call()
     gc.collect()
     assert counters(x.backend) == before
     if gpu is not None:
         # CuPy's own allocator is back.
-        theirs = stand_in[0].ndarray((3,), "f8")
+        theirs = ndx._cupy.load().ndarray((3,), "f8")
         assert gpu.default_mallocs == 1
         del theirs
 
 
 def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
     before = ndx.memory.limit()
-    ndx.memory.set_limit(0)
+    ndx.memory.set_limit("1MiB")
     try:
         with ndx.use("cuda:0", limit="64MiB"):
             assert ndx.ones(2**20).size == 2**20
@@ -324,6 +341,6 @@ def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
                 ndx.use(name, limit="64MiB"),
                 pytest.raises(ndx.OutOfMemoryError, match="can't allocate"),
             ):
-                ndx.ones(2**10)
+                ndx.ones(2**18)
     finally:
         ndx.memory.set_limit(before)

@@ -8,7 +8,9 @@ import pytest
 from ndx._cuda.bridge import Bridge
 
 import ndx
+from ndx._cuda.transfer import stream_of
 
+from . import standin
 from .async_pool import AsyncRuntime
 from .host_memory import HostRuntime
 from .names import FFT, FUNCTIONS, LINALG
@@ -71,6 +73,35 @@ def test_the_cpu_does_not_read_it(bridge):
 def test_dtypes_that_there_are_not(bridge):
     with pytest.raises(TypeError, match="float16"):
         bridge.from_cupy(cupy_over(np.zeros(2, np.float16)))
+
+
+class OfTorch:
+    cuda_stream = 4096
+
+
+class OfOthers:
+    def __cuda_stream__(self):
+        return 0, 4096
+
+
+@pytest.mark.parametrize("theirs", [4096, np.int64(4096), OfTorch(), OfOthers()])
+def test_streams(theirs):
+    stream = stream_of(cupy, theirs)
+    assert isinstance(stream, cupy.cuda.Stream)
+    assert stream.ptr == 4096
+    assert stream_of(cupy, stream) is stream
+    assert stream_of(cupy, 0) is stream_of(cupy, 1) is cupy.cuda.Stream.null
+
+
+def test_what_the_stand_in_has_of_streams():
+    for name in ("Stream", "ExternalStream", "get_current_stream"):
+        ours, real = getattr(standin.cuda, name), getattr(cupy.cuda, name)
+        theirs = real.__doc__ if name == "get_current_stream" else str(
+            inspect.signature(real))  # fmt: skip
+        for parameter in inspect.signature(ours).parameters:
+            assert parameter in theirs
+    for name in vars(standin._BaseStream).keys() | vars(standin.Stream).keys():
+        assert name == "__module__" or hasattr(cupy.cuda.Stream, name), name
 
 
 RUNTIME = {

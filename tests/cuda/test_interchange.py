@@ -1,5 +1,8 @@
 """Between the CPU and GPUs, and with other libraries."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from helpers.capsules import Exporter
@@ -63,7 +66,7 @@ def test_asarray(gpu):
 def test_streams_of_transfers(machine, stand_in):
     side = stand_in[0].cuda.Stream()
     x = ndx.ones(1000)
-    for stream in (side, side.ptr):
+    for stream in (side, side.ptr, np.int64(side.ptr), OfTorch(side), OfOthers(side)):
         machine.calls.clear()
         g = x.to_device("cuda:0", stream=stream)
         assert ("memcpyAsync", 1, side.ptr) in machine.calls
@@ -76,6 +79,53 @@ def test_streams_of_transfers(machine, stand_in):
         x.to_device("cpu", stream=side)
     del g
     ndx.backends.get("cuda:0").close_stream(side.ptr)
+    machine.calls.clear()
+    for default in (0, 1):
+        x.to_device("cuda:0", stream=default)
+    assert {call[2] for call in machine.calls if call[0] == "memcpyAsync"} == {0}
+
+
+class OfTorch:
+    """What PyTorch's streams have; before 2.9 nothing else."""
+
+    def __init__(self, stream):
+        self.cuda_stream = stream.ptr
+
+
+class OfOthers:
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __cuda_stream__(self):
+        return 0, self.stream.ptr
+
+
+@pytest.mark.parametrize("stream", ["side", 1.5, True, -1, object(), (0, 1)])
+def test_streams_that_there_are_not(gpu, stream):
+    x = ndx.ones(3)
+    g = x.to_device("cuda:0")
+    for call in (
+        lambda: x.to_device("cuda:0", stream=stream),
+        lambda: g.to_device("cpu", stream=stream),
+    ):
+        with pytest.raises(TypeError, match=r"stream=.*cupy\.cuda\.Stream.*handle"):
+            call()
+
+
+def test_another_librarys_stream_stays_alive(gpu):
+    side = ndx._cupy.load().cuda.Stream()
+    theirs = OfOthers(side)
+    x = ndx.ones(1000)
+    with ndx.use("cuda:0") as backend:
+        g = x.to_device("cuda:0", stream=theirs)
+    handle, alive = side.ptr, weakref.ref(side)
+    del theirs, side
+    gc.collect()
+    assert alive() is not None
+    del g
+    backend.close_stream(handle)
+    gc.collect()
+    assert alive() is None
 
 
 def test_dlpack(gpu):

@@ -26,6 +26,8 @@ CALLS = [
 def without(monkeypatch):
     """Return a function that lets CuPy be missing, or see what it is told to."""
     monkeypatch.setattr(_cupy, "_cupy", None)
+    # Shared ones are there already, where an earlier test used a GPU.
+    monkeypatch.setattr(ndx.backends, "_shared", {})
 
     def set_up(module):
         monkeypatch.setitem(sys.modules, "cupy", module)
@@ -33,7 +35,11 @@ def without(monkeypatch):
     return set_up
 
 
-def cupy_that(getDeviceCount):
+class DynamicLibNotFoundError(RuntimeError):
+    """As of ``cuda.pathfinder``, by which CuPy looks for CUDA's libraries."""
+
+
+def cupy_that(getDeviceCount, libraries=True):
     class Failure(RuntimeError):
         def __init__(self, status):
             super().__init__(f"status {status}")
@@ -45,8 +51,18 @@ def cupy_that(getDeviceCount):
             raise Failure(-found)
         return found
 
+    def version():
+        if not libraries:
+            name = "libnvrtc.so.13"
+            message = f'Failure finding "{name}": No such file: {name}\n'
+            raise DynamicLibNotFoundError(message)
+        return 13, 0
+
     runtime = types.SimpleNamespace(CUDARuntimeError=Failure, getDeviceCount=count)
-    return types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
+    nvrtc = types.SimpleNamespace(getVersion=version)
+    return types.SimpleNamespace(
+        cuda=types.SimpleNamespace(runtime=runtime, nvrtc=nvrtc)
+    )
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -61,6 +77,27 @@ def test_the_driver_is_missing(without, call):
     without(cupy_that(-35))
     with pytest.raises(ndx.DeviceError, match="no NVIDIA driver"):
         call()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_libraries_are_missing(without, call):
+    without(cupy_that(1, libraries=False))
+    expected = (
+        r"CUDA's libraries, .*\(Failure finding \"libnvrtc.so.13\": No such file: "
+        r"libnvrtc.so.13\)\. .*pip install 'ndx\[cuda13\]'"
+    )
+    with pytest.raises(ndx.DeviceError, match=expected) as raised:
+        call()
+    assert isinstance(raised.value.__cause__, DynamicLibNotFoundError)
+    assert ndx.__array_namespace_info__().devices() == ("cpu",)
+
+
+def test_the_libraries_are_looked_for_once(without):
+    module = cupy_that(1)
+    without(module)
+    assert _cupy.load() is module
+    module.cuda.nvrtc = None
+    assert _cupy.load() is _cupy.check_device(0) is module
 
 
 @pytest.mark.parametrize("count", [-100, 0])

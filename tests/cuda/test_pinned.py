@@ -98,6 +98,22 @@ def test_what_is_freed_is_not_reused_before_it_is_read(machine):
     del z, where
 
 
+def test_looking_what_is_done_gives_no_stream_work(machine, stand_in):
+    side = stand_in[0].cuda.Stream(non_blocking=True)
+    with ndx.use("pinned", limit="64MiB"):
+        x = ndx.full(MIB, 1.0)
+        g = x.to_device("cuda:0", stream=side)
+        del x
+        machine.calls.clear()
+        # An event on the default stream would wait for others, and hold them up.
+        y = ndx.full(3 * MIB, 2.0)
+        assert {call[0] for call in machine.calls} == {"hostAlloc"}
+    ndx.synchronize("cuda:0")
+    assert float(ndx.min(g)) == float(ndx.max(g)) == 1.0
+    del g, y
+    ndx.backends.get("cuda:0").close_stream(side.ptr)
+
+
 def test_at_the_limit_the_cpu_waits(gpu):
     with ndx.use("pinned", limit="9MiB"):
         on_gpu = []
@@ -234,6 +250,7 @@ def test_events_do_not_pile_up(machine):
     assert len(machine.events) == before
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_refuses(gpu):
     with ndx.use("pinned"):
