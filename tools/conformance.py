@@ -1,7 +1,8 @@
 """A pytest plugin for running the standard's own test suite on ndx.
 
 `make conformance` loads it. With ``NDX_WORKSPACE=1`` each test runs in a scope of one
-workspace, so that all of its arrays live in an arena that the next test reuses.
+workspace, so that all of its arrays live in an arena that the next test reuses. With
+``NDX_STAND_IN=1`` new arrays are on a GPU, which the stand-in of our own tests is.
 
 References
 ----------
@@ -9,10 +10,19 @@ array-api-tests: https://github.com/data-apis/array-api-tests
 """
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 import ndx
+
+if os.environ.get("NDX_STAND_IN") == "1":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.cuda.modules import in_place
+
+    in_place().__enter__()
+    ndx.set_default("cuda:0")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -202,6 +202,27 @@ def _expm1(z):
     return result
 
 
+def _tanh(z):
+    """With the standard's special values; CuPy has those of an older C."""
+    result, a, b = function_of("tanh")(z), z.real, z.imag
+    where, isfinite = function_of("where"), function_of("isfinite")
+    far = function_of("isinf")(a)
+    zero = function_of("copysign")(function_of("zeros_like")(b), b)
+    result.real[...] = where(far, function_of("sign")(a), result.real)
+    result.real[...] = where((a == 0) & ~isfinite(b), a, result.real)
+    result.imag[...] = where(far, zero, result.imag)
+    return result
+
+
+def _tan(z):
+    """``-1j * tanh(1j * z)``, without products of infinities."""
+    turned = function_of("empty_like")(z)
+    turned.real[...], turned.imag[...] = -z.imag, z.real
+    found = _tanh(turned)
+    turned.real[...], turned.imag[...] = found.imag, -found.real
+    return turned
+
+
 def _of_truth(name):
     """Return a logical function of complex numbers, for which CuPy has no loops."""
 
@@ -216,6 +237,8 @@ _MENDED = {
     "expm1": ("c", _expm1),
     "floor_divide": ("f", _floor_divide),
     "remainder": ("f", _remainder),
+    "tan": ("c", _tan),
+    "tanh": ("c", _tanh),
     **{
         name: ("c", _of_truth(name))
         for name in ("logical_and", "logical_not", "logical_or", "logical_xor")

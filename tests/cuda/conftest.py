@@ -7,54 +7,23 @@ skip; where there is one and CuPy, or a GPU, is missing all the same, they fail.
 import contextlib
 import functools
 import gc
-import importlib
 import os
 import shutil
-import sys
-import types
 
 import pytest
 
 import ndx
 from ndx import _cupy, backends
 
-from . import arrays, differences, standin
+from . import modules, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
-
-
-@contextlib.contextmanager
-def modules(replacements):
-    """Let names of modules stand for others, while something is imported."""
-
-    def ours(name):
-        return name.split(".")[0] == "cupy" or name.startswith("array_api_compat.cupy")
-
-    before = {name: sys.modules.pop(name) for name in list(sys.modules) if ours(name)}
-    sys.modules.update(replacements)
-    try:
-        yield
-    finally:
-        for name in list(sys.modules):
-            if ours(name):
-                del sys.modules[name]
-        sys.modules.update(before)
 
 
 @pytest.fixture(scope="session")
 def stand_in():
     """Return a stand-in for CuPy, and array_api_compat's functions on its arrays."""
-    module = arrays.module()
-    device = types.ModuleType("cupy.cuda.device")
-    device.Device = standin.Device
-    with modules({
-        "cupy": module, "cupy.cuda": module.cuda, "cupy.linalg": module.linalg,
-        "cupy.fft": module.fft, "cupy.cuda.device": device,
-    }):  # fmt: skip
-        functions = importlib.import_module("array_api_compat.cupy")
-    # Where the real one is recognised by its type.
-    arrays.ndarray.__array_namespace__ = lambda self, **kwargs: functions
-    return module, functions
+    return modules.stand_in()
 
 
 @pytest.fixture
@@ -66,8 +35,7 @@ def gpu(request):
         with as_if_first(failed, finish_real):
             yield None
         return
-    module, functions = request.getfixturevalue("stand_in")
-    with _cupy.replaced(module, functions, differences.cupyx):
+    with modules.in_place():
         standin.machine.default_mallocs = 0
         with as_if_first(failed, standin.machine.finish_all):
             yield standin.machine

@@ -37,6 +37,16 @@ def expm1(x):
     return np.exp(x) - np.ones((), x.dtype) if _is_complex(x) else np.expm1(x)
 
 
+def tanh(x):
+    if not _is_complex(x):
+        return np.tanh(x)
+    found = np.tanh(np.atleast_1d(x))
+    # As of C99 before its revision.
+    found.real[(np.atleast_1d(x).real == 0) & ~np.isfinite(np.atleast_1d(x).imag)] = (
+        np.nan)  # fmt: skip
+    return found.reshape(x.shape)
+
+
 def conj(x):
     return x.astype(np.int8) if x.dtype == bool else np.conj(x)
 
@@ -211,6 +221,7 @@ FUNCTIONS = {
     "searchsorted": _comparing(searchsorted),
     "sum": complex_sum("sum"),
     "take": take,
+    "tanh": tanh,
     **{
         name: _of_truth(name)
         for name in ("logical_and", "logical_not", "logical_or", "logical_xor")

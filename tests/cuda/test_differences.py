@@ -72,6 +72,21 @@ def test_expm1_near_zero(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["tan", "tanh", "expm1"])
+def test_special_values_of_complex_numbers(name, dtype):
+    parts = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+    values = np.empty((7, 7), dtype)
+    values.real, values.imag = parts[:, None], parts
+    expected, found = both(getattr(ndx, name), values)
+    for one, other in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_allclose(one, other, rtol=8 * np.finfo(dtype).eps)
+    if name != "expm1":  # of which some signs are not specified
+        sure = expected.imag == 0
+        signs = np.signbit(found.imag), np.signbit(expected.imag)
+        np.testing.assert_array_equal(signs[0][sure], signs[1][sure])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_truth_of_complex_numbers(dtype):
     x = np.array([0, 1, 1j, 0], dtype)
     for name in ("logical_and", "logical_or", "logical_xor"):
