@@ -183,9 +183,7 @@ class HostRuntime:
             assert self._device_of(address) == device
         machine.calls.append(("memcpyPeerAsync", stream))
         sides = self._side(dst, size), self._side(src, size)
-        machine.queue(
-            stream, lambda: ctypes.memmove(sides[0][1], sides[1][1], size)
-        )
+        machine.queue(stream, lambda: ctypes.memmove(sides[0][1], sides[1][1], size))
 
     def _side(self, address, nbytes):
         """Return of which kind memory is, where it really is, and what keeps it."""
