@@ -339,10 +339,18 @@ def _wait_at_last(session, stream, before):
 def interface(x):
     """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
     session = session_of(device_index(x))
+    address = address_of(x) if x.size else 0
+    if address and _kind_of(session, address) == _PAGEABLE:
+        msg = (
+            "this array lies in a file, of which CUDA can't tell the GPU; "
+            "__cuda_array_interface__ doesn't, either: hand it over by DLPack, which "
+            "does (cupy.from_dlpack(x)), or copied to the GPU's own memory"
+        )
+        raise BufferError(msg)
     return {
         "shape": x.shape,
         "typestr": x.dtype.str,
-        "data": (address_of(x) if x.size else 0, False),
+        "data": (address, False),
         "strides": None if is_contiguous(x) else x.strides,
         "version": 3,
         "stream": session.stream() or _LEGACY,
