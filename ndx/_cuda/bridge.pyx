@@ -8,6 +8,8 @@ from threading import get_ident
 
 import numpy as np
 
+from cpython.object cimport PyObject
+
 from ndx._array cimport (
     BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
     require_writeable,
@@ -36,7 +38,7 @@ from ndx.backends.pinned cimport PinnedBackend
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
     "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
-    "left_twin", "new_array", "send_pinned", "stage_in_twin", "twin_array",
+    "left_twin", "lend", "new_array", "send_pinned", "stage_in_twin", "twin_array",
     "use_arena_on", "use_on",
 ]
 
@@ -46,6 +48,42 @@ def device_index(x):
     if not is_array(x) or not (<BaseArray>x).block.device:
         return None
     return (<BaseArray>x).block.device - 1
+
+
+class Lent:
+    """Keeps another library's memory, and gives it back after all that used it.
+
+    Its owner knows of the stream alone that it was asked for.
+
+    Parameters
+    ----------
+    owner : object
+        What the memory lives as long as.
+    stream : cupy.cuda.Stream
+        For which the memory was asked for.
+    wait_for : callable
+        Called with a handle: lets that stream wait for what another was given.
+    """
+
+    def __init__(self, owner, stream, wait_for):
+        self.owner = owner
+        self.stream = stream
+        self.wait_for = wait_for
+        self.used = {}  # handle -> CuPy's stream, which lives on; None: another's
+
+    def use_on(self, handle, stream=None):
+        """Say that a stream uses the memory."""
+        if handle != self.stream.ptr and self.used.get(handle) is None:
+            self.used[handle] = stream
+
+    def __del__(self):
+        for handle in self.used:
+            self.wait_for(handle)
+
+
+def lend(BaseArray x not None, stream, wait_for):
+    """Let a foreign array, that was just made, be given back after its uses."""
+    x.owner = Lent(x.owner, stream, wait_for)
 
 
 def from_capsule(capsule):
@@ -130,20 +168,31 @@ def inplace_fits(result, into):
         kind_of[found] == KIND_INT and kind_of[wanted] == KIND_UINT)
 
 
-def use_on(BaseArray x not None, stream=None):
+def use_on(BaseArray x not None, size_t handle, stream=None):
     """Say that a stream will use an array: its memory is not given out before that.
 
-    Without one it is CuPy's current stream, which is kept alive from now on.
+    Parameters
+    ----------
+    x : NDArray
+    handle : int
+        Of the stream.
+    stream : cupy.cuda.Stream, optional
+        It itself, where it is the current one: it is kept alive from now on.
     """
     cdef Block *block = x.block
-    if stream is None:
+    if is_lent(x):
+        x.owner.use_on(handle, stream)
+    elif stream is not None:
         use_here(block)
-        return
     # Arrays without elements have a backend, but nothing of it.
-    if block.memory.ptr != NULL:
-        (<Backend>block.backend).use_on(&block.memory, stream)
+    elif block.memory.ptr != NULL:
+        (<Backend>block.backend).use_on(&block.memory, handle)
     elif block.owner != NULL and isinstance(<object>block.owner, Arena):
-        (<Arena>block.owner).use_on(stream)
+        (<Arena>block.owner).use_on(handle)
+
+
+cdef bint is_lent(BaseArray x) noexcept:
+    return <PyObject *>x.owner != NULL and type(x.owner) is Lent
 
 
 def use_arena_on(Workspace workspace not None, size_t stream):
@@ -271,6 +320,7 @@ cdef class Bridge:
     cdef object array                # cupy.ndarray
     cdef object memory               # cupy.cuda.UnownedMemory
     cdef object pointer              # cupy.cuda.MemoryPointer
+    cdef object stream_of            # cupy.cuda.get_current_stream
     cdef readonly int index
     cdef readonly dict refusals      # thread -> error of its last `allocate`
 
@@ -278,6 +328,7 @@ cdef class Bridge:
         self.array = cupy.ndarray
         self.memory = cupy.cuda.UnownedMemory
         self.pointer = cupy.cuda.MemoryPointer
+        self.stream_of = cupy.cuda.get_current_stream
         self.index = index
         self.refusals = {}
 
@@ -286,6 +337,9 @@ cdef class Bridge:
         cdef Holder holder
         check_usable(x)
         use_here(x.block)
+        if is_lent(x):
+            stream = self.stream_of(self.index)
+            x.owner.use_on(stream.ptr, stream)
         holder = hold(x)
         memory = self.memory(<size_t>x.block.ptr, x.block.nbytes, holder, self.index)
         pointer = self.pointer(memory, x.offset)

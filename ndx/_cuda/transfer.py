@@ -1,7 +1,9 @@
 """Between the CPU and GPUs, and between our streams and others'."""
 
 import contextlib
+import functools
 import operator
+import sys
 from ctypes import memmove
 
 import numpy as np
@@ -15,6 +17,7 @@ from ndx._cuda.bridge import (
     is_contiguous,
     is_pinned,
     left_twin,
+    lend,
     new_array,
     send_pinned,
     stage_in_twin,
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 _PAGEABLE, _PINNED = 0, 1  # cudaMemoryTypeUnregistered, cudaMemoryTypeHost
+_NO_SUCH_HANDLE = 400  # cudaErrorInvalidResourceHandle
 _LEGACY, _PER_THREAD = 1, 2  # streams of DLPack and __cuda_array_interface__
 
 
@@ -299,11 +303,12 @@ def hand_to_stream(x, stream):
         session.runtime.streamSynchronize(session.stream())
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
-    if consumer == session.stream():
-        use_on(x)
+    current = session.cuda.get_current_stream(session.index)
+    if consumer == current.ptr:
+        use_on(x, consumer, current)
     else:
         use_on(x, consumer)
-        wait_for(session, consumer, session.stream())
+        wait_for(session, consumer, current.ptr)
 
 
 def from_gpu(x):
@@ -312,23 +317,47 @@ def from_gpu(x):
         x = _cupy.load().asarray(x)
     _, index = x.__dlpack_device__()
     session = session_of(index)
-    stream = session.stream() or _LEGACY
+    stream = session.cuda.get_current_stream(index)
+    handle = stream.ptr or _LEGACY
     with session.device:
         try:
-            capsule = x.__dlpack__(stream=stream, max_version=(1, 0))
+            capsule = x.__dlpack__(stream=handle, max_version=(1, 0))
         except TypeError:
             # An exporter from before DLPack 1.0.
-            capsule = x.__dlpack__(stream=stream)
-    return from_capsule(capsule)
+            capsule = x.__dlpack__(stream=handle)
+    result = from_capsule(capsule)
+    lend(result, stream, functools.partial(_wait_at_last, session, stream))
+    return result
+
+
+def _wait_at_last(session, stream, before):
+    """Let a stream wait for another, or the CPU for the GPU if that is over."""
+    if sys.is_finalizing() or _cupy.is_forked():
+        return
+    try:
+        wait_for(session, stream.ptr, before)
+    except session.runtime.CUDARuntimeError as error:
+        if error.status != _NO_SUCH_HANDLE:
+            raise
+        with session.device:
+            session.runtime.deviceSynchronize()
 
 
 def interface(x):
     """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
     session = session_of(device_index(x))
+    address = address_of(x) if x.size else 0
+    if address and _kind_of(session, address) == _PAGEABLE:
+        msg = (
+            "this array lies in a file, of which CUDA can't tell the GPU; "
+            "__cuda_array_interface__ doesn't, either: hand it over by DLPack, which "
+            "does (cupy.from_dlpack(x)), or copied to the GPU's own memory"
+        )
+        raise BufferError(msg)
     return {
         "shape": x.shape,
         "typestr": x.dtype.str,
-        "data": (address_of(x) if x.size else 0, False),
+        "data": (address, False),
         "strides": None if is_contiguous(x) else x.strides,
         "version": 3,
         "stream": session.stream() or _LEGACY,

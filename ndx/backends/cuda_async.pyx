@@ -11,10 +11,13 @@ from ndx.backends.cuda cimport (
     CudaSource, call, obtain_range, on_stream, sources, stream_here,
 )
 
+from ndx._errors import DeviceError
+
 __all__ = ["CudaAsyncSource"]
 
 cdef enum:
     ALIGN = 512
+    POOLS_SUPPORTED = 115        # cudaDevAttrMemoryPoolsSupported
     PINNED = 1                   # cudaMemAllocationTypePinned: what there is
     NO_HANDLES = 0               # cudaMemHandleTypeNone: for this process only
     ON_DEVICE = 1                # cudaMemLocationTypeDevice
@@ -35,6 +38,11 @@ cdef class CudaAsyncSource(CudaSource):
     def __cinit__(self, *args, **options):
         self.granularity = ALIGN
         self.ordered = True
+        if not self.runtime.deviceGetAttribute(POOLS_SUPPORTED, self.index):
+            raise DeviceError(
+                f"source='async' can't be had: the driver has no pools of memory for "
+                f"'cuda:{self.index}' (cudaDevAttrMemoryPoolsSupported is 0), as some "
+                "of virtual GPUs; source='pool', the default, needs none")
         with self.cuda.Device(self.index):
             self.cuda_pool = self.runtime.memPoolCreate(self.runtime.MemPoolProps(
                 PINNED, NO_HANDLES, ON_DEVICE, self.index))

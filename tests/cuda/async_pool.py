@@ -20,6 +20,8 @@ class AsyncRuntime:
     MemPoolProps = MemPoolProps
 
     def memPoolCreate(self, props):
+        if not self._machine.has_pools:
+            raise CUDARuntimeError(801)  # cudaErrorNotSupported
         pool = self._machine.handle()
         self._machine.pools[pool] = {"device": props.device, "free": [], "held": 0}
         return pool

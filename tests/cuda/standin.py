@@ -37,6 +37,7 @@ class Machine(Queues):
         self.last_handle = 1000
         self.default_mallocs = 0
         self.pageable = False  # whether kernels reach all memory of the process
+        self.has_pools = True  # whether the driver has pools of its own
 
     @property
     def device(self):
@@ -86,8 +87,8 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
         return machine.count
 
     def deviceGetAttribute(self, attrib, device):
-        assert attrib == 88  # cudaDevAttrPageableMemoryAccess
-        return int(machine.pageable)
+        # cudaDevAttrPageableMemoryAccess, cudaDevAttrMemoryPoolsSupported
+        return int({88: machine.pageable, 115: machine.has_pools}[attrib])
 
     def getDeviceProperties(self, index):
         return {"name": b"NumPy, in a GPU's place"}

@@ -15,6 +15,24 @@ def counters(backend):
     return stats["allocated_bytes"], stats["allocated_count"]
 
 
+@pytest.fixture(autouse=True)
+def pools(gpu):
+    """Skip where the driver of a real GPU has no pools."""
+    if gpu is None:
+        try:
+            ndx.backends.CudaBackend(source="async")
+        except ndx.DeviceError as missing:
+            pytest.skip(str(missing))
+
+
+def test_a_driver_without_pools(machine, monkeypatch):
+    monkeypatch.setattr(machine, "has_pools", False)
+    for number in (0, 1):
+        with pytest.raises(ndx.DeviceError, match=f"cuda:{number}.*source='pool'"):
+            ndx.use(f"cuda:{number}", source="async")
+    assert ndx.ones(3, device="cuda:0").tolist() == [1.0] * 3
+
+
 def test_arrays_come_from_it(gpu):
     with ndx.use("cuda:0", source="async") as backend:
         x = ndx.ones(1000)

@@ -74,6 +74,21 @@ def test_by_name(pageable, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_what_others_are_given(pageable, tmp_path):
+    with ndx.use("cudammap:0", directory=tmp_path):
+        x = ndx.arange(1000)
+    # From the address CuPy could not tell which GPU it is of; a capsule says so.
+    with pytest.raises(BufferError, match="lies in a file.*from_dlpack"):
+        x.__cuda_array_interface__  # noqa: B018
+    y = ndx.from_dlpack(x)
+    assert address_of(y) == address_of(x)
+    assert y.tolist() == x.tolist()
+    del y
+    x.close()
+    empty = ndx.zeros(0, device="cuda:0")
+    assert empty.__cuda_array_interface__["data"] == (0, False)
+
+
 def test_a_copy_to_another_gpu(pageable, machine, tmp_path):
     with ndx.use("cudammap:0", directory=tmp_path):
         x = ndx.arange(MIB // 8)

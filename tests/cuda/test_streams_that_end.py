@@ -1,4 +1,4 @@
-"""Streams that used memory of ours, and are over before it is used again."""
+"""Streams that used memory, ours or others', and may be over before it is freed."""
 
 import gc
 
@@ -136,3 +136,79 @@ def test_a_handle_that_is_another_streams_now(machine, stand_in, backend):
     assert out.tolist() == [3.0] * 1000
     del y
     backend.close_stream(handle)
+
+
+class Foreign:
+    """Another library's array; its memory is free as soon as nobody has it."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("take", [ndx.asarray, ndx.from_dlpack])
+def test_foreign_memory_goes_back_after_what_used_it(machine, stand_in, backend, take):
+    side = stand_in[0].cuda.Stream()
+    x = take(Foreign(ndx.full(1000, 3.0)))
+    assert x.backend is None
+    with side:
+        y = x[5:] + 1
+        out = read_late(machine, stand_in, x, side)
+    view = x[3:]
+    del x
+    machine.calls.clear()
+    del view
+    assert machine.calls[:2] == [
+        ("eventRecord", side.ptr), ("streamWaitEvent", 0, side.ptr)]  # fmt: skip
+    # Its owner uses it again, on the stream that it was asked for.
+    z = ndx.full(1000, 4.0)
+    assert z.tolist() == [4.0] * 1000
+    assert out.tolist() == [3.0] * 1000
+    handle = side.ptr
+    del y, z, side
+    backend.close_stream(handle)
+
+
+def test_on_the_stream_of_the_import_there_is_nothing_to_wait_for(machine, backend):
+    x = ndx.asarray(Foreign(ndx.full(1000, 3.0)))
+    assert (x + 1).tolist() == [4.0] * 1000
+    machine.calls.clear()
+    del x
+    assert not calls(machine, "eventRecord", "streamWaitEvent", "deviceSynchronize")
+
+
+def test_foreign_memory_that_was_given_on(machine, stand_in, backend):
+    side = stand_in[0].cuda.Stream()
+    x = ndx.asarray(Foreign(ndx.full(1000, 3.0)))
+    capsule = x.__dlpack__(stream=side.ptr)
+    out = read_late(machine, stand_in, x, side)
+    # The consumer's stream ends; then the GPU is waited for.
+    del side, x
+    machine.calls.clear()
+    del capsule
+    assert calls(machine, "deviceSynchronize")
+    assert ndx.full(1000, 4.0).tolist() == [4.0] * 1000
+    assert out.tolist() == [3.0] * 1000
+
+
+def test_the_streams_live_as_long_as_the_memory(machine, stand_in, backend):
+    with stand_in[0].cuda.Stream() as importing:
+        x = ndx.asarray(Foreign(ndx.full(1000, 3.0)))
+    with stand_in[0].cuda.Stream() as using:
+        y = x + 1
+    handles = [importing.ptr, using.ptr]
+    del importing, using, y
+    for handle in handles:
+        backend.close_stream(handle)
+    gc.collect()
+    assert set(handles) <= machine.streams
+    del x
+    for handle in handles:
+        backend.close_stream(handle)
+    gc.collect()
+    assert not set(handles) & machine.streams
