@@ -27,7 +27,6 @@ from ndx._memory cimport (
 )
 from ndx._operations cimport can_store
 from ndx._serving cimport allocate_on, current_arena
-from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
@@ -35,7 +34,7 @@ __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
     "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
     "left_twin", "new_array", "send_pinned", "stage_in_twin", "twin_array",
-    "use_arena_on", "use_on",
+    "use_here", "use_on",
 ]
 
 
@@ -138,9 +137,9 @@ def use_on(BaseArray x not None, size_t stream):
         (<Arena>block.owner).use_on(stream)
 
 
-def use_arena_on(Workspace workspace not None, size_t stream):
-    """Say that a stream will use an open workspace's arena, after all others."""
-    workspace.arena.use_on(stream)
+def use_here(BaseArray x not None):
+    """Say that CuPy's current stream will use an array, after all others."""
+    use_block_here(x.block)
 
 
 def is_pinned(x):
@@ -275,7 +274,7 @@ cdef class Bridge:
         """Return CuPy's array over the memory of `x`, which stays while that lives."""
         cdef Holder holder
         check_usable(x)
-        use_here(x.block)
+        use_block_here(x.block)
         holder = hold(x)
         memory = self.memory(<size_t>x.block.ptr, x.block.nbytes, holder, self.index)
         pointer = self.pointer(memory, x.offset)
@@ -336,7 +335,7 @@ cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
     return block.serial == 0 and block.refs == 2
 
 
-cdef int use_here(Block *block) except -1:
+cdef int use_block_here(Block *block) except -1:
     """Take note of the stream on which a block is about to be used."""
     cdef Backend backend
     if block.memory.ptr != NULL:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ndx import _cupy, _statistical, fft, linalg
 from ndx._core import NDArray
-from ndx._cuda import creation, transfer
+from ndx._cuda import captured, creation, transfer
 from ndx._cuda.bridge import (
     check_writeable,
     device_index,
@@ -48,6 +48,9 @@ def compute(name, args, kwargs):
 
 def function_of(name):
     """Return the function of a name in CuPy's namespace of the standard."""
+    for_graph = captured.function_of(name)
+    if for_graph is not None:
+        return for_graph
     library = _cupy.namespace()
     key = name, id(library)
     if key not in _found:

@@ -15,7 +15,7 @@ import pytest
 import ndx
 from ndx import _cupy, backends
 
-from . import arrays, standin
+from . import arrays, cublas, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
 
@@ -65,9 +65,10 @@ def gpu(request):
         yield None
         return
     module, functions = request.getfixturevalue("stand_in")
-    with _cupy.replaced(module, functions):
+    with _cupy.replaced(module, functions, cublas.LIBRARY):
         standin.machine.default_mallocs = 0
         yield standin.machine
+        module.fft.config.get_plan_cache().clear()
         ndx.memory.destroy_all()
         gc.collect()
         standin.machine.finish_all()

@@ -82,7 +82,7 @@ class Runtime(HostRuntime, AsyncRuntime, types.ModuleType):
         return int(machine.pageable)
 
     def getDeviceProperties(self, index):
-        return {"name": b"NumPy, in a GPU's place"}
+        return {"name": b"NumPy, in a GPU's place", "major": 8, "minor": 0}
 
     def getDevice(self):
         return machine.device
@@ -169,7 +169,7 @@ class Stream:
 
     def begin_capture(self, mode=None):
         if self.ptr == 0:
-            raise RuntimeError("cannot capture on default (legacy) stream")
+            raise RuntimeError("cannot capture on the default (legacy) stream")
         machine.captures[self.ptr] = []
 
     def end_capture(self):
