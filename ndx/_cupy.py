@@ -3,6 +3,7 @@
 All of ndx gets CuPy from here, so that tests can put something else in its place.
 """
 
+import ctypes
 import importlib
 import os
 import sys
@@ -12,6 +13,7 @@ from ndx._errors import DeviceError
 __all__ = [
     "check_device",
     "count_devices",
+    "cublas",
     "errstate",
     "is_forked",
     "is_loaded",
@@ -26,6 +28,7 @@ _NO_DRIVER = (34, 35)  # cudaErrorStubLibrary, cudaErrorInsufficientDriver
 _cupy = None
 _cupyx = None  # where it is no module
 _namespace = None
+_cublas = None
 _forked = False
 
 
@@ -147,8 +150,33 @@ def namespace():
     return _namespace
 
 
+def cublas():
+    """Return cuBLAS, by ctypes: the library that CuPy uses.
+
+    Raises
+    ------
+    DeviceError
+        If it can't be found or opened.
+    """
+    global _cublas
+    if _cublas is None:
+        load()
+        try:
+            # What CuPy comes with to find CUDA's libraries: first those in use.
+            pathfinder = importlib.import_module("cuda.pathfinder")
+            path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
+            _cublas = ctypes.CDLL(path)
+        except (ImportError, RuntimeError, OSError) as error:
+            msg = (
+                "cuBLAS, which computes matrix products in captured graphs, can't be "
+                f"loaded ({error}). It comes with {_INSTALL}"
+            )
+            raise DeviceError(msg) from error
+    return _cublas
+
+
 class replaced:
-    """Let another module stand in for CuPy, and its namespace; for tests.
+    """Let other modules stand in for CuPy, its namespace, and cuBLAS; for tests.
 
     Parameters
     ----------
@@ -158,19 +186,21 @@ class replaced:
         With the standard's functions on that module's arrays.
     extension : module, optional
         With what ndx uses of ``cupyx``.
+    library : object, optional
+        With what ndx calls of cuBLAS.
     """
 
-    def __init__(self, module, functions, extension=None):
-        self.modules = module, functions, extension
+    def __init__(self, module, functions, extension=None, library=None):
+        self.others = module, functions, extension, library
 
     def __enter__(self):
-        global _cupy, _namespace, _cupyx
-        self.before = _cupy, _namespace, _cupyx
-        _cupy, _namespace, _cupyx = self.modules
+        global _cupy, _namespace, _cupyx, _cublas
+        self.before = _cupy, _namespace, _cupyx, _cublas
+        _cupy, _namespace, _cupyx, _cublas = self.others
 
     def __exit__(self, *exc_info):
-        global _cupy, _namespace, _cupyx
-        _cupy, _namespace, _cupyx = self.before
+        global _cupy, _namespace, _cupyx, _cublas
+        _cupy, _namespace, _cupyx, _cublas = self.before
 
 
 def is_forked():

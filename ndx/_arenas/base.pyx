@@ -259,6 +259,7 @@ cdef class Arena(Watcher):
                 raise
         if block.device:
             try:
+                self.backend.check_arena(self.clock.name)
                 self.use_on(self.backend.current_stream())
             except BaseException:
                 block_decref(block)

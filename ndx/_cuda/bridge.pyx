@@ -31,7 +31,6 @@ from ndx._memory cimport (
 )
 from ndx._operations cimport can_store
 from ndx._serving cimport allocate_on, current_arena
-from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
@@ -39,7 +38,7 @@ __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
     "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
     "left_twin", "lend", "new_array", "send_pinned", "stage_in_twin", "twin_array",
-    "use_arena_on", "use_on",
+    "use_here", "use_on",
 ]
 
 
@@ -183,7 +182,7 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
     if is_lent(x):
         x.owner.use_on(handle, stream)
     elif stream is not None:
-        use_here(block)
+        use_block_here(block)
     # Arrays without elements have a backend, but nothing of it.
     elif block.memory.ptr != NULL:
         (<Backend>block.backend).use_on(&block.memory, handle)
@@ -195,9 +194,9 @@ cdef bint is_lent(BaseArray x) noexcept:
     return <PyObject *>x.owner != NULL and type(x.owner) is Lent
 
 
-def use_arena_on(Workspace workspace not None, size_t stream):
-    """Say that a stream will use an open workspace's arena, after all others."""
-    workspace.arena.use_on(stream)
+def use_here(BaseArray x not None):
+    """Say that CuPy's current stream will use an array, after all others."""
+    use_block_here(x.block)
 
 
 def is_pinned(x):
@@ -336,7 +335,7 @@ cdef class Bridge:
         """Return CuPy's array over the memory of `x`, which stays while that lives."""
         cdef Holder holder
         check_usable(x)
-        use_here(x.block)
+        use_block_here(x.block)
         if is_lent(x):
             stream = self.stream_of(self.index)
             x.owner.use_on(stream.ptr, stream)
@@ -411,7 +410,7 @@ cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
     return block.serial == 0 and block.refs == 2
 
 
-cdef int use_here(Block *block) except -1:
+cdef int use_block_here(Block *block) except -1:
     """Take note of the stream on which a block is about to be used."""
     cdef Backend backend
     if block.memory.ptr != NULL:

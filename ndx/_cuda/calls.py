@@ -10,7 +10,7 @@ import numpy as np
 
 from ndx import _cupy
 from ndx._core import NDArray
-from ndx._cuda import capture
+from ndx._cuda import capture, captured
 from ndx._cuda.bridge import device_index
 from ndx._cuda.session import common_device
 from ndx._engine import axes_of, axis_index
@@ -22,6 +22,9 @@ _found = {}
 
 def function_of(name):
     """Return the function of a name in CuPy's namespace of the standard."""
+    for_graph = captured.function_of(name)
+    if for_graph is not None:
+        return for_graph
     library = _cupy.namespace()
     key = name, id(library)
     if key not in _found:

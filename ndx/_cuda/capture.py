@@ -1,12 +1,24 @@
 """While a function is captured: what it may not do, and what it reads."""
 
+import contextlib
 import threading
+from typing import ClassVar
 
-from ndx._cuda.bridge import address_of, block_of
-from ndx._errors import DeviceError
-from ndx.backends.cuda import allow_allocation
+from ndx._cuda import blas
+from ndx._cuda.bridge import address_of, block_of, new_array
+from ndx._exclusion import refuse_here, waiting
+from ndx.backends.cuda import begin_capture, end_capture
 
-__all__ = ["Notes", "Owners", "current", "is_capturing", "refuse"]
+__all__ = [
+    "Lane",
+    "Notes",
+    "Owners",
+    "Products",
+    "Unprepared",
+    "current",
+    "is_capturing",
+    "refuse",
+]
 
 
 class _Here(threading.local):
@@ -25,11 +37,88 @@ def current():
 def refuse(what):
     """Raise DeviceError if this thread is capturing, which can't contain `what`."""
     if _here.capturing:
-        msg = (
-            f"{what} can't be part of a captured graph, which runs on the GPU alone: "
-            "do it before or after the function of ndx.cuda.graph"
-        )
-        raise DeviceError(msg)
+        refuse_here(what)
+
+
+class Unprepared(Exception):
+    """The function does what it did not do in the call before: that comes again."""
+
+
+class Lane:
+    """What captures on a GPU: a stream, and a handle of cuBLAS's if need be.
+
+    Neither is ever destroyed, which would wait for the GPU; the next call has them.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    idle: ClassVar = {}  # session -> lanes
+
+    def __init__(self, session):
+        self.session = session
+        self.stream = session.cuda.Stream(non_blocking=True)
+        self.blas = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, session):
+        """Have a lane of a GPU, which is current, in a ``with``."""
+        idle = cls.idle.setdefault(session, [])
+        try:
+            lane = idle.pop()
+        except IndexError:
+            lane = cls(session)
+        try:
+            yield lane
+        finally:
+            idle.append(lane)
+
+    def prepare(self):
+        """Make cuBLAS's handle: that takes memory, and may wait for the GPU."""
+        if self.blas is None:
+            session = self.session
+            major = session.runtime.getDeviceProperties(session.index)["major"]
+            with waiting():
+                self.blas = blas.Handle(major)
+
+
+class Products:
+    """The matrix products of one call, by cuBLAS in memory of the graph's own.
+
+    Parameters
+    ----------
+    lane : Lane
+    workspace : Workspace
+        The graph's, open in the call. If there is a product, cuBLAS works in it.
+    """
+
+    def __init__(self, lane, workspace):
+        self.lane = lane
+        self.workspace = workspace
+        self.memory = self.stream = None
+        self.used = False
+
+    def handle(self):
+        """Return cuBLAS's handle, at work on the current stream."""
+        lane, session = self.lane, self.lane.session
+        if not _here.capturing:
+            lane.prepare()
+        elif lane.blas is None:
+            raise Unprepared
+        if self.memory is None:
+            # Of its own, also where something else is current.
+            with self.workspace.borrow():
+                nbytes = lane.blas.nbytes + blas.ALIGN
+                self.memory = new_array(session.index, (nbytes,), "uint8")
+            self.used = True
+        stream = session.stream()
+        if stream != self.stream:
+            start = -(-address_of(self.memory) // blas.ALIGN) * blas.ALIGN
+            lane.blas.work_on(stream, start)
+            self.stream = stream
+        return lane.blas
 
 
 def is_capturing():
@@ -68,8 +157,11 @@ class Notes:
     ----------
     owners : Owners
         Tells what is others'.
-    capturing : bool
-        Whether the function is captured, too: what no graph can contain is refused.
+    products : Products
+        Of the call.
+    replaying : Stream, optional
+        If the function is captured, too: who is to replay it, and to whom all memory
+        belongs in the meantime. What no graph can contain is refused then.
 
     Attributes
     ----------
@@ -77,21 +169,28 @@ class Notes:
         Of pairs of our array and CuPy's, which keeps the bytes in their place.
     """
 
-    def __init__(self, owners, *, capturing):
+    def __init__(self, owners, products, replaying=None):
         self.owners = owners
-        self.capturing = capturing
+        self.products = products
+        self.replaying = replaying
         self.outer = {}
 
     def __enter__(self):
         _here.notes = self
-        _here.capturing = self.capturing
-        allow_allocation(not self.capturing)
+        if self.replaying is not None:
+            _here.capturing = True
+            begin_capture(
+                self.products.lane.stream.ptr, self.replaying, self.owners.name
+            )
         return self
 
     def __exit__(self, *exc_info):
-        allow_allocation(True)
-        _here.capturing = False
+        if self.replaying is not None:
+            end_capture(self.products.lane.stream.ptr)
+            _here.capturing = False
         _here.notes = None
+        # Of the workspace, which ends soon.
+        self.products.memory = None
 
     def take(self, x, export):
         """Keep an array that is used, if it is another's."""

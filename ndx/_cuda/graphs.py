@@ -21,17 +21,18 @@ import numpy as np
 from ndx import _cupy
 from ndx._core import NDArray
 from ndx._cuda import capture
-from ndx._cuda.bridge import address_of, device_index, use_arena_on, use_on
+from ndx._cuda.bridge import address_of, device_index, use_here
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.transfer import compact, wait_for
 from ndx._device import device_of, find_device, number_of
-from ndx._errors import DeviceError, OutOfMemoryError, StaleArrayError, WorkspaceError
+from ndx._errors import DeviceError, StaleArrayError, WorkspaceError
+from ndx._exclusion import capturing
 from ndx._serving import current_backend
 from ndx._workspaces.registry import debug_mode, workspace
 
 __all__ = ["Graph"]
 
-_CAPTURE_ERRORS = range(900, 908)  # cudaErrorStreamCaptureUnsupported and its like
+_CAPTURE_ERRORS = range(900, 909)  # cudaErrorStreamCaptureUnsupported and its like
 
 
 class Graph:
@@ -125,53 +126,52 @@ class Graph:
         """
         own = _own_workspace(session)
         owners = capture.Owners(own, arrays)
-        with session.device, own, capture.Notes(owners, capturing=False) as notes:
-            results = _Results(session, call(), arrays, owners)
+        with session.device, capture.Lane.of(session) as lane, own:
+            products = capture.Products(lane, own)
+            with capture.Notes(owners, products):
+                results = _Results(session, call(), arrays, owners)
         mine = self._mine()
-        mine.warm[key] = _Warm(own, [x for x, _ in notes.outer.values()], mine.calls)
+        mine.warm[key] = _Warm(own, products.used, mine.calls)
         return results.copies(arrays)
 
     def _capture(self, key, session, warm, call, arrays):
-        mine, own = self._mine(), warm.workspace
-        stream = mine.stream(session)
+        own = warm.workspace
         owners = capture.Owners(own, arrays)
+        replaying = session.cuda.get_current_stream(session.index)
+        ended = _Ended()
         try:
-            with session.device, own, stream:
-                # What other streams do in these places is waited for now: not in the
-                # graph, which can't.
-                use_arena_on(own, stream.ptr)
-                for x in [*arrays, *warm.outer]:
-                    use_on(x, stream.ptr)
-                stream.begin_capture()
-                with (
-                    _discarded_on_error(stream),
-                    capture.Notes(owners, capturing=True) as notes,
-                ):
+            with session.device, capture.Lane.of(session) as lane, own:
+                if warm.multiplies:
+                    lane.prepare()
+                products = capture.Products(lane, own)
+                notes = capture.Notes(owners, products, replaying)
+                with capturing(), lane.stream, ended.always(lane.stream), notes:
                     results = _Results(session, call(), arrays, owners)
-                made = stream.end_capture()
-        except (WorkspaceError, OutOfMemoryError):
-            # The function took other memory than before; nothing was computed yet.
+        except (WorkspaceError, MemoryError, capture.Unprepared):
+            # The function did other things than before; nothing was computed yet.
             self._eager += 1
             return self._warm_up(key, session, call, arrays)
-        except session.runtime.CUDARuntimeError as error:
-            if getattr(error, "status", None) not in _CAPTURE_ERRORS:
+        except Exception as error:
+            if not ended.is_refusal(error):
                 raise
             msg = (
-                f"{self.__wrapped__!r} can't be captured as a graph ({error}): it "
-                "waits for the GPU, or for another stream. Values that the CPU needs, "
-                "and shapes that depend on values, belong outside of the function"
+                f"{self.__wrapped__!r} can't be captured as a graph ({error}): a graph "
+                "has work of the GPU only, of one stream. Values that the CPU needs, "
+                "shapes that depend on values, and linalg's decompositions and "
+                "solvers belong outside of the function"
             )
             raise DeviceError(msg) from error
         found = _Captured(
-            session, made, own, list(notes.outer.values()), results, stream.ptr
+            session, ended.graph, own, list(notes.outer.values()), results, replaying
         )
-        mine.captured[key] = found
+        self._mine().captured[key] = found
         self._replays += 1
         return found.replay(arrays)
 
 
-# Of a call that was run once: the workspace, what else it read, which call it was.
-_Warm = collections.namedtuple("_Warm", "workspace outer call")
+# Of a call that was run once: the workspace, whether there were matrix products, and
+# which call it was.
+_Warm = collections.namedtuple("_Warm", "workspace multiplies call")
 
 
 class _OfThread:
@@ -180,7 +180,6 @@ class _OfThread:
     def __init__(self):
         self.captured = {}
         self.warm = {}  # the oldest first
-        self.streams = {}
         self.calls = 0
 
     def admits(self, count):
@@ -193,13 +192,6 @@ class _OfThread:
         del self.warm[oldest]
         return True
 
-    def stream(self, session):
-        """Return the stream on which this thread captures for a GPU."""
-        if session.index not in self.streams:
-            with session.device:
-                self.streams[session.index] = session.cuda.Stream(non_blocking=True)
-        return self.streams[session.index]
-
 
 class _Captured:
     """A graph, and all that has to stay in its place for it."""
@@ -210,8 +202,13 @@ class _Captured:
         self.workspace = own
         self.outer = outer
         self.results = results
-        # At first the one that captured: it waits for what else was done there.
+        # CuPy's, so that no other stream gets its handle.
         self.last = stream
+        # Captured transforms use the tables and the memory of CuPy's plans, which it
+        # drops when there are too many.
+        with session.device:
+            cache = _cupy.load().fft.config.get_plan_cache()
+            self.plans = [node.plan for _, node in cache]
 
     def is_usable(self):
         """Whether what the graph reads besides its arguments is still valid."""
@@ -227,13 +224,13 @@ class _Captured:
         session = self.session
         with session.at_work():
             stream = session.cuda.get_current_stream(session.index)
-            if stream.ptr != self.last:
-                wait_for(session, stream.ptr, self.last)
-                self.last = stream.ptr
+            if stream.ptr != self.last.ptr:
+                wait_for(session, stream.ptr, self.last.ptr)
+                self.last = stream
                 for x, _ in self.outer:
-                    use_on(x, stream.ptr)
+                    use_here(x)
             for x in arrays:
-                use_on(x, stream.ptr)
+                use_here(x)
             self.graph.launch(stream)
             return self.results.copies(arrays)
 
@@ -241,7 +238,7 @@ class _Captured:
         # Its memory may go back only when it is done.
         if not sys.is_finalizing() and not _cupy.is_forked():
             with self.session.device:
-                self.session.runtime.streamSynchronize(self.last)
+                self.last.synchronize()
 
 
 class _Results:
@@ -363,13 +360,46 @@ def _own_workspace(session):
     )
 
 
-@contextlib.contextmanager
-def _discarded_on_error(stream):
-    """End a capture, of which nothing remains, if the block fails."""
-    try:
-        yield
-    except BaseException:
-        # It fails, too, if what has failed made the capture invalid.
-        with contextlib.suppress(Exception):
-            stream.end_capture()
-        raise
+class _Ended:
+    """A capture that comes to an end, and what that tells.
+
+    Attributes
+    ----------
+    graph : cupy.cuda.Graph or None
+        What was captured.
+    error : Exception or None
+        Why there is none, though the function did not fail.
+    """
+
+    graph = error = None
+
+    @contextlib.contextmanager
+    def always(self, stream):
+        """Capture a stream, in a ``with``; afterwards it is as before."""
+        stream.begin_capture()
+        try:
+            yield
+        except BaseException:
+            # It can't be ended, but is, if what has failed made the capture invalid.
+            try:
+                stream.end_capture()
+            except Exception as error:
+                self.error = error
+            raise
+        self.graph = stream.end_capture()
+
+    def is_refusal(self, error):
+        """Whether an error says that a graph can't contain something."""
+        if isinstance(error, (DeviceError, StaleArrayError)):
+            return False
+        return (
+            any(
+                getattr(each, "status", None) in _CAPTURE_ERRORS
+                for each in (error, self.error)
+            )
+            # Of CuPy, which knows before CUDA does.
+            or (
+                isinstance(error, (RuntimeError, NotImplementedError))
+                and "captur" in str(error)
+            )
+        )

@@ -27,6 +27,7 @@ from ndx._cuda.bridge import (
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
 from ndx._device import CPU, number_of
+from ndx._exclusion import waiting
 
 __all__ = [
     "FUNCTIONS",
@@ -374,7 +375,7 @@ def synchronize(device=None):
     if device is not None:
         indices = [number_of(device) - 1]
     for number in indices:
-        with library.cuda.Device(number):
+        with library.cuda.Device(number), waiting():
             library.cuda.runtime.deviceSynchronize()
 
 

@@ -44,6 +44,7 @@ cdef class Backend:
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil
     cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil
     cdef size_t current_stream(self) except? 0
+    cdef int check_arena(self, str name) except -1
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
     cdef int finish(self, Memory *memory) except -1 nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil

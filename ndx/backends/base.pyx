@@ -140,6 +140,10 @@ cdef class Backend:
         """Return which of the device's streams gets work here, now."""
         return 0
 
+    cdef int check_arena(self, str name) except -1:
+        """Raise if the arena of a workspace may not serve here, now."""
+        return 0
+
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
         """A stream uses a range: nobody else may have it before that is done."""
 

@@ -1,11 +1,14 @@
 """The memory of a GPU."""
 
+from typing import Any
+
 from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
 
-__all__ = ["CudaBackend", "CudaSource", "allow_allocation"]
+__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture"]
 
-def allow_allocation(allowed: bool) -> None: ...
+def begin_capture(captured: int, stream: Any, name: str) -> None: ...
+def end_capture(captured: int) -> None: ...
 
 class CudaSource(Source):
     def __init__(self, *, device: int = 0) -> None: ...

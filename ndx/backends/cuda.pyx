@@ -22,12 +22,15 @@ from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
 from ndx._errors import DeviceError
+from ndx._exclusion import refuse_here, waiting
 from ndx._sizes import parse_limit
 
-__all__ = ["CudaBackend", "CudaSource", "allow_allocation"]
+__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture"]
 
-# Of threads that capture a graph.
-cdef set refused = set()
+# Of threads that capture a graph: the name of the workspace that it has.
+cdef dict capturing = {}
+# Of streams that are captured: the one in whose place each is.
+cdef dict replaying = {}
 
 # Had now: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
@@ -179,7 +182,7 @@ cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
     except BaseException as error:
         note_failure(self, stream, error)
     try:
-        with self.cuda.Device(index):
+        with self.cuda.Device(index), waiting():
             self.runtime.deviceSynchronize()
             if event:
                 self.runtime.eventDestroy(event)
@@ -246,17 +249,35 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
     return result
 
 
-def allow_allocation(bint allowed):
-    """Say whether this thread may take memory of GPUs outside of workspaces."""
-    if allowed:
-        refused.discard(get_ident())
-    else:
-        refused.add(get_ident())
+def begin_capture(size_t captured, stream, str name):
+    """Say that this thread captures a graph.
+
+    Until `end_capture`, it may take memory of GPUs from one workspace only. And pools
+    never hear of the stream that is captured: CUDA forbids to ask, or to wait, for it.
+
+    Parameters
+    ----------
+    captured : int
+        The handle of the stream that is captured.
+    stream : Stream
+        CuPy's, which is to replay the graph: to it, all memory belongs meanwhile.
+    name : str
+        The workspace's.
+    """
+    replaying[captured] = stream
+    capturing[get_ident()] = name
+
+
+def end_capture(size_t captured):
+    """Say that this thread captures no more."""
+    capturing.pop(get_ident(), None)
+    replaying.pop(captured, None)
 
 
 cdef size_t stream_here(CudaSource source) except? 0:
     """Return CuPy's current stream of the GPU, for this thread."""
     stream = source.cuda.get_current_stream(source.index)
+    stream = replaying.get(stream.ptr, stream)
     cdef size_t handle = stream.ptr
     if handle == PER_THREAD:
         raise RuntimeError(
@@ -365,7 +386,7 @@ cdef class CudaBackend(PooledBackend):
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef size_t stream
         with gil:
-            if refused and get_ident() in refused:
+            if get_ident() in capturing:
                 raise DeviceError(
                     "memory outside of the graph's own can't be taken while a graph is "
                     "captured, since it could be used again while the graph still "
@@ -375,6 +396,12 @@ cdef class CudaBackend(PooledBackend):
 
     cdef size_t current_stream(self) except? 0:
         return stream_here(self.source)
+
+    cdef int check_arena(self, str name) except -1:
+        if capturing.get(get_ident(), name) != name:
+            refuse_here(
+                f"an array in the workspace {name!r}, whose memory is used again,")
+        return 0
 
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
         with gil:
@@ -394,7 +421,7 @@ cdef class CudaBackend(PooledBackend):
 
     def synchronize(self):
         """Wait until the GPU is done with all that it was given."""
-        with self.source.cuda.Device(self.source.index):
+        with self.source.cuda.Device(self.source.index), waiting():
             self.source.runtime.deviceSynchronize()
         PooledBackend.synchronize(self)
 
@@ -405,9 +432,9 @@ cdef class CudaBackend(PooledBackend):
 
 
 cdef size_t known_stream(CudaSource source) noexcept:
-    """Return the current stream, which `stream_here` has returned before."""
+    """Return the current stream, which may be one that is captured."""
     try:
-        return stream_here(source)
+        return source.cuda.get_current_stream(source.index).ptr
     except BaseException as error:
         print_ignored(source, error)
     return 0

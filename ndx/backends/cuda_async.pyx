@@ -13,6 +13,8 @@ from ndx.backends.cuda cimport (
 
 from ndx._errors import DeviceError
 
+from ndx._exclusion import try_waiting
+
 __all__ = ["CudaAsyncSource"]
 
 cdef enum:
@@ -64,9 +66,11 @@ cdef class CudaAsyncSource(CudaSource):
 
     cdef size_t trim_pool(self) noexcept:
         cdef size_t before = reserved_by(self)
-        # Only what streams are done with goes back.
-        call(self, "deviceSynchronize")
-        call(self, "memPoolTrimTo", self.cuda_pool, 0)
+        # Only what streams are done with goes back; who captures is not disturbed.
+        with try_waiting() as may_wait:
+            if may_wait:
+                call(self, "deviceSynchronize")
+            call(self, "memPoolTrimTo", self.cuda_pool, 0)
         return before - min(before, reserved_by(self))
 
     def __dealloc__(self):

@@ -10,6 +10,8 @@ import numpy as np
 from . import differences
 from .host_memory import FALSE
 from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
+from .plans import config, planned
+from .refusals import refuse, refuse_copy
 from .standin import (
     Device,
     MemoryPointer,
@@ -121,9 +123,8 @@ for _name in OPERATORS.split():
 
 def seen(x):
     """Return NumPy's array of what the CPU reads, for which it waits."""
-    stream = get_current_stream().ptr
-    machine.check_waiting(stream)
-    machine.finish(stream)
+    refuse_copy("D2H")
+    machine.finish(get_current_stream().ptr)
     return host(x)
 
 
@@ -264,10 +265,7 @@ def _computed(function, args, kwargs):
 
 def _capture(function, args, kwargs, stream):
     """Return where the results will be; a launched graph computes them."""
-    name = getattr(function, "__name__", "")
-    masks = [x for x in leaves(args[1:]) if getattr(x, "dtype", None) is BOOL]
-    if name in WAITING or (name == "__getitem__" and masks):
-        machine.check_waiting(stream)
+    refuse(getattr(function, "__name__", ""), args, kwargs)
     sources = _arrays_in([*args, *kwargs.values()])
     before = [host(x).copy() for x in sources]
     # Of which only shapes and dtypes are taken.
@@ -293,8 +291,6 @@ def _capture(function, args, kwargs, stream):
 
 BOOL = np.dtype(bool)
 SORTING = {"sort", "argsort"}
-# Their results have shapes that the CPU has to know.
-WAITING = {"nonzero", "unique", "flatnonzero", "argwhere", "compress", "extract"}
 
 
 # ---------------------------------------------------------------- the functions
@@ -308,9 +304,20 @@ def _function(name, function):
     return call
 
 
+def _transform(name, function):
+    use, transform = planned(name, function)
+
+    @functools.wraps(function)
+    def call(x, *args, **kwargs):
+        return _call(transform, x, *args, plan=use(x, args, kwargs), **kwargs)
+
+    return call
+
+
 def asarray(x, dtype=None, **kwargs):
     if isinstance(x, ndarray):
         return x if dtype is None else x.astype(dtype)
+    refuse_copy("H2D")
     return on_device(np.asarray(x, dtype), [])
 
 
@@ -333,10 +340,14 @@ def module():
         part.__all__ = names.split()
         part.LinAlgError = np.linalg.LinAlgError
         for each in names.split():
-            found = others.get(each) or getattr(getattr(np, name), each)
-            setattr(part, each, _function(each, found))
+            function = others.get(each) or getattr(getattr(np, name), each)
+            if name == "fft" and not each.endswith(("freq", "shift")):
+                setattr(part, each, _transform(each, function))
+            else:
+                setattr(part, each, _function(each, function))
         setattr(made, name, part)
     for name in AS_NUMPY.split():
         setattr(made, name, getattr(np, name))
+    made.fft.config = config
     made.ndarray, made.asarray, made.array, made.cuda = ndarray, asarray, array, cuda
     return made

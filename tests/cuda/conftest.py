@@ -15,7 +15,7 @@ import pytest
 import ndx
 from ndx import _cupy, backends
 
-from . import modules, standin
+from . import modules, plans, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
 
@@ -37,7 +37,7 @@ def gpu(request):
         return
     with modules.in_place():
         standin.machine.default_mallocs = 0
-        with as_if_first(failed, standin.machine.finish_all):
+        with as_if_first(failed, finish_stand_in):
             yield standin.machine
         standin.machine.calls.clear()
 
@@ -51,6 +51,11 @@ def check_real():
     if shutil.which("nvidia-smi") is None:
         pytest.skip(f"there is no NVIDIA driver. {missing.value}")
     pytest.fail(f"there is an NVIDIA driver, but: {missing.value}", pytrace=False)
+
+
+def finish_stand_in():
+    plans.get_plan_cache().clear()
+    standin.machine.finish_all()
 
 
 def finish_real():

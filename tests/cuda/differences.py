@@ -244,3 +244,6 @@ FFT = {
     "fftshift": shifted("fftshift"),
     "ifftshift": shifted("ifftshift"),
 }
+for _table in (FUNCTIONS, LINALG, FFT):
+    for _name, _function in _table.items():
+        _function.__name__ = _name

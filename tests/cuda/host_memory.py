@@ -26,6 +26,17 @@ class CUDARuntimeError(RuntimeError):
         self.status = status
 
 
+class CUDADriverError(RuntimeError):
+    """What a kernel's launch raises: of another kind than errors of the runtime."""
+
+    def __init__(self, status):
+        super().__init__(
+            "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: operation failed due to a previous "
+            "error during capture"
+        )
+        self.status = status
+
+
 class Queues:
     """Streams: units of work, of which some are copies still to be made."""
 
@@ -56,7 +67,9 @@ class Queues:
             self.flush(stream)
 
     def perform(self, work, stream):
-        """Do what a stream is given now or, while it is captured, write it down."""
+        """Launch a kernel: it is done now or, while captured, written down."""
+        if self.captures.get(stream, ()) is None:
+            raise CUDADriverError(901)
         if not self.is_written_down(work, stream):
             self.submit(stream)
             work()
@@ -71,11 +84,15 @@ class Queues:
         return True
 
     def check_waiting(self, *streams):
-        """Refuse to wait for what is only being written down."""
-        for stream in streams or list(self.captures):
-            if stream in self.captures:
-                self.captures[stream] = None  # invalid from now on
-                raise CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
+        """Refuse to wait for what is only being written down.
+
+        Whoever asked for it, the captures are invalid from now on.
+        """
+        found = [x for x in streams or list(self.captures) if x in self.captures]
+        for stream in found:
+            self.captures[stream] = None
+        if found:
+            raise CUDARuntimeError(900)  # cudaErrorStreamCaptureUnsupported
 
     def queue(self, stream, function):
         """Give a stream work that is done late."""
@@ -206,25 +223,31 @@ class HostRuntime:
         if machine.event_devices[event] != machine.device:
             raise CUDARuntimeError(400)  # cudaErrorInvalidResourceHandle
         if stream in machine.captures:
-            machine.events[event] = CAPTURED
+            machine.events[event] = CAPTURED, stream
             return
         machine.events[event] = stream, machine.given.get(stream, 0)
         machine.calls.append(("eventRecord", stream))
 
     def eventQuery(self, event):
-        recorded = self._machine.events[event]
+        machine = self._machine
+        recorded = machine.events[event]
         if recorded is None:
             return 0
-        if recorded is CAPTURED:
-            raise CUDARuntimeError(907)  # cudaErrorCapturedEvent
         stream, units = recorded
-        return 0 if self._machine.done.get(stream, 0) >= units else 600
+        if stream is CAPTURED:
+            # CuPy returns it, and the capture is invalid.
+            machine.captures[units] = None
+            return 907  # cudaErrorCapturedEvent
+        return 0 if machine.done.get(stream, 0) >= units else 600
 
     def eventSynchronize(self, event):
         recorded = self._machine.events[event]
         self._machine.calls.append(("eventSynchronize", event))
-        if recorded is not None:
-            self._machine.finish(*recorded)
+        if recorded is None:
+            return
+        if recorded[0] is CAPTURED:
+            self._machine.check_waiting(recorded[1])
+        self._machine.finish(*recorded)
 
     def eventDestroy(self, event):
         del self._machine.events[event]
@@ -234,7 +257,11 @@ class HostRuntime:
         machine = self._machine
         machine.check_stream(stream)
         recorded = machine.events[event]
-        if recorded in (None, CAPTURED):
+        if recorded is None:
+            return
+        if recorded[0] is CAPTURED:
+            # The other stream is part of the capture now, which nobody joins.
+            machine.captures[recorded[1]] = None
             return
         if stream in machine.captures:
             machine.captures[stream] = None

@@ -8,7 +8,7 @@ import types
 
 from ndx import _cupy
 
-from . import arrays, differences, standin
+from . import arrays, cublas, differences, standin
 
 
 @contextlib.contextmanager
@@ -47,4 +47,4 @@ def stand_in():
 
 def in_place():
     """Return a context in which ndx finds the stand-in for CuPy."""
-    return _cupy.replaced(*stand_in(), differences.cupyx)
+    return _cupy.replaced(*stand_in(), differences.cupyx, cublas.LIBRARY)

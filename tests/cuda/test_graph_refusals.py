@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ndx
+from ndx import _cupy
+from ndx._cuda.session import session_of
 
 from .graphs import counts, full
 
@@ -21,10 +23,26 @@ WAITS = {
     "nonzero": lambda x: ndx.nonzero(x),
     "unique": lambda x: ndx.unique_values(x),
     "mask": lambda x: x[x > 0],
+    "solve": lambda x: ndx.linalg.solve(matrix(x), x),
+    "inv": lambda x: ndx.linalg.inv(matrix(x)),
+    "svd": lambda x: ndx.linalg.svd(matrix(x)),
+    "matrix_norm": lambda x: ndx.linalg.matrix_norm(matrix(x), ord=2),
+    "matrix_power": lambda x: ndx.linalg.matrix_power(matrix(x), 3),
+    "cupy": lambda x: cupys(x).get(),
     "detach": lambda x: (x + 1).detach(),
     "no workspace": lambda x: outside(x),
     "dlpack": lambda x: x.__dlpack__(),
 }
+
+
+def matrix(x):
+    """Return a matrix that has an inverse."""
+    return ndx.tril(x[:, None] * x)
+
+
+def cupys(x):
+    """Return CuPy's array over the memory of ours."""
+    return session_of(0).unwrap(x)
 
 
 def outside(x):
@@ -58,6 +76,90 @@ def test_what_no_graph_can_contain(gpu, wait):
     step.reset()
     gc.collect()
     assert backend.stats()["allocated_count"] == 1
+
+
+class Refused(RuntimeError):
+    def __init__(self, status):
+        super().__init__("of the driver, say")
+        self.status = status
+
+
+ERRORS = {
+    "status 900": (Refused, 900, ndx.DeviceError),
+    "status 908": (Refused, 908, ndx.DeviceError),
+    "status 700": (Refused, 700, Refused),
+    "CuPy's": (NotImplementedError, "not while capturing", ndx.DeviceError),
+    "another": (NotImplementedError, "not at all", NotImplementedError),
+    "of the user's": (ValueError, "a captured value", ValueError),
+    "of ours": (ndx.StaleArrayError, "captured", ndx.StaleArrayError),
+}
+
+
+@pytest.mark.parametrize(("kind", "told", "expected"), ERRORS.values(), ids=ERRORS)
+def test_errors_that_say_that_it_can_not_be_captured(gpu, kind, told, expected):
+    first = True
+
+    @ndx.cuda.graph
+    def step(x):
+        if not first:
+            raise kind(told)
+        return x * 2
+
+    x = full(3)
+    step(x)
+    first = False
+    with pytest.raises(expected) as found:
+        step(x)
+    assert type(found.value.__cause__ or found.value) is kind
+    del found
+    first = True
+    for _ in range(3):
+        assert step(x).tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("then", ["nothing", "a kernel", "an error"])
+def test_a_capture_that_was_made_invalid(machine, then):
+    """By somebody who waits for the GPU in another way than by ndx."""
+    runtime = _cupy.load().cuda.runtime
+    spoil = False
+
+    @ndx.cuda.graph
+    def step(x):
+        y = x * 2
+        if spoil:
+            with pytest.raises(runtime.CUDARuntimeError):
+                runtime.deviceSynchronize()
+            if then == "an error":
+                raise KeyError("mine")
+        return y if then == "nothing" else y + 0
+
+    x = full(3)
+    for _ in range(2):
+        spoil = False
+        assert step(x).tolist() == [2.0] * 3
+        spoil = True
+        with pytest.raises(ndx.DeviceError, match="can't be captured"):
+            step(x)
+    spoil = False
+    for _ in range(3):
+        assert step(x).tolist() == [2.0] * 3
+    assert counts(step)[2] == 1
+
+
+def test_memory_that_a_library_did_not_get(gpu):
+    """Thrust tells that by a bare MemoryError: the call is made again, eagerly."""
+    failing = iter([False, True, False, False, False])
+
+    @ndx.cuda.graph
+    def step(x):
+        if next(failing):
+            raise MemoryError
+        return x * 2
+
+    x = full(3)
+    for _ in range(4):
+        assert step(x).tolist() == [2.0] * 3
+    assert counts(step) == (2, 2, 1)
 
 
 def test_an_error_of_the_function(gpu):
