@@ -8,7 +8,8 @@
 - ``digits``: a training step of ``examples/train_digits.py``, in eager CuPy, in ndx,
   in ndx with each step in a workspace, and as a captured graph; device time, by events.
 
-It needs a GPU, and says what is missing where there is none. (Its name is not
+It needs a GPU, and says what is missing where there is none. Where one of the
+contestants fails, its row says how, and the others are measured. (Its name is not
 ``cuda.py``: beside the script, that would hide NVIDIA's package, which CuPy imports.)
 """
 
@@ -63,19 +64,40 @@ def pools(cupy, torch):
     return found if torch is None else {**found, "PyTorch": torchs}
 
 
+def in_turns(contestants, repeats, measure):
+    """Return the median of what is measured of each, by name; they take turns.
+
+    Of one that fails, it is the error, as text.
+    """
+    found = {name: [] for name in contestants}
+    failed = {}
+    for _ in range(repeats):
+        for name, contestant in contestants.items():
+            if name in failed:
+                continue
+            try:
+                found[name].append(measure(contestant))
+            except Exception as error:
+                failed[name] = f"{type(error).__name__}: {error}"
+    return {
+        name: failed[name] if name in failed else statistics.median(each)
+        for name, each in found.items()
+    }
+
+
 def pool_times(contestants, repeats):
     """Return nanoseconds of a range from the pool and back, by size and name."""
+
+    def measure(take):
+        take(nbytes)
+        start = time.perf_counter_ns()
+        for _ in range(BATCH):
+            take(nbytes)
+        return (time.perf_counter_ns() - start) / BATCH
+
     rows = {}
     for nbytes in SIZES:
-        found = {name: [] for name in contestants}
-        for _ in range(repeats):
-            for name, take in contestants.items():
-                take(nbytes)
-                start = time.perf_counter_ns()
-                for _ in range(BATCH):
-                    take(nbytes)
-                found[name].append((time.perf_counter_ns() - start) / BATCH)
-        rows[nbytes] = {name: statistics.median(each) for name, each in found.items()}
+        rows[nbytes] = in_turns(contestants, repeats, measure)
     return rows
 
 
@@ -98,8 +120,14 @@ def peaks(trace, torch):
         else:
             live[each] = ndx.backends.Buffer(backend, nbytes, stream=0)
     found = {"ndx": backend.stats()["peak_reserved_bytes"]}
-    if torch is None:
-        return found
+    if torch is not None:
+        found |= in_turns({"PyTorch": torch}, 1, lambda torch: torch_peak(trace, torch))
+    return found
+
+
+def torch_peak(trace, torch):
+    """Return the most bytes that PyTorch's pool reserves for a trace."""
+    live = {}
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_reserved()
@@ -108,7 +136,7 @@ def peaks(trace, torch):
             torch.cuda.caching_allocator_delete(live.pop(each))
         else:
             live[each] = torch.cuda.caching_allocator_alloc(nbytes)
-    return {**found, "PyTorch": torch.cuda.max_memory_reserved() - before}
+    return torch.cuda.max_memory_reserved() - before
 
 
 def replayed():
@@ -144,16 +172,16 @@ def contestants(digits):
 
 def step_times(cupy, digits, epochs):
     """Return milliseconds of a training step, by name; the names take turns."""
-    runs, found = {}, {}
+    runs = {}
+
+    def measure(make):
+        if make not in runs:
+            runs[make] = make()
+            runs[make].repeat()
+        return epoch(cupy, runs[make])
+
     with ndx.use("cuda:0"):
-        for name, make in contestants(digits).items():
-            runs[name] = make()
-            found[name] = []
-            runs[name].repeat()
-        for _ in range(epochs):
-            for name, run in runs.items():
-                found[name].append(epoch(cupy, run))
-    return {name: statistics.median(each) for name, each in found.items()}
+        return in_turns(contestants(digits), epochs, measure)
 
 
 def epoch(cupy, run):
@@ -182,14 +210,27 @@ def show(found):
     print(f"{found['card']}; Python {sys.version.split()[0]}")
     print("\nmalloc+free, ns")
     for nbytes, row in found["pool"].items():
-        cells = "".join(f"  {name} {value:9.0f}" for name, value in row.items())
-        print(f"{nbytes:>10} B{cells}  ndx/CuPy {row['ndx'] / row['CuPy']:.2f}")
+        cells = "".join(f"  {name} {number(row[name], '9.0f')}" for name in row)
+        print(f"{nbytes:>10} B{cells}  ndx/CuPy {ratio(row, 'ndx', 'CuPy')}")
     print("\npeak reserved, a recorded training, bytes")
-    print("".join(f"  {name} {value:,}" for name, value in found["peak"].items()))
+    print("".join(f"  {name} {number(x, ',')}" for name, x in found["peak"].items()))
     print("\ndigits, ms a step, and as a part of CuPy's")
-    base = found["digits"]["CuPy, eager"]
-    for name, value in found["digits"].items():
-        print(f"{name:>18} {value:9.3f} {value / base:6.2f}")
+    row = found["digits"]
+    for name in row:
+        part = ratio(row, name, "CuPy, eager")
+        print(f"{name:>18} {number(row[name], '9.3f')} {part:>6}")
+
+
+def number(value, spec):
+    """Return a number as text; of a failure, what it says."""
+    return value if isinstance(value, str) else format(value, spec)
+
+
+def ratio(row, name, base):
+    """Return how much one is of another in a row, as text."""
+    if isinstance(row[name], str) or isinstance(row[base], str):
+        return "-"
+    return f"{row[name] / row[base]:.2f}"
 
 
 def main(argv=None):

@@ -39,7 +39,9 @@ def graph(function=None, /, *, max_graphs=8):
     DeviceError
         In a call: if there is no GPU; or, while it is captured, if the function waits
         for the GPU (`float`, ``to_device("cpu")``, `ndx.nonzero`, ...), copies from
-        the CPU, or makes memory that outlives it (``detach``).
+        the CPU, makes memory that outlives it (``detach``) or that is of another
+        workspace, or uses what CuPy does not let be captured (`linalg.solve`, ...).
+        The next call is as if that had not been.
 
     Notes
     -----

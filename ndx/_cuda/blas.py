@@ -52,8 +52,9 @@ _STATUS = {
 _MOST = 2**31 - 1
 
 ALIGN = 256  # bytes: where cuBLAS wants its workspace
-# By the major number of compute capabilities, as NVIDIA recommends; 4 MiB for others.
-_WORKSPACE_MIB = {9: 32, 10: 32, 12: 12}
+# As NVIDIA recommends, by the major number of compute capabilities (Hopper, Blackwell).
+_WORKSPACE_MIB = {9: 32, 10: 32, 12: 32}
+_WORKSPACE_MIB_OF_OTHERS = 4
 
 
 class Handle:
@@ -73,7 +74,7 @@ class Handle:
     """
 
     def __init__(self, major):
-        self.nbytes = _WORKSPACE_MIB.get(major, 4) << 20
+        self.nbytes = _WORKSPACE_MIB.get(major, _WORKSPACE_MIB_OF_OTHERS) << 20
         self.library = _cupy.cublas()
         for name, types in PROTOTYPES.items():
             function = getattr(self.library, name)

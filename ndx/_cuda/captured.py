@@ -26,7 +26,7 @@ def function_of(name):
 
 def matmul(a, b, /):
     """Multiply matrices; CuPy's own kernels do so for integers and two vectors."""
-    if (a.dtype.kind not in "fc" and b.dtype.kind not in "fc") or a.ndim == b.ndim == 1:
+    if not _is_refused(a, b) or a.ndim == b.ndim == 1:
         return _cupy.namespace().matmul(a, b)
     dtype = np.promote_types(a.dtype, b.dtype)
     return blas.product(
@@ -35,7 +35,9 @@ def matmul(a, b, /):
 
 
 def vecdot(a, b, /, *, axis=-1):
-    """Multiply vectors with each other, and sum."""
+    """Multiply vectors with each other, and sum; integers as in `matmul`."""
+    if not _is_refused(a, b):
+        return _cupy.namespace().vecdot(a, b, axis=axis)
     library = _cupy.load()
     if a.shape[axis] != b.shape[axis]:
         msg = (
@@ -45,7 +47,8 @@ def vecdot(a, b, /, *, axis=-1):
         raise ValueError(msg)
     a, b = library.moveaxis(a, axis, -1), library.moveaxis(b, axis, -1)
     dtype = np.promote_types(a.dtype, b.dtype)
-    return library.sum(_cast(library.conj(a), dtype) * b, axis=-1, dtype=dtype)
+    a = library.conj(a) if a.dtype.kind == "c" else a
+    return library.sum(_cast(a, dtype) * b, axis=-1, dtype=dtype)
 
 
 def concat(arrays, /, *, axis=0):
@@ -87,6 +90,11 @@ def stack(arrays, /, *, axis=0):
     axis = _inside("stack", axis, arrays[0].ndim + 1)
     place = (slice(None),) * axis + (None,)
     return concat([x[place] for x in arrays], axis=axis)
+
+
+def _is_refused(a, b):
+    """Whether CuPy computes a product of such numbers by cuBLAS."""
+    return a.dtype.kind in "fc" or b.dtype.kind in "fc"
 
 
 def _cast(x, dtype):

@@ -277,7 +277,10 @@ def end_capture(size_t captured):
 cdef size_t stream_here(CudaSource source) except? 0:
     """Return CuPy's current stream of the GPU, for this thread."""
     stream = source.cuda.get_current_stream(source.index)
-    stream = replaying.get(stream.ptr, stream)
+    if stream.ptr in replaying:
+        stream = replaying[stream.ptr]
+    elif get_ident() in capturing:
+        refuse_here("work of another stream, or of another GPU,")
     cdef size_t handle = stream.ptr
     if handle == PER_THREAD:
         raise RuntimeError(

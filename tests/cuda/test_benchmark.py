@@ -28,6 +28,25 @@ def test_it_runs(gpu, capsys):
     ndx.workspace("digits").destroy()
 
 
+def test_one_that_fails_is_a_row(gpu, capsys, monkeypatch):
+    pytest.importorskip("sklearn")
+    import gpu as benchmark
+
+    def failing():
+        def step(*args):
+            raise ndx.DeviceError("no graph today")
+
+        return step
+
+    monkeypatch.setattr(benchmark, "replayed", failing)
+    assert benchmark.main(["--repeats", "1", "--epochs", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line for line in lines if "ndx + graph" in line]
+    assert row.split(None, 3)[3] == "DeviceError: no graph today      -"
+    assert any("ndx + workspace" in line for line in lines)
+    ndx.workspace("digits").destroy()
+
+
 def test_it_refuses_without_a_gpu():
     code = (
         f"import sys, runpy; sys.modules['cupy'] = None; "

@@ -29,6 +29,7 @@ WAITS = {
     "matrix_norm": lambda x: ndx.linalg.matrix_norm(matrix(x), ord=2),
     "matrix_power": lambda x: ndx.linalg.matrix_power(matrix(x), 3),
     "cupy": lambda x: cupys(x).get(),
+    "another stream": lambda x: elsewhere(x),
     "detach": lambda x: (x + 1).detach(),
     "no workspace": lambda x: outside(x),
     "dlpack": lambda x: x.__dlpack__(),
@@ -43,6 +44,11 @@ def matrix(x):
 def cupys(x):
     """Return CuPy's array over the memory of ours."""
     return session_of(0).unwrap(x)
+
+
+def elsewhere(x):
+    with _cupy.load().cuda.Stream(non_blocking=True):
+        return x + 1
 
 
 def outside(x):
