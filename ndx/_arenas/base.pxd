@@ -3,8 +3,13 @@ from ndx._memory cimport Block, BlockOwner
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.base cimport Backend, Memory
 
+cdef enum:
+    LINE = 64                    # of the CPU's caches
+    DEVICE_LINE = 256            # what CUDA's libraries expect, and copies best
+
 cdef class Arena(Watcher):
     cdef readonly Backend backend
+    cdef size_t line                     # its unit: all places are multiples of it
     cdef readonly Backend home           # of the chunk
     cdef Backend spill_to                # serves what does not fit the arena
     cdef Backend beyond                  # and what that can't; None: nobody
@@ -67,6 +72,17 @@ cdef class Arena(Watcher):
     cdef int get_chunk(self, size_t size) except -1
     cdef int drop_chunk(self) except -1
     cdef object full_error(self, size_t nbytes)
+
+cdef inline size_t lines(Arena arena, size_t nbytes) noexcept:
+    """Return a number of bytes as whole lines of an arena.
+
+    Sizes are signed elsewhere, so that it can't overflow.
+    """
+    return (nbytes + arena.line - 1) & ~(arena.line - 1)
+
+cdef inline size_t start_of_line(Arena arena, size_t offset) noexcept:
+    """Return where the line starts that a byte is in."""
+    return offset & ~(arena.line - 1)
 
 # An outgrown chunk, for as long as anything of it is in use.
 cdef class RetiredChunk(BlockOwner):

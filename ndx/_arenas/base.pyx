@@ -15,7 +15,7 @@ from ndx._memory cimport (
     obtain,
 )
 from ndx._arenas.guards cimport GUARD, Watcher, check_policies, fill_dead, set_guard
-from ndx._arenas.sizing cimport Sizing, line_of, rounded
+from ndx._arenas.sizing cimport Sizing, rounded
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends
@@ -110,6 +110,7 @@ cdef class Arena(Watcher):
         check_policies(name, backend, config, home)
         self.clock.now = 1
         self.backend = backend
+        self.line = DEVICE_LINE if backend.device_number else LINE
         self.home = backend if home is None else home
         self.sizing = sizing
         self.spill_fails = config.spill == "fail"
@@ -248,7 +249,7 @@ cdef class Arena(Watcher):
     cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
         """Return a block of this cycle's generation."""
         cdef Block *block = block_blank()
-        cdef size_t needed = rounded(nbytes)
+        cdef size_t needed = lines(self, nbytes)
         block.nbytes = nbytes
         stamp(block, self.clock, self.backend.device_number)
         if self.debug:
@@ -299,7 +300,7 @@ cdef class Arena(Watcher):
         block.backend = <PyObject *>backend
         block.ptr = block.memory.ptr
         self.spilled_count += 1
-        self.spilled_bytes += rounded(block.nbytes)
+        self.spilled_bytes += lines(self, block.nbytes)
         self.total_spills += 1
         return 0
 
@@ -321,9 +322,9 @@ cdef class Arena(Watcher):
         if self.debug:
             self.record_line(block)
         stamp(block, self.clock, self.backend.device_number)
-        enlist(self, block, rounded(block.nbytes))
+        enlist(self, block, lines(self, block.nbytes))
         self.spilled_count += 1
-        self.spilled_bytes += rounded(block.nbytes)
+        self.spilled_bytes += lines(self, block.nbytes)
         self.total_spills += 1
         return 0
 
@@ -344,7 +345,7 @@ cdef class Arena(Watcher):
         if self.guarded:
             self.live_bytes -= self.extent(block)
         else:
-            self.live_bytes -= rounded(block.nbytes)
+            self.live_bytes -= lines(self, block.nbytes)
         if self.guarded or NDX_POISONS:
             self.clear(block)
         if self.reuses and block.keeper == NULL:
@@ -357,8 +358,8 @@ cdef class Arena(Watcher):
     cdef size_t extent(self, Block *block) noexcept:
         """Bytes that a block of this cycle counts for."""
         if self.guarded and block.nbytes and block.keeper == NULL:
-            return rounded(block.nbytes) + GUARD
-        return rounded(block.nbytes)
+            return lines(self, block.nbytes) + GUARD
+        return lines(self, block.nbytes)
 
     cdef int escape(self, Backend outside) except -1:
         """Let all that is still referenced leave."""
@@ -518,7 +519,7 @@ cdef class Arena(Watcher):
                     retired = RetiredChunk.__new__(RetiredChunk)
                 low = min(low, <size_t>(block.ptr - self.chunk.ptr))
                 high = max(high, <size_t>(block.ptr - self.chunk.ptr)
-                           + rounded(block.nbytes))
+                           + lines(self, block.nbytes))
                 unlink(block)
                 self.pinned_count -= 1
                 block.kept = False
@@ -569,11 +570,12 @@ cdef class Arena(Watcher):
         cdef Export *export
         while block != &self.pinned:
             if block.pins > 0 or block.kept or not self.holds(block):
-                total += rounded(block.nbytes) - block.memory.purged
+                total += lines(self, block.nbytes) - block.memory.purged
             else:
                 export = block.exports
                 while export != NULL:
-                    total += rounded(export.high) - line_of(export.low)
+                    total += lines(self, export.high) - \
+                        start_of_line(self, export.low)
                     export = export.next
             block = block.next
         return total

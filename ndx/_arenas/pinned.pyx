@@ -1,8 +1,7 @@
 """What of an arena's memory is still in use by past cycles."""
 
 from ndx._memory cimport Block, Export
-from ndx._arenas.base cimport Arena
-from ndx._arenas.sizing cimport line_of, rounded
+from ndx._arenas.base cimport Arena, lines, start_of_line
 
 
 cdef Py_ssize_t count_pinned(Arena arena) noexcept:
@@ -32,14 +31,14 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
             base = block.ptr - arena.chunk.ptr
             if block.pins > 0 or block.kept:
                 out[count].low = base
-                out[count].high = base + rounded(block.nbytes)
+                out[count].high = base + lines(arena, block.nbytes)
                 count += 1
             else:
                 export = block.exports
                 while export != NULL:
                     if export.high > export.low:
-                        out[count].low = base + line_of(export.low)
-                        out[count].high = base + rounded(export.high)
+                        out[count].low = base + start_of_line(arena, export.low)
+                        out[count].high = base + lines(arena, export.high)
                         count += 1
                     export = export.next
         block = block.next

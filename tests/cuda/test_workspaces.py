@@ -68,6 +68,33 @@ def test_addresses_repeat(gpu):
         ws.destroy()
 
 
+@pytest.mark.parametrize("policy", [{"learn": "first"}, {"learn": "liveness"},
+                                    {"size": 10_000}, {"mirror": "host"},
+                                    {"reset": "ring", "slots": 3}])  # fmt: skip
+def test_arrays_are_aligned_for_kernels(gpu, policy):
+    ws = ndx.workspace("step", backend="cuda:0", **policy)
+    kept = []
+    for cycle in range(5):
+        with ws:
+            arrays = [ndx.full(n, 1, dtype="uint8") for n in (1, 100, 65, 300, 7)]
+            del arrays[1]
+            arrays += [ndx.full(n, float(n)) for n in (3, 33, 1)]
+            assert {pointer(x) % 256 for x in arrays} == {0}
+            # Later cycles go around what others read.
+            part = arrays[cycle % 3 + 1][1:]
+            kept.append(part.__dlpack__(max_version=(1, 0)))
+            sums = [float(ndx.sum(x)) for x in arrays]
+            assert sums == [1.0, 65.0, 300.0, 7.0, 9.0, 1089.0, 1.0]
+            if ws.size:
+                assert ws.stats()["cycle_bytes"] % 256 == 0
+    del kept, part
+    with ws:
+        assert pointer(ndx.ones(3)) % 256 == 0
+    assert ws.stats()["live_bytes"] == 0
+    assert ws.stats()["pinned_bytes"] == 0
+    ws.destroy()
+
+
 def test_by_default_on_the_current_backend(gpu):
     with ndx.use("cuda:0"), ndx.workspace("step", size="1MiB") as ws:
         x = ndx.ones(10)
