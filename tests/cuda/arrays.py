@@ -183,6 +183,8 @@ def on_device(result, sources):
         if leaf.flags.f_contiguous and not leaf.flags.c_contiguous:
             made.strides = leaf.strides
         if leaf.size and not capturing:
+            # What was queued since, for memory that is free no more, comes first.
+            machine.flush(get_current_stream().ptr)
             host(made)[...] = leaf
         return made
 
