@@ -10,11 +10,12 @@ import threading
 
 from ndx._errors import DeviceError
 
-__all__ = ["capturing", "refuse_here", "try_waiting", "waiting"]
+__all__ = ["capturing", "refuse_here", "try_waiting", "wait_or_owe", "waiting"]
 
 # Of several times for one thread: while it waits, a destructor may want to.
 _lock = threading.RLock()
 _capturing_thread = None
+_owed = []
 
 
 @contextlib.contextmanager
@@ -27,6 +28,8 @@ def capturing():
             yield
         finally:
             _capturing_thread = None
+            while _owed:
+                _owed.pop()()
 
 
 @contextlib.contextmanager
@@ -36,6 +39,15 @@ def waiting():
         refuse_here("waiting for the GPU")
     with _lock:
         yield
+
+
+def wait_or_owe(wait):
+    """Call what waits for a GPU: in the thread that captures, when that is over."""
+    if _capturing_thread == threading.get_ident():
+        _owed.append(wait)
+        return
+    with _lock:
+        wait()
 
 
 @contextlib.contextmanager

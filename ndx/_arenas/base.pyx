@@ -117,7 +117,6 @@ cdef class Arena(Watcher):
         self.spill_to = backend
         if config.spill in ("host", "mmap"):
             if backend.device_number:
-                # What the GPU can address, for what its own memory has no room for.
                 self.beyond = backends.get(
                     f"cuda{config.spill}:{backend.device_number - 1}")
             else:
@@ -492,6 +491,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int get_chunk(self, size_t size) except -1:
+        size = lines(self, size)
         obtain(self.home, size, False, &self.chunk)
         self.size = size
         if self.twin is not None:

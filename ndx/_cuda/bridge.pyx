@@ -4,6 +4,7 @@ What CuPy gets keeps the bytes in place (a `Holder`), as every export does; what
 allocates is ours from the start, so that its results only have to be described.
 """
 
+import sys
 from threading import get_ident
 
 import numpy as np
@@ -34,11 +35,13 @@ from ndx._serving cimport allocate_on, current_arena
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
+from ndx.backends.cuda import replaying_stream
+
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "device_index",
     "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
     "left_twin", "lend", "new_array", "send_pinned", "stage_in_twin", "twin_array",
-    "use_here", "use_on",
+    "use_on",
 ]
 
 
@@ -75,9 +78,11 @@ class Lent:
         if handle != self.stream.ptr and self.used.get(handle) is None:
             self.used[handle] = stream
 
-    def __del__(self):
-        for handle in self.used:
-            self.wait_for(handle)
+    def __del__(self, is_finalizing=sys.is_finalizing):
+        # The module may be empty at exit.
+        if not is_finalizing():
+            for handle in self.used:
+                self.wait_for(handle)
 
 
 def lend(BaseArray x not None, stream, wait_for):
@@ -192,11 +197,6 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
 
 cdef bint is_lent(BaseArray x) noexcept:
     return <PyObject *>x.owner != NULL and type(x.owner) is Lent
-
-
-def use_here(BaseArray x not None):
-    """Say that CuPy's current stream will use an array, after all others."""
-    use_block_here(x.block)
 
 
 def is_pinned(x):
@@ -335,10 +335,7 @@ cdef class Bridge:
         """Return CuPy's array over the memory of `x`, which stays while that lives."""
         cdef Holder holder
         check_usable(x)
-        use_block_here(x.block)
-        if is_lent(x):
-            stream = self.stream_of(self.index)
-            x.owner.use_on(stream.ptr, stream)
+        self.use_here(x)
         holder = hold(x)
         memory = self.memory(<size_t>x.block.ptr, x.block.nbytes, holder, self.index)
         pointer = self.pointer(memory, x.offset)
@@ -347,6 +344,13 @@ cdef class Bridge:
             return self.array(shape, dtype_object(x.dtype), pointer)
         return self.array(shape, dtype_object(x.dtype), pointer,
                           shape_tuple(x.ndim, x.strides))
+
+    def use_here(self, BaseArray x not None):
+        """Say that CuPy's current stream will use an array, after all others."""
+        use_block_here(x.block)
+        if is_lent(x):
+            stream = replaying_stream(self.stream_of(self.index))
+            x.owner.use_on(stream.ptr, stream)
 
     def from_cupy(self, array):
         """Return an array over the memory of CuPy's: ours again, or foreign."""

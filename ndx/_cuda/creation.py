@@ -17,7 +17,7 @@ from ndx._cuda.transfer import cast_checked, upload
 from ndx._device import CPU, find_device, number_of
 from ndx._serving import current_backend
 
-__all__ = ["FUNCTIONS", "filled", "host", "on_cpu"]
+__all__ = ["FUNCTIONS", "filled", "host", "index_inside", "on_cpu"]
 
 
 def on_cpu(function):
@@ -132,7 +132,7 @@ def ones_like(x, /, *, dtype=None, device=None):
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """Return an array of what is given, on a GPU if that is wanted, or it is there."""
-    index = _index_inside(obj)
+    index = index_inside(obj)
     if index is not None:
         if copy is False:
             msg = "copy=False, but a sequence of arrays must be copied"
@@ -161,12 +161,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     return x.to_device(device) if moves else x
 
 
-def _index_inside(obj):
+def index_inside(obj):
     """Return the number of the GPU of an array in nested sequences, or None."""
     if not isinstance(obj, (list, tuple)):
         return None
     found = (
-        _index_inside(item) if device_index(item) is None else device_index(item)
+        index_inside(item) if device_index(item) is None else device_index(item)
         for item in obj
     )
     return next((index for index in found if index is not None), None)

@@ -1,14 +1,17 @@
 """Elements of arrays on a GPU: read, written, found and repeated."""
 
+from operator import index
+
 import numpy as np
 
+from ndx._core import NDArray
 from ndx._creation import full
 from ndx._cuda import creation, transfer
 from ndx._cuda.bridge import block_of, device_index
 from ndx._cuda.calls import operand, standard
 from ndx._cuda.session import common_device
 from ndx._data_types import result_type
-from ndx._engine import axis_index
+from ndx._engine import argument, axis_index
 
 __all__ = [
     "getitem",
@@ -70,9 +73,11 @@ def _key(session, key):
 
 def take(x, indices, /, *, axis=None):
     """Take elements along an axis; that of an array with one may be left out."""
+    x, indices = _array(x, "take"), _array(indices, "take")
     if axis is None and x.ndim > 1:
         msg = f"take: the array has {x.ndim} axes: say along which by axis="
         raise ValueError(msg)
+    common_device("take", x, indices)
     if indices.dtype.kind not in "iu":
         msg = f"take takes integer indices, not {indices.dtype}"
         raise TypeError(msg)
@@ -87,7 +92,12 @@ def take(x, indices, /, *, axis=None):
 
 def repeat(x, repeats, /, *, axis=None):
     """Repeat elements; CuPy wants to know on the CPU how often."""
-    if device_index(repeats) is not None:
+    x = _array(x, "repeat")
+    try:
+        repeats = index(repeats)
+    except TypeError:
+        repeats = _array(repeats, "repeat")
+    if isinstance(repeats, NDArray):
         common_device("repeat", x, repeats)
         if repeats.dtype.kind not in "biu":
             msg = f"repeats are integers, not {repeats.dtype}"
@@ -117,10 +127,29 @@ def sorting(name):
     return function
 
 
+def _array(x, name):
+    """Return an array as it is; of what is none, what the CPU says of it."""
+    return x if isinstance(x, NDArray) else argument(x, name)
+
+
+def _fitting(x1, x2):
+    """Return the dtype of two operands, of which one may be a scalar of any size."""
+    dtype = result_type(x1, x2)
+    for scalar in (x1, x2):
+        if type(scalar) is int:
+            for wider in (dtype, result_type(dtype, np.int64), np.dtype(np.float64)):
+                try:
+                    full((), scalar, dtype=wider)
+                except OverflowError:
+                    continue
+                return wider
+    return dtype
+
+
 def _promoted(name, x1, x2):
     """Return two operands as arrays of one dtype: CuPy compares as C++ does."""
     session = common_device(name, x1, x2)
-    dtype = result_type(x1, x2)
+    dtype = _fitting(x1, x2)
     return [
         creation.filled(session, full((), x, dtype=dtype), ())
         if device_index(x) is None
@@ -141,6 +170,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     if side not in ("left", "right"):
         msg = f"side={side!r} is unknown; valid are 'left' and 'right'"
         raise ValueError(msg)
+    x1 = _array(x1, "searchsorted")
     if x1.ndim != 1:
         msg = f"searchsorted needs an array of one axis, not {x1.ndim}"
         raise ValueError(msg)

@@ -41,6 +41,7 @@ from ndx._cuda.operations import (
     where,
 )
 from ndx._data_types import result_type
+from ndx._engine import argument
 
 __all__ = ["compute"]
 
@@ -55,6 +56,13 @@ def compute(name, args, kwargs):
     args, kwargs : tuple, dict
         As the user gave them.
     """
+    if (
+        args
+        and name not in _OF_SEQUENCES
+        and creation.index_inside(args[0]) is not None
+    ):
+        # A sequence: says that it is no array.
+        argument(args[0], name.rpartition(".")[2])
     special = _SPECIAL.get(name)
     if special is not None:
         return special(*args, **kwargs)
@@ -77,6 +85,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return result if device is None else result.to_device(device)
 
 
+_OF_SEQUENCES = frozenset(["asarray", "concat", "stack"])
 _SPECIAL = {
     "astype": astype,
     "getitem": getitem,

@@ -21,7 +21,7 @@ import numpy as np
 from ndx import _cupy
 from ndx._core import NDArray
 from ndx._cuda import capture
-from ndx._cuda.bridge import address_of, device_index, use_here
+from ndx._cuda.bridge import address_of, device_index
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.transfer import compact, wait_for
 from ndx._device import device_of, find_device, number_of
@@ -75,9 +75,8 @@ class Graph:
             # Something that it reads is stale: the function says what.
             del mine.captured[key]
         call = functools.partial(self.__wrapped__, *args, **kwargs)
-        warm = mine.warm.pop(key, None)
-        if warm is not None:
-            return self._capture(key, session, warm, call, arrays)
+        if key in mine.warm:
+            return self._capture(key, session, mine.warm.pop(key), call, arrays)
         self._eager += 1
         if len(mine.captured) < self._max_graphs and mine.admits(self._max_graphs):
             return self._warm_up(key, session, call, arrays)
@@ -135,6 +134,22 @@ class Graph:
         return results.copies(arrays)
 
     def _capture(self, key, session, warm, call, arrays):
+        try:
+            found = self._captured(session, warm, call, arrays)
+        except (WorkspaceError, MemoryError, capture.Unprepared):
+            found = None
+        # Not in the handler: what was tried still has its memory there.
+        del warm
+        if found is None:
+            # The function did other things than before; nothing was computed yet.
+            self._eager += 1
+            return self._warm_up(key, session, call, arrays)
+        self._mine().captured[key] = found
+        self._replays += 1
+        return found.replay(arrays)
+
+    def _captured(self, session, warm, call, arrays):
+        """Return the graph of a call."""
         own = warm.workspace
         owners = capture.Owners(own, arrays)
         replaying = session.cuda.get_current_stream(session.index)
@@ -148,9 +163,7 @@ class Graph:
                 with capturing(), lane.stream, ended.always(lane.stream), notes:
                     results = _Results(session, call(), arrays, owners)
         except (WorkspaceError, MemoryError, capture.Unprepared):
-            # The function did other things than before; nothing was computed yet.
-            self._eager += 1
-            return self._warm_up(key, session, call, arrays)
+            raise
         except Exception as error:
             if not ended.is_refusal(error):
                 raise
@@ -161,12 +174,9 @@ class Graph:
                 "solvers belong outside of the function"
             )
             raise DeviceError(msg) from error
-        found = _Captured(
+        return _Captured(
             session, ended.graph, own, list(notes.outer.values()), results, replaying
         )
-        self._mine().captured[key] = found
-        self._replays += 1
-        return found.replay(arrays)
 
 
 # Of a call that was run once: the workspace, whether there were matrix products, and
@@ -228,15 +238,15 @@ class _Captured:
                 wait_for(session, stream.ptr, self.last.ptr)
                 self.last = stream
                 for x, _ in self.outer:
-                    use_here(x)
+                    session.bridge.use_here(x)
             for x in arrays:
-                use_here(x)
+                session.bridge.use_here(x)
             self.graph.launch(stream)
             return self.results.copies(arrays)
 
-    def __del__(self):
-        # Its memory may go back only when it is done.
-        if not sys.is_finalizing() and not _cupy.is_forked():
+    def __del__(self, is_finalizing=sys.is_finalizing, is_forked=_cupy.is_forked):
+        # Its memory may go back only when it is done. At exit modules may be empty.
+        if not is_finalizing() and not is_forked():
             with self.session.device:
                 self.last.synchronize()
 

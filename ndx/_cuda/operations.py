@@ -1,5 +1,6 @@
 """Operations, products and selections on a GPU, in the dtypes in which the CPU does."""
 
+from ndx._creation import asarray
 from ndx._cuda.bridge import (
     check_writeable,
     device_index,
@@ -133,7 +134,10 @@ def matmul(x1, x2, /, *, out=None):
 def where(condition, x1, x2, /):
     """Select from two arrays or Python scalars, in the promoted dtype."""
     session = common_device("where", condition, x1, x2)
-    dtype = result_type(x1, x2)
+    if device_index(x1) is None and device_index(x2) is None:
+        dtype = result_type(*[asarray(x).dtype for x in (x1, x2)])
+    else:
+        dtype = result_type(x1, x2)
     with session.at_work():
         chosen = session.unwrap(condition).astype(bool)
         given = [operand(session, x, dtype) for x in (x1, x2)]

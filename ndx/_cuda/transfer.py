@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import operator
-import sys
 from ctypes import memmove
 
 import numpy as np
@@ -27,7 +26,7 @@ from ndx._cuda.bridge import (
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
 from ndx._device import CPU, number_of
-from ndx._exclusion import waiting
+from ndx._exclusion import wait_or_owe, waiting
 
 __all__ = [
     "FUNCTIONS",
@@ -333,19 +332,24 @@ def from_gpu(x):
 
 def _wait_at_last(session, stream, before):
     """Let a stream wait for another, or the CPU for the GPU if that is over."""
-    if sys.is_finalizing() or _cupy.is_forked():
+    if _cupy.is_forked():
         return
     try:
         wait_for(session, stream.ptr, before)
     except session.runtime.CUDARuntimeError as error:
         if error.status != _NO_SUCH_HANDLE:
             raise
-        with session.device:
-            session.runtime.deviceSynchronize()
+        wait_or_owe(functools.partial(_wait_for_gpu, session))
+
+
+def _wait_for_gpu(session):
+    with session.device:
+        session.runtime.deviceSynchronize()
 
 
 def interface(x):
     """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
+    capture.refuse("an array for another library")
     session = session_of(device_index(x))
     address = address_of(x) if x.size else 0
     if address and _kind_of(session, address) == _PAGEABLE:

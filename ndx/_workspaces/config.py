@@ -48,7 +48,8 @@ class WorkspaceConfig:
         the backend ``mmap`` serves it, from files. Of a GPU's, ``"host"`` and
         ``"mmap"`` serve what its backend has no more memory for: from page-locked
         memory of the host, or from files where the GPU can address those.
-        ``"fail"`` and ``"mmap"`` don't hold while the size is still to be learned.
+        ``"fail"``, and ``"mmap"`` of the host's, don't hold while the size is still to
+        be learned.
     reset : {"scope", "ring"}
         When memory is reclaimed: at the end of the scope; or in turn, when as many
         later scopes as there are slots have begun. Until then its arrays are valid.

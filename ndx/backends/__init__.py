@@ -4,6 +4,7 @@
 `register` or an entry point of the group ``ndx.backends`` makes one known.
 """
 
+import threading
 from importlib.metadata import entry_points
 
 from ndx._device import find_device
@@ -57,6 +58,7 @@ BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
 _options = {}
 _shared = {}
+_of_thread = threading.local()
 
 
 def available():
@@ -145,8 +147,25 @@ def get(backend, **options):
     if options:
         return _create(backend, options)
     if backend not in _shared:
-        _shared[backend] = _create(backend, _options.get(backend.partition(":")[0], {}))
+        _shared[backend] = _create_shared(backend)
     return _shared[backend]
+
+
+def _create_shared(name):
+    """Return a new shared instance, whose fallbacks don't lead back to it."""
+    under_way = vars(_of_thread).setdefault("under_way", [])
+    if name in under_way:
+        msg = (
+            "fallbacks can't go round in a circle: "
+            + " -> ".join([*under_way[under_way.index(name) :], name])
+            + "; see the variables NDX_<NAME>_FALLBACK"
+        )
+        raise ValueError(msg)
+    under_way.append(name)
+    try:
+        return _create(name, _options.get(name.partition(":")[0], {}))
+    finally:
+        under_way.pop()
 
 
 def configure(name, **options):

@@ -5,10 +5,17 @@ from typing import Any
 from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
 
-__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture"]
+__all__ = [
+    "CudaBackend",
+    "CudaSource",
+    "begin_capture",
+    "end_capture",
+    "replaying_stream",
+]
 
 def begin_capture(captured: int, stream: Any, name: str) -> None: ...
 def end_capture(captured: int) -> None: ...
+def replaying_stream(stream: Any) -> Any: ...
 
 class CudaSource(Source):
     def __init__(self, *, device: int = 0) -> None: ...

@@ -11,6 +11,7 @@ from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
+import functools
 import sys
 from threading import get_ident
 
@@ -22,10 +23,11 @@ from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
 from ndx._errors import DeviceError
-from ndx._exclusion import refuse_here, waiting
+from ndx._exclusion import refuse_here, wait_or_owe, waiting
 from ndx._sizes import parse_limit
 
-__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture"]
+__all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",
+           "replaying_stream"]
 
 # Of threads that capture a graph: the name of the workspace that it has.
 cdef dict capturing = {}
@@ -181,14 +183,19 @@ cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
         return event
     except BaseException as error:
         note_failure(self, stream, error)
-    try:
-        with self.cuda.Device(index), waiting():
-            self.runtime.deviceSynchronize()
-            if event:
-                self.runtime.eventDestroy(event)
-    except BaseException as error:
-        print_ignored(self, error)
+    wait_or_owe(functools.partial(wait_for_gpu, self, index))
+    if event:
+        call(self, "eventDestroy", event)
     return 0
+
+
+def wait_for_gpu(CudaSource source, int index):
+    """Wait until a GPU is done, where nothing may be raised."""
+    try:
+        with source.cuda.Device(index):
+            source.runtime.deviceSynchronize()
+    except BaseException as error:
+        print_ignored(source, error)
 
 
 cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
@@ -221,7 +228,7 @@ cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexce
         note_failure(self, stream, error)
         done = stream not in self.over
     if not done:
-        call(self, "deviceSynchronize")
+        wait_or_owe(functools.partial(wait_for_gpu, self, self.index))
     PyErr_Restore(kind, value, traceback)
     return done
 
@@ -268,6 +275,15 @@ def begin_capture(size_t captured, stream, str name):
     capturing[get_ident()] = name
 
 
+def replaying_stream(stream):
+    """Return the stream in whose place the current one is captured; else itself."""
+    if stream.ptr in replaying:
+        return replaying[stream.ptr]
+    if get_ident() in capturing:
+        refuse_here("work of another stream, or of another GPU,")
+    return stream
+
+
 def end_capture(size_t captured):
     """Say that this thread captures no more."""
     capturing.pop(get_ident(), None)
@@ -276,11 +292,7 @@ def end_capture(size_t captured):
 
 cdef size_t stream_here(CudaSource source) except? 0:
     """Return CuPy's current stream of the GPU, for this thread."""
-    stream = source.cuda.get_current_stream(source.index)
-    if stream.ptr in replaying:
-        stream = replaying[stream.ptr]
-    elif get_ident() in capturing:
-        refuse_here("work of another stream, or of another GPU,")
+    stream = replaying_stream(source.cuda.get_current_stream(source.index))
     cdef size_t handle = stream.ptr
     if handle == PER_THREAD:
         raise RuntimeError(

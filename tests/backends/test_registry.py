@@ -112,6 +112,18 @@ def test_a_fallback_of_a_fallback():
         assert backend.stats()["allocated_bytes"] == 0
 
 
+def test_fallbacks_in_a_circle(monkeypatch):
+    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(
+        ndx.backends, "_options",
+        {"host": {"fallback": "simulated"}, "simulated": {"fallback": "host"}},
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="host -> simulated -> host"):
+        ndx.backends.get("host")
+    monkeypatch.setattr(ndx.backends, "_options", {})
+    assert ndx.backends.get("host").fallback is None
+
+
 def test_a_fallback_that_is_full_too():
     full = ndx.backends.get("host", limit=0)
     backend = ndx.backends.get("host", limit="64KiB", fallback=full)

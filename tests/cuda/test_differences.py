@@ -187,6 +187,39 @@ def test_indices():
         ndx.repeat(x, gpu_of([1.0, 2.0, 3.0]))
 
 
+def test_scalars_that_do_not_fit():
+    x = np.array([1, 2, 3], "int8")
+    for scalar in (300, -300, 2**62, 2**70):
+        same(*both(ndx.isin, x, scalar))
+        if scalar < 2**63:
+            same(*both(ndx.searchsorted, x, scalar))
+    same(*both(lambda c: ndx.where(c, 1.0, 0.0), np.array([True, False])))
+    same(*both(lambda c: ndx.where(c, 1, 0), np.array([True, False])))
+
+
+def test_what_is_no_array():
+    x = gpu_of([10, 20, 30])
+    wrong = [
+        lambda: ndx.take(x, [0]),
+        lambda: ndx.take([1, 2], gpu_of([0])),
+        lambda: ndx.repeat(x, 1.5),
+        lambda: ndx.repeat(x, [1, 2, 3]),
+        lambda: ndx.sum([x]),
+        lambda: ndx.sort([x, x]),
+        lambda: ndx.linalg.inv([x, x]),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError):
+            call()
+    for call in (
+        lambda: ndx.repeat(x, ndx.asarray([1, 2, 3])),
+        lambda: ndx.take(x, ndx.asarray([0])),
+        lambda: ndx.take(x, np.asarray([0])),
+    ):
+        with pytest.raises(ValueError, match="different devices"):
+            call()
+
+
 def test_arrays_without_axes():
     x = gpu_of(5)
     for function in (ndx.sort, ndx.argsort):
