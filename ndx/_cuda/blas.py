@@ -75,9 +75,9 @@ class Handle:
 
     def __init__(self, major):
         self.nbytes = _WORKSPACE_MIB.get(major, _WORKSPACE_MIB_OF_OTHERS) << 20
-        self.library = _cupy.cublas()
+        self.functions = _cupy.cublas()
         for name, types in PROTOTYPES.items():
-            function = getattr(self.library, name)
+            function = getattr(self.functions, name)
             function.argtypes, function.restype = types, c_int
         self.handle = pointer()
         self._call("cublasCreate_v2", byref(self.handle))
@@ -122,7 +122,7 @@ class Handle:
         )  # fmt: skip
 
     def _call(self, name, *args):
-        status = getattr(self.library, name)(*args)
+        status = getattr(self.functions, name)(*args)
         if status:
             msg = (
                 f"cuBLAS failed: {name} returned "

@@ -5,8 +5,9 @@ from math import nan, prod
 import numpy as np
 
 from ndx import linalg
+from ndx._broadcasting import broadcast_to
 from ndx._cuda import creation, transfer
-from ndx._cuda.calls import factored, function_of, standard
+from ndx._cuda.calls import factored, standard
 from ndx._cuda.elements import setitem
 from ndx._cuda.session import common_device
 from ndx._data_types import result_type
@@ -89,7 +90,7 @@ def eigen(name):
         dtype = result_type(x, 1j)
         found = compute(x)
         parts = [
-            part if part.dtype == dtype else transfer.cast(part, dtype)
+            transfer.as_dtype(part, dtype)
             for part in (found if isinstance(found, tuple) else (found,))
         ]
         return _EigResult(*parts) if len(parts) == 2 else parts[0]
@@ -99,16 +100,12 @@ def eigen(name):
 
 def solve(x1, x2, /):
     """Solve linear equations; CuPy broadcasts no stacks of them."""
-    session = common_device("linalg.solve", x1, x2)
+    common_device("linalg.solve", x1, x2)
     if x1.ndim >= 2 and x2.ndim >= 2:
         stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        x1 = _broadcast_to(session, x1, stack + x1.shape[-2:])
-        x2 = _broadcast_to(session, x2, stack + x2.shape[-2:])
+        x1 = broadcast_to(x1, stack + x1.shape[-2:])
+        x2 = broadcast_to(x2, stack + x2.shape[-2:])
     return factored("linalg.solve", SINGULAR)(x1, x2)
-
-
-def _broadcast_to(session, x, shape):
-    return session.compute(function_of("broadcast_to"), x, shape)
 
 
 def matrix_rank(x, /, *, rtol=None):

@@ -132,24 +132,18 @@ def ones_like(x, /, *, dtype=None, device=None):
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """Return an array of what is given, on a GPU if that is wanted, or it is there."""
-    index = index_inside(obj)
-    if index is not None:
-        if copy is False:
-            msg = "copy=False, but a sequence of arrays must be copied"
-            raise ValueError(msg)
-        obj = _stacked(obj, session_of(index))
     if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
         # An array of ours stays where it is.
         return _creation.asarray(obj, dtype=dtype, copy=copy)
     if device_index(obj) is None:
-        found = _creation.asarray(obj, dtype=dtype)
+        found = _taken(obj, dtype, copy)
         if device_index(found) is None:
             if copy is False:
                 msg = "copy=False, but what is on the CPU must be copied to a GPU"
                 raise ValueError(msg)
             return upload(_target(device), found)
-        # Another library's, on a GPU.
-        obj, dtype = found, None
+        # Another library's, on a GPU, or a sequence of what is there.
+        obj = found
     x = obj
     changes = dtype is not None and np.dtype(dtype) != x.dtype
     moves = device is not None and find_device(device) != x.device
@@ -159,6 +153,21 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if changes or (copy and not moves):
         x = cast_checked(x, x.dtype if dtype is None else np.dtype(dtype))
     return x.to_device(device) if moves else x
+
+
+def _taken(obj, dtype, copy):
+    """Return an array of what is none: on the CPU, or on the GPU of its parts."""
+    try:
+        return _creation.asarray(obj, dtype=dtype)
+    except TypeError:
+        # Looked for now, so that long sequences are gone through once.
+        index = index_inside(obj)
+        if index is None:
+            raise
+    if copy is False:
+        msg = "copy=False, but a sequence of arrays must be copied"
+        raise ValueError(msg)
+    return _stacked(obj, session_of(index))
 
 
 def index_inside(obj):

@@ -11,7 +11,7 @@ from ndx._cuda.bridge import block_of, device_index
 from ndx._cuda.calls import operand, standard
 from ndx._cuda.session import common_device
 from ndx._data_types import result_type
-from ndx._engine import argument, axis_index
+from ndx._engine import axis_index, layout_argument
 
 __all__ = [
     "getitem",
@@ -73,7 +73,7 @@ def _key(session, key):
 
 def take(x, indices, /, *, axis=None):
     """Take elements along an axis; that of an array with one may be left out."""
-    x, indices = _array(x, "take"), _array(indices, "take")
+    x, indices = layout_argument(x, "take"), layout_argument(indices, "take")
     if axis is None and x.ndim > 1:
         msg = f"take: the array has {x.ndim} axes: say along which by axis="
         raise ValueError(msg)
@@ -92,11 +92,11 @@ def take(x, indices, /, *, axis=None):
 
 def repeat(x, repeats, /, *, axis=None):
     """Repeat elements; CuPy wants to know on the CPU how often."""
-    x = _array(x, "repeat")
+    x = layout_argument(x, "repeat")
     try:
         repeats = index(repeats)
     except TypeError:
-        repeats = _array(repeats, "repeat")
+        repeats = layout_argument(repeats, "repeat")
     if isinstance(repeats, NDArray):
         common_device("repeat", x, repeats)
         if repeats.dtype.kind not in "biu":
@@ -127,11 +127,6 @@ def sorting(name):
     return function
 
 
-def _array(x, name):
-    """Return an array as it is; of what is none, what the CPU says of it."""
-    return x if isinstance(x, NDArray) else argument(x, name)
-
-
 def _fitting(x1, x2):
     """Return the dtype of two operands, of which one may be a scalar of any size."""
     dtype = result_type(x1, x2)
@@ -153,9 +148,7 @@ def _promoted(name, x1, x2):
     return [
         creation.filled(session, full((), x, dtype=dtype), ())
         if device_index(x) is None
-        else x
-        if x.dtype == dtype
-        else transfer.cast(x, dtype)
+        else transfer.as_dtype(x, dtype)
         for x in (x1, x2)
     ]
 
@@ -170,7 +163,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     if side not in ("left", "right"):
         msg = f"side={side!r} is unknown; valid are 'left' and 'right'"
         raise ValueError(msg)
-    x1 = _array(x1, "searchsorted")
+    x1 = layout_argument(x1, "searchsorted")
     if x1.ndim != 1:
         msg = f"searchsorted needs an array of one axis, not {x1.ndim}"
         raise ValueError(msg)

@@ -85,7 +85,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return result if device is None else result.to_device(device)
 
 
-_OF_SEQUENCES = frozenset(["asarray", "concat", "stack"])
+_OF_SEQUENCES = frozenset(["concat", "stack", *creation.FUNCTIONS])
 _SPECIAL = {
     "astype": astype,
     "getitem": getitem,

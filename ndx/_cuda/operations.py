@@ -33,19 +33,7 @@ def elementwise(name, operands, *, out=None):
     _check_power(name, operands, inner)
     with session.at_work():
         given = [operand(session, x, inner) for x in operands]
-        if out is None:
-            result = computed(name, given)
-            if result.dtype != outer:
-                result = result.astype(outer)
-            return session.wrap(result)
-        check_writeable(out)
-        if out.dtype != outer:
-            msg = (
-                f"out has dtype {out.dtype}, but the result of {name} has dtype {outer}"
-            )
-            raise TypeError(msg)
-        _store(name, session, computed(name, given), out)
-    return out
+        return _delivered(name, session, computed(name, given), outer, out)
 
 
 def computed(name, given):
@@ -68,6 +56,18 @@ def _check_power(name, operands, dtype):
             "would be none: take floating-point numbers"
         )
         raise ValueError(msg)
+
+
+def _delivered(name, session, result, dtype, out):
+    """Return a result in a dtype: as a new array, or written into `out`."""
+    if out is None:
+        return session.wrap(result.astype(dtype, copy=False))
+    check_writeable(out)
+    if out.dtype != dtype:
+        msg = f"out has dtype {out.dtype}, but the result of {name} has dtype {dtype}"
+        raise TypeError(msg)
+    _store(name, session, result, out)
+    return out
 
 
 def _store(name, session, result, out):
@@ -118,17 +118,7 @@ def matmul(x1, x2, /, *, out=None):
             raise ValueError(msg)
     with session.at_work():
         given = [operand(session, x, dtype) for x in (x1, x2)]
-        result = function_of("matmul")(*given)
-        if out is None:
-            return session.wrap(result)
-        check_writeable(out)
-        if out.dtype != dtype:
-            msg = (
-                f"out has dtype {out.dtype}, but the result of matmul has dtype {dtype}"
-            )
-            raise TypeError(msg)
-        _store("matmul", session, result, out)
-    return out
+        return _delivered("matmul", session, function_of("matmul")(*given), dtype, out)
 
 
 def where(condition, x1, x2, /):
@@ -151,7 +141,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     with session.at_work():
         given = [operand(session, x, dtype) for x in (x1, x2)]
         found = function_of("vecdot")(*given, axis=axis)
-        return session.wrap(found.astype(dtype, copy=False))
+        return _delivered("vecdot", session, found, dtype, None)
 
 
 def outer(x1, x2, /):
@@ -212,8 +202,8 @@ def _tanh(z):
     where, isfinite = function_of("where"), function_of("isfinite")
     far = function_of("isinf")(a)
     zero = function_of("copysign")(function_of("zeros_like")(b), b)
-    result.real[...] = where(far, function_of("sign")(a), result.real)
-    result.real[...] = where((a == 0) & ~isfinite(b), a, result.real)
+    real = where((a == 0) & ~isfinite(b), a, result.real)
+    result.real[...] = where(far, function_of("sign")(a), real)
     result.imag[...] = where(far, zero, result.imag)
     return result
 

@@ -30,6 +30,7 @@ from ndx._exclusion import wait_or_owe, waiting
 
 __all__ = [
     "FUNCTIONS",
+    "as_dtype",
     "cast",
     "cast_checked",
     "check_cast",
@@ -251,6 +252,11 @@ def cast(x, dtype):
     session = session_of(device_index(x))
     with session.at_work():
         return session.wrap(session.unwrap(x).astype(dtype, order="K"))
+
+
+def as_dtype(x, dtype):
+    """Return an array in a dtype: itself, if it is of that, or a copy."""
+    return x if x.dtype == dtype else cast(x, dtype)
 
 
 def compact(x):

@@ -213,29 +213,18 @@ cdef void print_ignored(CudaSource self, object error) noexcept:
 
 cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept:
     """Call a function of the runtime for a stream; False, and done, if that is over."""
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
-    if is_finalizing() or is_forked():
-        return True
-    PyErr_Fetch(&kind, &value, &traceback)
-    done = True
-    try:
-        with self.cuda.Device(self.index):
-            getattr(self.runtime, name)(*args)
-        self.over.discard(stream)
-    except BaseException as error:
-        note_failure(self, stream, error)
-        done = stream not in self.over
-    if not done:
-        wait_or_owe(functools.partial(wait_for_gpu, self, self.index))
-    PyErr_Restore(kind, value, traceback)
-    return done
+    run(self, name, args, stream)
+    return stream not in self.over
 
 
 cdef object call(CudaSource self, str name, object a=None, object b=None,
                  object c=None, object d=None, object e=None):
     """Call a function of the runtime where nothing may be raised; None if it fails."""
+    return run(self, name, tuple([x for x in (a, b, c, d, e) if x is not None]), None)
+
+
+cdef object run(CudaSource self, str name, tuple args, object stream):
+    """Do the same; if it is for a stream that is over, its work is waited for."""
     cdef PyObject *kind = NULL
     cdef PyObject *value = NULL
     cdef PyObject *traceback = NULL
@@ -248,10 +237,15 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
     result = None
     try:
         with self.cuda.Device(self.index):
-            result = getattr(self.runtime, name)(
-                *[item for item in (a, b, c, d, e) if item is not None])
+            result = getattr(self.runtime, name)(*args)
+        self.over.discard(stream)
     except BaseException as error:
-        print_ignored(self, error)
+        if stream is None:
+            print_ignored(self, error)
+        else:
+            note_failure(self, stream, error)
+            if stream in self.over:
+                wait_or_owe(functools.partial(wait_for_gpu, self, self.index))
     PyErr_Restore(kind, value, traceback)
     return result
 
@@ -277,6 +271,8 @@ def begin_capture(size_t captured, stream, str name):
 
 def replaying_stream(stream):
     """Return the stream in whose place the current one is captured; else itself."""
+    if not capturing:
+        return stream
     if stream.ptr in replaying:
         return replaying[stream.ptr]
     if get_ident() in capturing:
@@ -401,7 +397,7 @@ cdef class CudaBackend(PooledBackend):
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef size_t stream
         with gil:
-            if get_ident() in capturing:
+            if capturing and get_ident() in capturing:
                 raise DeviceError(
                     "memory outside of the graph's own can't be taken while a graph is "
                     "captured, since it could be used again while the graph still "
@@ -413,7 +409,7 @@ cdef class CudaBackend(PooledBackend):
         return stream_here(self.source)
 
     cdef int check_arena(self, str name) except -1:
-        if capturing.get(get_ident(), name) != name:
+        if capturing and capturing.get(get_ident(), name) != name:
             refuse_here(
                 f"an array in the workspace {name!r}, whose memory is used again,")
         return 0
