@@ -409,6 +409,9 @@ cdef Export *export_array(BaseArray x) except NULL:
         wait_until_live(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
+    if low == high:
+        # Without elements the offset can lie beyond the block.
+        return export_new(x.block, 0, 0)
     return export_new(x.block, x.offset + low, x.offset + high)
 
 

@@ -316,14 +316,18 @@ cdef void block_purge(Block *block) noexcept:
     cdef size_t low = block.nbytes, high = 0
     if block.serial != 0:
         observers.retired(block)
-    if block.backend == NULL or block.pins > 0:
+    # A block of no bytes has a backend, but no memory of it.
+    if block.memory.ptr == NULL or block.pins > 0:
         return
     while export != NULL:
-        low = min(low, export.low)
-        high = max(high, export.high)
+        if export.low < export.high:
+            low = min(low, export.low)
+            high = max(high, export.high)
         export = export.next
-    if low < high:
-        (<Backend>block.backend).purge(&block.memory, low, high)
+    if low >= high:
+        # Exports without elements: of a range, no less than one byte can be kept.
+        low, high = 0, 1
+    (<Backend>block.backend).purge(&block.memory, low, high)
 
 
 cdef void block_unpin_slow(Block *block) noexcept:

@@ -4,6 +4,8 @@ import gc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ndx
 
@@ -219,6 +221,47 @@ def test_an_export_of_no_elements():
     with workspace:
         fill_arena(workspace)
     assert [view.shape for view in kept] == [(0, 3), (0,)]
+
+
+@pytest.mark.parametrize("config", [{}, {"size": KIB}, {"learn": "liveness"}])
+@pytest.mark.parametrize("export", sorted({*EXPORTS} - {"np.frombuffer"}))
+@given(
+    shape=st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    place=st.integers(0, 3),
+    data=st.data(),
+)
+def test_an_export_of_a_view_of_no_elements(config, export, shape, place, data):
+    shape[place % len(shape)] = 0
+    workspace = ndx.workspace(**config)
+    with workspace:
+        index = tuple(
+            data.draw(st.integers(0, length - 1))
+            if length and data.draw(st.booleans())
+            else slice(data.draw(st.integers(0, 3)), None)
+            for length in shape
+        )
+        x = ndx.zeros(tuple(shape))[index]
+        kept = EXPORTS[export](x)
+        del x
+    # Its strides lead beyond the memory, of which there is none.
+    assert workspace.stats()["pinned_bytes"] == 0
+    with workspace:
+        fill_arena(workspace)
+    del kept
+    assert workspace.stats()["pinned_count"] == 0
+
+
+def test_an_export_of_no_elements_keeps_no_more_than_a_page_of_what_spilled():
+    backend = ndx.backends.get("host", limit="64MiB")
+    kept = []
+    workspace = ndx.workspace(backend=backend, learn="none")
+    for _ in range(10):
+        with workspace:
+            kept.append(np.asarray(ndx.ones(2**20)[7:7]))
+    assert workspace.stats()["pinned_bytes"] <= 10 * 2**16
+    assert backend.stats()["reserved_bytes"] <= 10 * 2**16
+    kept.clear()
+    assert backend.stats()["allocated_bytes"] == 0
 
 
 def test_a_view_of_negative_strides_is_kept_whole():
