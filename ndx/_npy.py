@@ -18,7 +18,14 @@ from numpy.lib import format as npy
 
 from ndx._file_io import BLOCK, write_all
 
-__all__ = ["Header", "make_header", "read_array", "read_header", "write_array"]
+__all__ = [
+    "Header",
+    "check_length",
+    "make_header",
+    "read_array",
+    "read_header",
+    "write_array",
+]
 
 _MOST_HEADER = 10_000
 _MOST_AXES = 64
@@ -128,13 +135,20 @@ def _checked(header, length, path):
     nbytes = 0 if 0 in shape else span
     if span >= 2**63:
         raise _bad(path, f"its shape is {shape}, which no memory can hold")
-    if header.offset + nbytes > length:
+    header = header._replace(nbytes=nbytes)
+    check_length(header, length, path)
+    return header
+
+
+def check_length(header, length, path):
+    """Raise if a file of some bytes ends before the elements do."""
+    if header.offset + header.nbytes > length:
         msg = (
-            f"it is cut short: shape {shape} of {dtype} needs {nbytes} bytes after "
-            f"the header of {header.offset}, and the file has {length} in all"
+            f"it is cut short: shape {header.shape} of {header.dtype} needs "
+            f"{header.nbytes} bytes after the header of {header.offset}, and the file "
+            f"has {length} in all"
         )
         raise _bad(path, msg)
-    return header._replace(nbytes=nbytes)
 
 
 def _bad(path, what):

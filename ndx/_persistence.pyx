@@ -29,7 +29,9 @@ from ndx.backends.file cimport FileBackend
 
 from ndx._file_io import Replacement, as_path, open_regular
 from ndx._files import reserve
-from ndx._npy import make_header, read_array, read_header, write_array
+from ndx._npy import (
+    check_length, make_header, read_array, read_header, write_array,
+)
 
 __all__ = ["load", "open", "save"]
 
@@ -240,7 +242,10 @@ cdef BaseArray opened(str path, str mode, object shape, object dtype):
     """Return an array over a file that is there."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef Py_ssize_t asked[MAXDIMS]
-    cdef int code, ndim, asked_ndim
+    # Both may run the caller's code, which the file must not wait for.
+    cdef int asked_code = -1 if dtype is None else dtype_code(dtype)
+    cdef int asked_ndim = -1 if shape is None else parse_shape(shape, asked)
+    cdef int code, ndim
     cdef MappedFile file = MappedFile(path, mode, open_regular(path, FLAGS[mode]))
     header = read_header(file.fd, path)
     code = dtype_code(header.dtype.newbyteorder("="))
@@ -251,17 +256,20 @@ cdef BaseArray opened(str path, str mode, object shape, object dtype):
         raise ValueError(
             f"the elements of {path!r} ({header.dtype}) can't be used in place: they "
             f"are {found}; ndx.load reads them")
-    if dtype is not None and dtype_code(dtype) != code:
+    if asked_code >= 0 and asked_code != code:
         raise ValueError(
-            f"{path!r} has elements of {header.dtype}, not {dtype}; leave dtype away, "
+            f"{path!r} has elements of {header.dtype}, not "
+            f"{dtype_object(asked_code)}; leave dtype away, "
             "or give mode 'w+' to make a new file")
-    if shape is not None:
-        asked_ndim = parse_shape(shape, asked)
-        if shape_tuple(asked_ndim, asked) != header.shape:
-            raise ValueError(
-                f"{path!r} has shape {header.shape}, not {shape}; leave shape away, or "
-                "give mode 'w+' to make a new file")
+    if asked_ndim >= 0 and shape_tuple(asked_ndim, asked) != header.shape:
+        raise ValueError(
+            f"{path!r} has shape {header.shape}, not "
+            f"{shape_tuple(asked_ndim, asked)}; leave shape away, or give mode 'w+' to "
+            "make a new file")
+    # The mapping has this length. Another process may have cut the file short since its
+    # header was read, and the array must not reach beyond its mapping.
     length = os.fstat(file.fd).st_size
+    check_length(header, length, path)
     if mode == "r+":
         try:
             reserve(file.fd, length)

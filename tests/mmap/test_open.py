@@ -343,6 +343,60 @@ def test_a_file_cut_short_is_an_error_and_no_signal(path, mode):
     assert path.stat().st_size == 5000
 
 
+@pytest.mark.parametrize("mode", THERE)
+@pytest.mark.parametrize("argument", ["dtype", "shape"])
+def test_a_file_cut_short_by_an_argument_is_an_error_and_no_signal(
+    path, mode, argument
+):
+    """What describes the array is the caller's code, which may do anything."""
+    code = """
+import os, sys, numpy as np, ndx
+path, mode, argument = sys.argv[1:]
+class Dtype:
+    @property
+    def dtype(self):
+        os.truncate(path, 4096)
+        return np.dtype("float64")
+class Length:
+    def __index__(self):
+        os.truncate(path, 4096)
+        return 100_000
+try:
+    given = Dtype() if argument == "dtype" else (Length(),)
+    x = ndx.open(path, mode, **{argument: given})
+    print(float(x[99_999]))
+except ValueError as error:
+    print("cut short" in str(error), os.path.getsize(path))
+"""
+    np.save(path, np.arange(100_000.0))
+    assert run_python(code, path, mode, argument).split() == ["True", "4096"]
+
+
+@pytest.mark.parametrize("mode", THERE)
+@pytest.mark.parametrize("left", [0, 100, 4096, 800_127])
+def test_a_file_cut_short_after_its_header_was_read_is_an_error(path, mode, left):
+    """Another process can do it at any moment: the length that is mapped counts."""
+    code = """
+import os, sys, ndx, ndx._persistence as persistence
+path, mode, left = sys.argv[1:]
+read_header = persistence.read_header
+def read_and_cut(*arguments):
+    header = read_header(*arguments)
+    os.truncate(path, int(left))
+    return header
+persistence.read_header = read_and_cut
+for use in (ndx.open, ndx.load):
+    try:
+        x = use(path, mode) if use is ndx.open else use(path)
+        print(float(x[99_999]))
+    except ValueError as error:
+        print("cut short" in str(error), os.path.getsize(path))
+    ndx.save(path, ndx.arange(100_000.0))
+"""
+    np.save(path, np.arange(100_000.0))
+    assert run_python(code, path, mode, left).split() == ["True", str(left)] * 2
+
+
 def test_a_file_cut_short_is_noticed_before_it_is_said_to_be_safe(path):
     """No page was touched since: only the flush and the commit look."""
     np.save(path, np.arange(100_000.0))
