@@ -369,31 +369,6 @@ print(float(ndx.sum(host)), float(ndx.sum(y)))
     assert words == ["lost", "True", "lost", "True", "1000.0", "3.0"]
 
 
-@pytest.mark.skipif(
-    "asan" in os.environ.get("LD_PRELOAD", ""), reason="ASan reports SIGBUS itself"
-)
-def test_other_signals_are_others(tmp_path):
-    # A mapping that is not ours still ends a process, as it did.
-    code = f"""
-import mmap, os, resource, ndx
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-with ndx.use("mmap", directory={str(tmp_path)!r}):
-    x = ndx.ones(10)
-path = {str(tmp_path / "own")!r}
-with open(path, "wb") as file: file.write(bytes(100000))
-with open(path, "r+b") as file:
-    m = mmap.mmap(file.fileno(), 100000)
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        os.truncate(path, 0)
-        m[50000]
-        os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"""
-    assert run_python(code).split() == ["-7"]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_child_has_copies_of_its_own(tmp_path):
     code = """

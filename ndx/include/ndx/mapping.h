@@ -56,7 +56,27 @@ static ndx_ranges ndx_table;
 static ndx_lock ndx_table_lock;
 static volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
 static volatile uint64_t ndx_mappings;     /* live entries */
-static struct sigaction ndx_previous;
+
+/* The handlers that had SIGBUS before ours, oldest first. Ours goes to the front again when
+ * another was installed after it, and that one may hand back to ours: so each of them is called
+ * once at most for a fault, from the newest to the oldest. */
+#define NDX_HANDLERS 8
+static struct sigaction ndx_handlers[NDX_HANDLERS];
+static int ndx_handler_count;
+
+/* Threads that are inside of such a handler now, and how many of those it has been through. */
+#define NDX_FORWARDS 64
+typedef struct {
+    uintptr_t thread;                      /* 0: free */
+    int depth;
+} ndx_forwarding;
+static ndx_forwarding ndx_forwards[NDX_FORWARDS];
+
+/* The address of the last fault that went on to another, and how often in a row it came: a
+ * handler that returns and has changed nothing would meet it for ever. */
+#define NDX_REPEATS 100
+static uintptr_t ndx_last_fault;
+static int ndx_repeats;
 
 /* Runs in signal handlers, too: entries are read as they are, `end` last written. */
 static ndx_range *ndx_range_at(uintptr_t at) {
@@ -89,48 +109,148 @@ static void ndx_note_loss(ndx_range *range, uintptr_t start, uintptr_t end) {
     if (end > range->lost_end[i]) { range->lost_end[i] = end; }
 }
 
+/* Whether a file that is mapped has become shorter than its mapping. */
+static int ndx_any_cut_short(void) {
+    for (ndx_ranges *chunk = &ndx_table; chunk != NULL;
+         chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+        for (int i = 0; i < NDX_RANGES; ++i) {
+            ndx_range *range = &chunk->entries[i];
+            uintptr_t end = __atomic_load_n(&range->end, __ATOMIC_ACQUIRE);
+            struct stat file;
+            if (end != 0 && range->fd >= 0 && fstat(range->fd, &file) == 0 &&
+                file.st_size < range->offset + (int64_t)(end - range->start)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Map zeros over the page at an address, if it is in the table; return whether it is. */
+static int ndx_replace_page(uintptr_t at) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t start = at & ~(page - 1), end = start + page;
+    ndx_range *range = ndx_range_at(at);
+    struct stat file;
+    if (range == NULL) { return 0; }
+    /* Of a file that was cut short, all that is beyond its end is lost, at once. */
+    if (range->fd >= 0 && fstat(range->fd, &file) == 0 &&
+        file.st_size <= range->offset + (int64_t)(start - range->start)) {
+        end = (range->end + page - 1) & ~(page - 1);
+    }
+    if (mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
+        return 0;
+    }
+    ndx_note_loss(range, start, end);
+    return 1;
+}
+
+/* The entry of a thread that is inside of a handler before ours (NULL: it is not). */
+static ndx_forwarding *ndx_find_forwarding(uintptr_t thread) {
+    for (int i = 0; i < NDX_FORWARDS; ++i) {
+        if (__atomic_load_n(&ndx_forwards[i].thread, __ATOMIC_ACQUIRE) == thread) {
+            return &ndx_forwards[i];
+        }
+    }
+    return NULL;
+}
+
+/* Take an entry for a thread (NULL: all are taken). */
+static ndx_forwarding *ndx_begin_forwarding(uintptr_t thread) {
+    for (int i = 0; i < NDX_FORWARDS; ++i) {
+        uintptr_t none = 0;
+        if (__atomic_compare_exchange_n(&ndx_forwards[i].thread, &none, thread, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            return &ndx_forwards[i];
+        }
+    }
+    return NULL;
+}
+
+/* End the process as it would have without us. */
+static void ndx_default(int signum, int was_raised) {
+    signal(signum, SIG_DFL);
+    /* Otherwise the instruction runs again, and faults again. */
+    if (was_raised) { raise(signum); }
+}
+
+/* Whether the handlers before ours had their chances with the fault at an address. */
+static int ndx_is_hopeless(uintptr_t at) {
+    if (__atomic_exchange_n(&ndx_last_fault, at, __ATOMIC_ACQ_REL) != at) {
+        __atomic_store_n(&ndx_repeats, 0, __ATOMIC_RELEASE);
+        return 0;
+    }
+    return __atomic_add_fetch(&ndx_repeats, 1, __ATOMIC_ACQ_REL) > NDX_REPEATS;
+}
+
+/* Call the newest of the handlers before ours that this thread is not inside of. */
+static void ndx_forward(int signum, siginfo_t *info, void *context, int was_raised) {
+    int count = __atomic_load_n(&ndx_handler_count, __ATOMIC_ACQUIRE);
+    uintptr_t thread = (uintptr_t)pthread_self();
+    ndx_forwarding *mine = ndx_find_forwarding(thread);
+    int depth = mine == NULL ? 0 : mine->depth;
+    struct sigaction *next = depth < count ? &ndx_handlers[count - 1 - depth] : NULL;
+    if (mine == NULL) { mine = ndx_begin_forwarding(thread); }
+    if (next == NULL || mine == NULL ||
+        (!was_raised && ndx_is_hopeless((uintptr_t)info->si_addr)) ||
+        (next->sa_handler == SIG_IGN && !(next->sa_flags & SA_SIGINFO) && !was_raised)) {
+        ndx_default(signum, was_raised);
+    } else {
+        mine->depth = depth + 1;
+        if (next->sa_flags & SA_SIGINFO) {
+            next->sa_sigaction(signum, info, context);
+        } else if (next->sa_handler != SIG_IGN) {
+            next->sa_handler(signum);
+        }
+        mine->depth = depth;
+    }
+    if (depth == 0 && mine != NULL) {
+        __atomic_store_n(&mine->thread, 0, __ATOMIC_RELEASE);
+    }
+}
+
 static void ndx_on_sigbus(int signum, siginfo_t *info, void *context) {
     int error = errno;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t at = (uintptr_t)info->si_addr;
-    ndx_range *range = ndx_range_at(at);
-    if (range != NULL) {
-        uintptr_t start = at & ~(page - 1), end = start + page;
-        struct stat file;
-        /* Of a file that was cut short, all that is beyond its end is lost, at once. */
-        if (range->fd >= 0 && fstat(range->fd, &file) == 0 &&
-            file.st_size <= range->offset + (int64_t)(start - range->start)) {
-            end = (range->end + page - 1) & ~(page - 1);
-        }
-        void *zeros = mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-        if (zeros != MAP_FAILED) {
-            ndx_note_loss(range, start, end);
-            errno = error;
-            return;
-        }
+    /* Sent by a program, not by the system for an address. */
+    int was_raised = info->si_code < BUS_ADRALN || info->si_code == SI_USER;
+    if (!was_raised && ndx_replace_page((uintptr_t)info->si_addr)) {
+        errno = error;
+        return;
+    }
+    /* A handler that was installed after ours, and met a fault of ours, may have put ours back
+     * and raised the signal again, as Python's faulthandler does. When it returns, the
+     * instruction runs again, and its fault comes here. */
+    if (!was_raised || info->si_pid != getpid() || !ndx_any_cut_short() ||
+        ndx_find_forwarding((uintptr_t)pthread_self()) != NULL) {
+        ndx_forward(signum, info, context, was_raised);
     }
     errno = error;
-    if (ndx_previous.sa_flags & SA_SIGINFO) {
-        ndx_previous.sa_sigaction(signum, info, context);
-    } else if (ndx_previous.sa_handler == SIG_DFL || ndx_previous.sa_handler == SIG_IGN) {
-        /* The instruction runs again, and the process ends as it would have. */
-        signal(SIGBUS, SIG_DFL);
-    } else {
-        ndx_previous.sa_handler(signum);
-    }
 }
 
 /* Take SIGBUS, before whoever has it; what is not ours goes on to them. */
 static int ndx_watch(void) {
     struct sigaction action, current;
+    int i;
     if (sigaction(SIGBUS, NULL, &current) != 0) { return errno; }
     if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == ndx_on_sigbus) { return 0; }
     memset(&action, 0, sizeof action);
     action.sa_sigaction = ndx_on_sigbus;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    ndx_previous = current;
+    if (!(current.sa_flags & SA_SIGINFO) && current.sa_handler == SIG_DFL) {
+        /* Whoever wants the default does not want those that were there before. */
+        __atomic_store_n(&ndx_handler_count, 0, __ATOMIC_RELEASE);
+    } else {
+        for (i = 0; i < ndx_handler_count; ++i) {
+            /* A union: the two kinds of handlers have one address. */
+            if (ndx_handlers[i].sa_sigaction == current.sa_sigaction) { break; }
+        }
+        if (i == ndx_handler_count && i < NDX_HANDLERS) {
+            ndx_handlers[i] = current;
+            __atomic_store_n(&ndx_handler_count, i + 1, __ATOMIC_RELEASE);
+        }
+    }
     return sigaction(SIGBUS, &action, NULL) == 0 ? 0 : errno;
 }
 
