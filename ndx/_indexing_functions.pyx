@@ -183,15 +183,18 @@ def take(x, indices, /, *, axis=None):
             chosen = <int64_t *>data_of(found)
             count = found.size
             length = array.shape[which]
-            if take_steps(array, found, result, outer, chunk, length, &bad):
-                pass
-            elif result.size * itemsize_of[array.dtype] < LARGE:
-                bad = copy_chunks(target, source, chosen, count, outer, length, chunk)
-            else:
-                pin(result)
-                with nogil:
+            pin(result)
+            try:
+                if take_steps(array, found, result, outer, chunk, length, &bad):
+                    pass
+                elif result.size * itemsize_of[array.dtype] < LARGE:
                     bad = copy_chunks(
                         target, source, chosen, count, outer, length, chunk)
+                else:
+                    with nogil:
+                        bad = copy_chunks(
+                            target, source, chosen, count, outer, length, chunk)
+            finally:
                 unpin(result)
             if bad >= 0:
                 raise IndexError(

@@ -380,7 +380,11 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
                     args[2] = data_of(result)
                     steps[2] = itemsize_of[loop.out_dtype]
                 if size >= LARGE:
-                    run_flat(loop, args, size, steps, ufunc)
+                    pin(result)
+                    try:
+                        run_flat(loop, args, size, steps, ufunc)
+                    finally:
+                        unpin(result)
                 elif size:
                     loop.function(args, &size, steps, loop.data)
             finally:
