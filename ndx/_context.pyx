@@ -11,7 +11,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._memory cimport Block, block_decref, block_new, block_wrap
-from ndx._plain_numpy cimport PlainNumpy, restore_numpy, switch_numpy
+from ndx._numpy_handler cimport restore_numpy, switch_numpy
+from ndx._plain_numpy cimport PlainNumpy
 from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 

@@ -14,6 +14,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ndx._collector cimport collect_for_memory
+from ndx._numpy_handler cimport restore_numpy, suspend_handlers
 from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 from ndx import _pressure
@@ -67,7 +68,12 @@ cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -
     """
     if backend.allocate(nbytes, zero, out) == ALLOCATED:
         return 0
-    return obtain_again(backend, nbytes, zero, out)
+    # What is run to free memory (callbacks, finalizers) may use NumPy.
+    handler = suspend_handlers()
+    try:
+        return obtain_again(backend, nbytes, zero, out)
+    finally:
+        restore_numpy(handler)
 
 
 cdef int obtain_again(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:

@@ -14,7 +14,6 @@ NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
 import sys
 
 cimport numpy as cnp
-from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -28,10 +27,12 @@ from ndx._array cimport (
 )
 from ndx._context cimport plain_numpy, spill_backend
 from ndx._files cimport MappedFile
+from ndx._ignored cimport report_ignored
 from ndx._mapping cimport find_mapping, losses
 from ndx._memory cimport block_incref, obtain
+from ndx._numpy_handler cimport set_handlers
 from ndx._operations cimport copy
-from ndx._plain_numpy cimport PlainNumpy, set_numpy_handler
+from ndx._plain_numpy cimport PlainNumpy
 from ndx._recording cimport range_adopted, range_freed, record_range
 from ndx._quiet cimport restore, silence
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
@@ -159,8 +160,8 @@ cdef void tell(object error) noexcept:
     if logging is not None:
         try:
             logging.getLogger("ndx").info("NumPy gets no memory: %s", error)
-        except BaseException:
-            PyErr_WriteUnraisable(error)
+        except BaseException as failure:
+            report_ignored(logging, failure)
 
 
 cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:
@@ -242,7 +243,7 @@ cdef object make_handler(PyDataMem_Handler *handler, const char *name, void *pla
 cdef PyDataMem_Handler of_results
 cdef PyDataMem_Handler of_plain
 cdef object handler_capsule = make_handler(&of_results, b"ndx", NULL)
-set_numpy_handler(make_handler(&of_plain, b"ndx_plain", &of_plain))
+set_handlers(handler_capsule, make_handler(&of_plain, b"ndx_plain", &of_plain))
 
 
 cdef object call_numpy(object function, tuple args, dict kwargs):

@@ -4,7 +4,3 @@ from ndx.backends.base cimport Backend
 cdef class PlainNumpy:
     cdef Backend backend
     cdef object refusal              # why it last got no memory; None: it did
-
-cdef int set_numpy_handler(object handler) except -1
-cdef object switch_numpy(bint ours)
-cdef void restore_numpy(object handler) noexcept

@@ -1,10 +1,10 @@
 """Patterns in memory that show who writes or reads where it may not."""
 
-from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memset
 
+from ndx._ignored cimport report_ignored
 from ndx._memory cimport Block, BlockOwner
 from ndx.backends.base cimport Backend
 
@@ -60,8 +60,7 @@ cdef class Watcher(BlockOwner):
             self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
                                f"at its end + {i}")
         except BaseException as error:
-            PyErr_SetObject(type(error), error)
-            PyErr_WriteUnraisable(self)
+            report_ignored(self, error)
 
     cdef int raise_damage(self) except -1:
         """Say what was written to that may not be, once."""

@@ -7,7 +7,6 @@ import inspect
 import threading
 import weakref
 
-from cpython.exc cimport PyErr_SetObject, PyErr_WriteUnraisable
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
@@ -18,6 +17,7 @@ from ndx._context cimport (
     Context, Entry, Scope, current_home, is_here, leave_scope, outer_backend,
     own_context, push,
 )
+from ndx._ignored cimport report_ignored
 from ndx._memory cimport Block, block_is_usable
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
@@ -130,8 +130,7 @@ cdef class Workspace(Scope):
             # What goes wrong at the end may not hide what went wrong in the scope.
             if error is None or isinstance(failure, WorkspaceError):
                 raise
-            PyErr_SetObject(type(failure), failure)
-            PyErr_WriteUnraisable(self)
+            report_ignored(self, failure)
 
     cdef int left(self, Backend outside) except -1:
         cdef Entry entry = self.top

@@ -5,10 +5,11 @@ that it is around alive.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
+from ndx._ignored cimport report_ignored
+from ndx._numpy_handler cimport restore_numpy, suspend_handlers
 from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Backend, Counters, Memory
 
 import threading
@@ -70,7 +71,11 @@ cdef class Adaptor(Backend):
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         with gil:
-            return Adaptor_allocate(self, nbytes, zero, out)
+            handler = suspend_handlers()
+            try:
+                return Adaptor_allocate(self, nbytes, zero, out)
+            finally:
+                restore_numpy(handler)
 
     cdef void release(self, Memory *memory) noexcept nogil:
         with gil:
@@ -125,9 +130,13 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     self.counters.allocated -= memory.nbytes
     PyErr_Fetch(&kind, &value, &trace)
     try:
-        self.released(memory.nbytes, <uintptr_t>memory.ptr)
-    except BaseException:
-        PyErr_WriteUnraisable(self)
+        handler = suspend_handlers()
+        try:
+            self.released(memory.nbytes, <uintptr_t>memory.ptr)
+        finally:
+            restore_numpy(handler)
+    except BaseException as error:
+        report_ignored(self, error)
     PyErr_Restore(kind, value, trace)
 
 

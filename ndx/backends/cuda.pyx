@@ -7,7 +7,6 @@ waits for an event, on the GPU. The CPU waits only to give memory back to CUDA.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
@@ -15,6 +14,7 @@ import functools
 import sys
 from threading import get_ident
 
+from ndx._ignored cimport report_ignored
 from ndx._memory cimport devices
 from ndx._pool_index cimport PoolBlock
 from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
@@ -195,7 +195,7 @@ def wait_for_gpu(CudaSource source, int index):
         with source.cuda.Device(index):
             source.runtime.deviceSynchronize()
     except BaseException as error:
-        print_ignored(source, error)
+        report_ignored(source, error)
 
 
 cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
@@ -203,12 +203,7 @@ cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
     if getattr(error, "status", None) == NO_SUCH_HANDLE:
         self.over.add(stream)
     else:
-        print_ignored(self, error)
-
-
-cdef void print_ignored(CudaSource self, object error) noexcept:
-    PyErr_SetObject(type(error), error)
-    PyErr_WriteUnraisable(self)
+        report_ignored(self, error)
 
 
 cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept:
@@ -241,7 +236,7 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
         self.over.discard(stream)
     except BaseException as error:
         if stream is None:
-            print_ignored(self, error)
+            report_ignored(self, error)
         else:
             note_failure(self, stream, error)
             if stream in self.over:
@@ -447,5 +442,5 @@ cdef size_t known_stream(CudaSource source) noexcept:
     try:
         return source.cuda.get_current_stream(source.index).ptr
     except BaseException as error:
-        print_ignored(source, error)
+        report_ignored(source, error)
     return 0

@@ -3,6 +3,7 @@ from libc.stdint cimport uint64_t
 from ndx._pool cimport Pool
 from ndx._source cimport Source
 from ndx.backends.base cimport Backend, Memory
+from ndx.backends.user_code cimport UserCode
 
 cdef class PooledBackend(Backend):
     cdef Pool pool
@@ -15,6 +16,7 @@ cdef class PooledBackend(Backend):
     cdef size_t stream               # that the memory is for, and first used on
     cdef readonly object kind        # of pool, as given
     cdef object hooks                # tuple of callables
+    cdef UserCode inside             # of hooks
     cdef bint hooked
 
     cdef int setup(self, Source source, dict options) except -1

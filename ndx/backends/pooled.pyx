@@ -1,12 +1,12 @@
 """What backends with a pool have in common, whatever its source."""
 
 cimport cython
-from cpython.exc cimport PyErr_WriteUnraisable
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from ndx._ignored cimport report_ignored
 from ndx._pool cimport Pool
 from ndx._pool_index cimport PoolBlock
 from ndx._pool_report cimport (
@@ -22,6 +22,7 @@ from ndx._source cimport Source
 from ndx.backends.base cimport (
     ALLOCATED, NO_MEMORY, Backend, Counters, Memory,
 )
+from ndx.backends.user_code cimport UserCode
 
 from ndx import _pressure
 from ndx._sizes import parse_limit, parse_size
@@ -78,6 +79,7 @@ cdef class PooledBackend(Backend):
 
     def __cinit__(self, *args, **options):
         self.hooks = ()
+        self.inside = UserCode()
 
     def __init__(self, source, *, limit=None, pool="split", initial=None,
                  idle_release=30.0, reserve_fraction=0.0, fallback=None):
@@ -348,8 +350,15 @@ cdef class PooledBackend(Backend):
         return self
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
-        for hook in self.hooks:
-            hook(action, nbytes, <uintptr_t>ptr)
+        # A hook may drop arrays of the pool: the hooks are told of that.
+        entered = self.inside.enter(None if action == "free" else (
+            f"a hook of backend {self.name!r} made an array in this very backend; it "
+            "must make none: inside of it, use another backend or NumPy"))
+        try:
+            for hook in self.hooks:
+                hook(action, nbytes, <uintptr_t>ptr)
+        finally:
+            self.inside.leave(entered)
         return 0
 
     @property
@@ -467,7 +476,8 @@ cdef class PooledBackend(Backend):
         """Call ``hook(action, nbytes, address)`` at each allocation and release.
 
         `action` is "allocate" or "free". An exception of the hook fails the
-        allocation, and is reported where a release can't fail.
+        allocation, and is reported where a release can't fail. A hook may not make
+        arrays in this backend; NumPy's arrays are NumPy's own meanwhile.
         """
         self.hooks = (*self.hooks, hook)
         self.hooked = True
@@ -490,6 +500,6 @@ cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:
     PyErr_Fetch(&kind, &value, &traceback)
     try:
         self.notify("free", memory.nbytes, memory.ptr)
-    except BaseException:
-        PyErr_WriteUnraisable(self)
+    except BaseException as error:
+        report_ignored(self, error)
     PyErr_Restore(kind, value, traceback)

@@ -1,4 +1,5 @@
 from ndx.backends.base cimport Backend
+from ndx.backends.user_code cimport UserCode
 
 cdef class PythonBackend(Backend):
-    cdef set inside              # threads that are in acquire or discard
+    cdef UserCode inside         # acquire and discard

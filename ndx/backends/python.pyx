@@ -1,9 +1,7 @@
 """The adaptor for backends that are written in Python."""
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBuffer_Release
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
@@ -12,6 +10,7 @@ from libc.string cimport memset
 
 from ndx._budget cimport budget_give, budget_take
 from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
+from ndx.backends.user_code cimport UserCode, hold_buffer
 
 import sys
 
@@ -27,7 +26,6 @@ cdef struct Acquired:
     PyObject *source             # strong
 
 cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident()
     void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
     void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
@@ -61,7 +59,7 @@ cdef class PythonBackend(Backend):
 
     def __cinit__(self, *args, **options):
         self.name = type(self).__name__
-        self.inside = set()
+        self.inside = UserCode()
 
     def __init__(self, *, limit=None):
         pass
@@ -157,44 +155,26 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
 
 cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except NULL:
     """Return a held buffer of at least `nbytes` bytes."""
-    PythonBackend_enter(self)
-    try:
-        source = self.acquire(nbytes)
-        try:
-            return hold_buffer(self.name, source, nbytes)
-        except BaseException:
-            self.discard(source)
-            raise
-    finally:
-        self.inside.discard(PyThread_get_thread_ident())
-
-
-cdef int PythonBackend_enter(PythonBackend self) except -1:
-    """Refuse a call from inside of one, in the same thread."""
-    if PyThread_get_thread_ident() in self.inside:
-        raise RuntimeError(
-            f"acquire or discard of backend {self.name!r} made an array in this very "
-            "backend; they must make none: inside them, use ndx.use('host') or NumPy")
-    self.inside.add(PyThread_get_thread_ident())
-    return 0
-
-
-cdef Acquired *hold_buffer(str name, object source, size_t nbytes) except NULL:
     cdef Acquired *acquired = <Acquired *>malloc(sizeof(Acquired))
     if acquired == NULL:
         raise MemoryError()
     try:
-        PyObject_GetBuffer(source, &acquired.view, PyBUF_WRITABLE)
+        entered = self.inside.enter(
+            f"acquire or discard of backend {self.name!r} made an array in this very "
+            "backend; they must make none: inside them, use ndx.use('host') or NumPy")
+        try:
+            source = self.acquire(nbytes)
+            try:
+                hold_buffer(f"backend {self.name!r}", source, nbytes, &acquired.view)
+            except BaseException:
+                if source is not None:
+                    self.discard(source)
+                raise
+        finally:
+            self.inside.leave(entered)
     except BaseException:
         free(acquired)
         raise
-    if <size_t>acquired.view.len < nbytes:
-        found = acquired.view.len
-        PyBuffer_Release(&acquired.view)
-        free(acquired)
-        raise ValueError(
-            f"backend {name!r}: acquire({nbytes}) returned a buffer of {found} "
-            "bytes; it must have at least as many as were asked for")
     Py_INCREF(source)
     acquired.source = <PyObject *>source
     return acquired
@@ -209,17 +189,19 @@ cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     self.counters.system_frees += 1
     source = <object>acquired.source
     Py_DECREF(source)
-    PyBuffer_Release(&acquired.view)
-    free(acquired)
     if is_finalizing():
         # Python clears modules and functions by now, and calling them may crash. The
         # system takes all back.
+        PyBuffer_Release(&acquired.view)
+        free(acquired)
         return
     # A nested one is that of an array which discard itself made and dropped.
-    nested = PyThread_get_thread_ident() in self.inside
-    self.inside.add(PyThread_get_thread_ident())
+    entered = self.inside.enter(None)
     try:
+        PyBuffer_Release(&acquired.view)
+        free(acquired)
         self.discard(source)
+        # Its end may run code of the user, too.
+        source = None
     finally:
-        if not nested:
-            self.inside.discard(PyThread_get_thread_ident())
+        self.inside.leave(entered)

@@ -1,12 +1,13 @@
 """The adaptor for sources that are written in Python."""
 
 cimport cython
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBuffer_Release
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
 from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
+from ndx.backends.user_code cimport UserCode, hold_buffer
 
 import sys
 
@@ -42,10 +43,12 @@ cdef class PythonSource(Source):
     True
     """
 
-    cdef dict views              # address -> (source, memoryview that holds it)
+    cdef dict views              # address of a Py_buffer -> what it is of
+    cdef UserCode inside
 
     def __cinit__(self, *args, **options):
         self.views = {}
+        self.inside = UserCode()
 
     def acquire(self, nbytes):
         """Return a writable, contiguous buffer of at least `nbytes` bytes.
@@ -76,24 +79,11 @@ cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
                               void **cookie) noexcept:
     cdef Py_buffer *view = <Py_buffer *>malloc(sizeof(Py_buffer))
     cdef int status = RAISED
-    cdef size_t wanted = nbytes + self.alignment
     if view == NULL:
         return NO_RANGE
     raised = None
     try:
-        source = self.acquire(wanted)
-        try:
-            PyObject_GetBuffer(source, view, PyBUF_WRITABLE)
-            if <size_t>view.len < wanted:
-                found = view.len
-                PyBuffer_Release(view)
-                raise ValueError(
-                    f"acquire({wanted}) returned a buffer of {found} bytes; it must "
-                    "have at least as many as were asked for")
-        except BaseException:
-            self.discard(source)
-            raise
-        self.views[<uintptr_t>view] = source
+        PythonSource_acquire(self, nbytes + self.alignment, view)
         status = RESERVED
     except MemoryError:
         status = NO_RANGE
@@ -110,9 +100,40 @@ cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
     return status
 
 
+cdef int PythonSource_acquire(PythonSource self, size_t nbytes,
+                              Py_buffer *view) except -1:
+    """Hold a buffer of at least `nbytes` bytes."""
+    name = type(self).__name__
+    entered = self.inside.enter(
+        f"acquire or discard of source {name!r} made an array in a pool that it serves "
+        "itself; they must make none: inside them, use ndx.use('host') or NumPy")
+    try:
+        source = self.acquire(nbytes)
+        try:
+            hold_buffer(f"source {name!r}", source, nbytes, view)
+        except BaseException:
+            if source is not None:
+                self.discard(source)
+            raise
+        self.views[<uintptr_t>view] = source
+    finally:
+        self.inside.leave(entered)
+    return 0
+
+
 cdef void PythonSource_release(PythonSource self, Py_buffer *view) noexcept:
     source = self.views.pop(<uintptr_t>view)
-    PyBuffer_Release(view)
-    free(view)
-    if not is_finalizing():
+    if is_finalizing():
+        PyBuffer_Release(view)
+        free(view)
+        return
+    # A nested one is that of an array which discard itself made and dropped.
+    entered = self.inside.enter(None)
+    try:
+        PyBuffer_Release(view)
+        free(view)
         self.discard(source)
+        # Its end may run code of the user, too.
+        source = None
+    finally:
+        self.inside.leave(entered)

@@ -1,0 +1,1 @@
+cdef void report_ignored(object where, object error) noexcept
