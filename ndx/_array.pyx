@@ -8,7 +8,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._context cimport adopt_block, allocate_block, allocate_detached
@@ -105,15 +105,19 @@ cdef class BaseArray:
 
 
 cdef void array_dealloc(PyObject *self) noexcept:
-    """Release what an array holds; no reference to it is taken any more."""
-    cdef PyObject *owner
+    """Release what an array holds.
+
+    Everything below may run Python: weak references call back, a backend written in
+    Python takes memory back, an owner has a finalizer. So the array is untracked first:
+    `gc.get_objects` would take a reference to it, and free it again.
+    """
+    cdef PyObject *owner = <PyObject *>(<BaseArray>self).owner
+    if owner != NULL:
+        PyObject_GC_UnTrack(self)
     if NDX_WEAKREFS(<BaseArray>self) != NULL:
         PyObject_ClearWeakRefs(self)
     if (<BaseArray>self).held != NULL:
         export_free((<BaseArray>self).held)
-    owner = <PyObject *>(<BaseArray>self).owner
-    if owner != NULL:
-        PyObject_GC_UnTrack(self)
     if (<BaseArray>self).block != NULL:
         block_decref((<BaseArray>self).block)
     if (<BaseArray>self).shape != (<BaseArray>self).dims:
@@ -146,7 +150,9 @@ cdef BaseArray bare_array(int ndim):
     if ndim <= INLINE_DIMS:
         x.shape = x.dims
     else:
-        x.shape = <Py_ssize_t *>malloc(2 * ndim * sizeof(Py_ssize_t))
+        # Of zeros: the collector may show an array, as one without elements, before
+        # its layout is complete.
+        x.shape = <Py_ssize_t *>calloc(2 * ndim, sizeof(Py_ssize_t))
         if x.shape == NULL:
             x.shape = x.dims
             raise MemoryError("no memory for the shape of an array")

@@ -198,6 +198,30 @@ def test_cycles_through_foreign_memory_are_collected():
     assert alive() is None
 
 
+def test_a_callback_does_not_meet_the_array_that_dies():
+    """The collector's list is asked for what has no reference any more."""
+    met = []
+
+    def meet(_):
+        met.extend(x for x in gc.get_objects() if type(x) is ndx.NDArray)
+
+    class Owner(np.ndarray):
+        def __del__(self):
+            meet(None)
+
+    for ndim in (1, 6):
+        owner = np.ones((3,) * ndim).view(Owner)
+        for make in (ndx.asarray, lambda owner: ndx.asarray(owner)[..., ::2]):
+            x = make(owner)
+            references = [weakref.ref(x, meet) for _ in range(3)]
+            del x
+            assert all(reference() is None for reference in references)
+    del owner
+    assert met == []
+    for _ in range(300):
+        assert ndx.asarray(np.ones(3)).tolist() == [1.0] * 3
+
+
 def test_collecting_during_use_is_harmless():
     class Owner(np.ndarray):
         def __array_finalize__(self, obj):

@@ -66,9 +66,8 @@ def test_a_progress_callback_ends_the_scope(operation, tmp_path):
         i = in_file(np.arange(SIZE))
     with ndx.use("host"), ndx.passes(threshold=0, block="64KiB", threads=1):
         ending.workspace.__enter__()
-        with ndx.passes(progress=ending):
-            with contextlib.suppress(ndx.StaleArrayError):
-                OPERATIONS[operation](x, i)
+        with ndx.passes(progress=ending), contextlib.suppress(ndx.StaleArrayError):
+            OPERATIONS[operation](x, i)
     ending.assert_untouched()
     assert float(ndx.sum(x)) == SIZE
 
