@@ -188,9 +188,10 @@ cdef class MmapBackend(PooledBackend):
 
     Notes
     -----
-    A process that was forked has the arrays as they were, as copies of its own, and
-    gets no new ones. The limit of the process (`ndx.memory.set_limit`) is for memory;
-    it does not count files.
+    A process that was forked has the arrays as copies of its own, and gets no new ones:
+    its parent sees nothing of what it writes. Pages that the child has not written yet
+    are those of the parent's file, and show what the parent writes there. The limit of
+    the process (`ndx.memory.set_limit`) is for memory; it does not count files.
 
     Examples
     --------

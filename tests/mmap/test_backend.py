@@ -370,6 +370,43 @@ print(float(ndx.sum(host)), float(ndx.sum(y)))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("memory", ["1GiB", "0"])
+@pytest.mark.parametrize("kind", ["backend", "workspace"])
+def test_a_forked_child_has_copies_of_its_own_in_passes(tmp_path, kind, memory):
+    code = """
+import os, sys, numpy as np, ndx
+kind, memory, directory = sys.argv[1:]
+n = 300_000
+if kind == "backend":
+    scope = ndx.use("mmap", directory=directory)
+else:
+    scope = ndx.workspace("w", size="32MiB", path=directory + "/w")
+with scope, ndx.passes(threshold=0, memory=memory, block="64KiB"):
+    x, y, z = ndx.full(n, 1.0), ndx.full(n, 2.0), ndx.full(n, 3.0)
+    rows = ndx.full((1, n), 4.0)
+    u = ndx.asarray(np.arange(n)[::-1], copy=True)
+    if (pid := os.fork()) == 0:
+        np.asarray(x)[:] = 7.0
+        y *= 10
+        with ndx.use("host"):
+            z[...] = x + 1
+            print(float(ndx.sum(x)) / n, float(ndx.max(y)), float(ndx.min(z)))
+            print(float(ndx.sum(ndx.max(rows, axis=0))) / n, float(ndx.sum(u + 0)))
+            ndx.add(x, y, out=x)
+            print(float(ndx.sum(x)) / n, float(x[0]), float(x[-1]))
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    with ndx.use("host"):
+        print(float(ndx.sum(x)) / n, float(ndx.max(y)), float(ndx.min(z)))
+"""
+    words = run_python(code, kind, memory, tmp_path).split()
+    total = 300_000 * 299_999 / 2
+    child = [7, 20, 8, 4, total, 27, 27, 27]
+    assert [float(word) for word in words] == [*child, 1, 2, 3]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_child_has_copies_of_its_own(tmp_path):
     code = """
 import os, sys, ndx

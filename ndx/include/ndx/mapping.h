@@ -349,7 +349,8 @@ static int ndx_range_restore(void *ptr, size_t nbytes) {
         }
     }
     if (range != NULL && status == 0 &&
-        mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+        mmap(ptr, nbytes, PROT_READ | PROT_WRITE,
+             (range->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE,
              range->fd, (off_t)(range->offset + (int64_t)(low - range->start))) != ptr) {
         status = errno;
     }
@@ -369,8 +370,13 @@ static void ndx_ranges_in_child(void) {
         for (int i = 0; i < NDX_RANGES; ++i) {
             ndx_range *range = &chunk->entries[i];
             if (range->end == 0 || !range->is_private) { continue; }
-            mmap((void *)range->start, range->end - range->start, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd, (off_t)range->offset);
+            if (mmap((void *)range->start, range->end - range->start,
+                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                     range->fd, (off_t)range->offset) != MAP_FAILED) {
+                /* The file is the parent's: nothing is read from it, written to it or
+                 * dropped for it any more, but through this mapping. */
+                range->shared = 0;
+            }
         }
     }
     ndx_lock_release(&ndx_table_lock);
