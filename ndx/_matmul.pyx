@@ -160,10 +160,14 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
 
 
 cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
-    """Return a matrix as a view of 2 axes; without that of rows or of columns, too."""
+    """Return a matrix as a view of 2 axes.
+
+    `row` and `column` say that `x` lacks the axis of rows or of columns. What it has
+    before the axes of the matrix are of length 1.
+    """
     cdef BaseArray view
     cdef int first = x.ndim - 2 + row + column
-    if x.ndim == 2:
+    if x.ndim == 2 and not row and not column:
         return x
     view = new_view(x, 2)
     view.shape[0] = 1 if row else x.shape[first]
