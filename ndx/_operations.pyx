@@ -112,12 +112,24 @@ cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
 
 # ---------------------------------------------------------------- copies
 
+cdef int require_castable(int dtype, int into) except -1:
+    """Raise the TypeError for values that are no others of a dtype."""
+    if kind_of[dtype] == KIND_COMPLEX and kind_of[into] != KIND_COMPLEX \
+            and into != BOOL:
+        raise TypeError(
+            f"{dtype_object(dtype)} can't be cast to {dtype_object(into)}: the "
+            "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
+    return 0
+
+
 cdef int copy_into(BaseArray out, BaseArray x) except -1:
     """Copy `x`, broadcast and cast, into `out`; they may overlap."""
     cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
     cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
         and out.size == x.size and nbytes < LARGE
     require_writeable(out)
+    if out.dtype != x.dtype:
+        require_castable(x.dtype, out.dtype)
     if not plain and overlaps(out, x):
         # NumPy looks for this too, but not where both have one axis: its
         # a[::2] = a[:5] copies what it has overwritten.
@@ -226,11 +238,7 @@ cdef BaseArray cast(BaseArray x, int dtype):
     """Return a new array with the values of `x` in another dtype."""
     cdef BaseArray result
     check_usable(x)
-    if kind_of[x.dtype] == KIND_COMPLEX and kind_of[dtype] != KIND_COMPLEX \
-            and dtype != BOOL:
-        raise TypeError(
-            f"{dtype_object(x.dtype)} can't be cast to {dtype_object(dtype)}: the "
-            "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
+    require_castable(x.dtype, dtype)
     if x.block.device:
         return compute_elsewhere("cast", (x, dtype_object(dtype)), {})
     result = new_like(x, dtype, False, None)

@@ -254,3 +254,56 @@ def test_what_the_callback_raises_ends_them(tmp_path, compute, memory):
         assert backend.stats()["allocated_bytes"] == before
         same(x, np.arange(150_000.0))
         x.close()
+
+
+# ---------------------------------------------------------------- degenerate products
+
+
+@MEMORY
+@pytest.mark.parametrize("block", ["4KiB", "8KiB", "1MiB"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((1, 100, 400), (400,)),
+        ((400,), (1, 400, 100)),
+        ((1, 1, 100, 400), (400,)),
+        ((400,), (1, 1, 400, 100)),
+        ((1, 100, 400), (400, 3)),
+        ((1, 100, 400), (1, 400, 1)),
+        ((1, 1, 40000), (40000,)),
+        ((40000,), (1, 40000, 1)),
+        ((100, 400), (400,)),
+        ((400,), (400, 100)),
+        ((40000,), (40000,)),
+        ((1, 40000), (40000, 1)),
+        ((300, 1), (1, 300)),
+        ((1, 300, 1), (1,)),
+        ((300, 0), (0, 300)),
+        ((2, 100, 400), (400,)),
+    ],
+)
+def test_products_with_stacks_of_one_and_vectors(
+    tmp_path, first, second, block, memory
+):
+    with passing(tmp_path, block=block, memory=memory):
+        for dtype in ("float64", "int64"):
+            a, b = integers(*first, dtype=dtype), integers(*second, dtype=dtype)
+            x, y = in_file(a), in_file(b)
+            same(x @ y, a @ b)
+            out = ndx.full((a @ b).shape, -1, dtype=dtype)
+            assert ndx.matmul(x, y, out=out) is out
+            same(out, a @ b)
+
+
+@MEMORY
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_imaginary_parts_are_never_dropped(tmp_path, dtype, memory):
+    with passing(tmp_path, memory=memory):
+        x = in_file(np.full(LARGE, 1 + 1j))
+        for function in (ndx.cumulative_sum, ndx.cumulative_prod, ndx.sum, ndx.prod):
+            with pytest.raises(TypeError, match="imaginary parts would be lost"):
+                function(x, dtype=np.dtype(dtype))
+        with pytest.raises(TypeError, match="imaginary parts would be lost"):
+            ndx.astype(x, np.dtype(dtype))
+        with pytest.raises(TypeError, match="can't be stored"):
+            in_file(np.zeros(LARGE, dtype))[...] = x
