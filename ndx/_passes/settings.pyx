@@ -17,6 +17,10 @@ __all__ = ["passes"]
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
+    ctypedef struct PyThreadState:
+        # The current contextvars.Context; NULL before its first use.
+        PyObject *context
+    PyThreadState *PyThreadState_Get() noexcept
 
 cdef enum:
     MAX_THREADS = 64
@@ -43,9 +47,12 @@ defaults.memory = -1
 cdef Settings settings():
     """Return what holds for this thread or task."""
     cdef PyObject *value = NULL
+    cdef Settings now
     PyContextVar_Get(variable, <PyObject *>defaults, &value)
     now = <Settings>value
     Py_DECREF(now)
+    while now.left:
+        now = now.outer
     return now
 
 
@@ -74,6 +81,52 @@ cdef Py_ssize_t memory_for_pages(Settings settings) except -1:
 
 cdef class Settings:
     """The options of `passes`, each with a value."""
+
+
+cdef Settings enter(tuple options):
+    """Let options hold in this context, from now on; None: as it is outside."""
+    cdef Settings before = settings(), inner = Settings()
+    progress, block, threads, threshold, memory = options
+    inner.progress = before.progress if progress is None else progress
+    inner.block = before.block if block is None else block
+    inner.threads = before.threads if threads is None else threads
+    inner.threshold = before.threshold if threshold is None else threshold
+    inner.memory = before.memory if memory is None else memory
+    inner.outer = before
+    PyContextVar_Set(variable, inner)
+    # After the set: that is what creates a thread's first contextvars.Context.
+    inner.home = <object>PyThreadState_Get().context
+    return inner
+
+
+cdef bint is_here(Settings entered) noexcept:
+    """Whether settings were entered in the context that is current now."""
+    cdef PyObject *here = PyThreadState_Get().context
+    return here != NULL and entered.home is <object>here
+
+
+cdef int leave(list entries) except -1:
+    """End the last of the settings entered here or, if there are none, elsewhere.
+
+    A generator may be closed in another context than that in which it entered, and a
+    finalizer runs anywhere: what was entered elsewhere ends there, too.
+    """
+    cdef Settings entry = None, each
+    cdef int i
+    for i in range(len(entries) - 1, -1, -1):
+        each = <Settings>entries[i]
+        if entry is None or is_here(each):
+            entry = each
+        if is_here(each):
+            break
+    entries.remove(entry)
+    if is_here(entry) and settings() is entry:
+        PyContextVar_Set(variable, entry.outer)
+    else:
+        # Not the innermost, or not of this context: skipped from now on.
+        entry.left = True
+    entry.home = None
+    return 0
 
 
 class passes:
@@ -115,7 +168,9 @@ class passes:
     Notes
     -----
     For each thread and task its own, as `ndx.use`. Options that are left out stay as
-    they are outside. Objects of this class can be entered again, also while they are.
+    they are outside. Objects of this class can be entered again, also while they are,
+    and by several threads. Those that are left before the ones inside them end at
+    once; what is inside keeps the options that it has from them.
 
     Examples
     --------
@@ -152,21 +207,16 @@ class passes:
             None if threshold is None else parse_size(threshold, "threshold"),
             None if memory is None else parse_size(memory, "memory"),
         )
-        self._tokens = []
+        self._entered = []
 
     def __enter__(self):
-        cdef Settings before = settings(), inner = Settings()
-        progress, block, threads, threshold, memory = self._options
-        inner.progress = before.progress if progress is None else progress
-        inner.block = before.block if block is None else block
-        inner.threads = before.threads if threads is None else threads
-        inner.threshold = before.threshold if threshold is None else threshold
-        inner.memory = before.memory if memory is None else memory
-        self._tokens.append(PyContextVar_Set(variable, inner))
+        self._entered.append(enter(self._options))
         return self
 
     def __exit__(self, kind, error, traceback):
-        PyContextVar_Reset(variable, self._tokens.pop())
+        if not self._entered:
+            raise RuntimeError("ndx.passes was left, but is not entered")
+        leave(self._entered)
 
     def __repr__(self):
         names = ("progress", "block", "threads", "threshold", "memory")

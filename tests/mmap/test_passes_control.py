@@ -1,5 +1,6 @@
 """Who says how passes are made, who is told of them, and what ends them."""
 
+import contextvars
 import os
 import threading
 
@@ -167,3 +168,86 @@ def test_the_text_shows_what_was_given():
     assert repr(ndx.passes(block="1MiB", threads=2)) == (
         "ndx.passes(block=1048576, threads=2)"
     )
+
+
+# ---------------------------------------------------------------- entering and leaving
+
+
+def block_here(tmp_path):
+    """Return the least block that a pass reports here: what `block` is."""
+    calls = []
+    with ndx.use("mmap", directory=tmp_path):
+        x = ndx.ones(4 * LARGE)
+    with ndx.passes(progress=lambda *call: calls.append(call), threshold=0, threads=1):
+        ndx.sum(x)
+    return len(calls)
+
+
+def test_one_object_is_entered_by_two_threads_at_once(tmp_path):
+    one = ndx.passes(block="64KiB")
+    counts = [block_here(tmp_path)]
+    barrier = threading.Barrier(2, timeout=60)
+
+    def other():
+        barrier.wait()  # 1: entered by the first
+        with one:
+            barrier.wait()  # 2: by both
+            barrier.wait()  # 3: left by the first
+            counts.append(block_here(tmp_path))
+        counts.append(block_here(tmp_path))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with one:
+        barrier.wait()
+        barrier.wait()
+        inside = block_here(tmp_path)
+    outside = block_here(tmp_path)
+    barrier.wait()
+    thread.join()
+    assert inside > outside
+    assert [outside, inside, outside] == counts
+
+
+def test_a_generator_that_is_closed_in_another_context_ends_its_settings(tmp_path):
+    outside = block_here(tmp_path)
+
+    def entered():
+        with ndx.passes(block="64KiB"):
+            yield
+
+    for close in (
+        lambda g: g.close(),
+        lambda g: contextvars.copy_context().run(g.close),
+        lambda g: contextvars.Context().run(g.close),
+        lambda g: join(threading.Thread(target=g.close)),
+    ):
+        generator = entered()
+        next(generator)
+        assert block_here(tmp_path) > outside
+        close(generator)
+        assert block_here(tmp_path) == outside
+
+
+def join(thread):
+    thread.start()
+    thread.join()
+
+
+def test_settings_that_are_left_out_of_order_end_all_the_same(tmp_path):
+    outside = block_here(tmp_path)
+    first, second = ndx.passes(block="64KiB"), ndx.passes(memory=0)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert block_here(tmp_path) == outside
+    with pytest.raises(RuntimeError, match="not entered"):
+        first.__exit__(None, None, None)
+
+
+def test_what_inherits_the_settings_keeps_them(tmp_path):
+    with ndx.passes(block="64KiB"):
+        inherited = contextvars.copy_context()
+        inside = block_here(tmp_path)
+    assert inherited.run(block_here, tmp_path) == inside > block_here(tmp_path)
