@@ -20,6 +20,7 @@ cdef struct Operand:
     char *data
     Py_ssize_t itemsize
     Py_ssize_t steps[MAXDIMS]        # bytes from one tile to the next
+    bint read
     bint written
     bint moving                      # not broadcast
     bint mapped

@@ -95,7 +95,8 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     """Prepare a pass over operands, if they are in files and large; else say no.
 
     The last operand is the one that is written but, where operand `folded` is
-    not -1, that one is: it does not move along the axes that are reduced.
+    not -1, that one is, and it is read, too: it does not move along the axes that are
+    reduced, if there are any longer than 1.
     """
     cdef Settings now = settings()
     cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
@@ -104,13 +105,15 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     cdef int op, axis
     job.each = element_bytes(walk, itemsizes)
     job.total = size * job.each
-    if job.total < now.threshold:
+    if job.total == 0 or job.total < now.threshold:
         return False
     for op in range(walk.nops):
         operand = &job.ops[op]
         operand.data = data[op]
         operand.itemsize = itemsizes[op]
         operand.written = op == (walk.nops - 1 if folded < 0 else folded)
+        # What a reduction writes is what was there, combined with the other operand.
+        operand.read = op == folded or not operand.written
         find_file(operand)
         operand.moving = True
         for axis in range(walk.ndim):
@@ -351,17 +354,18 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
         buffer = worker.buffers + op * BUFFER
         if nbytes > BUFFER:
             continue
+        # All bytes of what is written are computed, or else the others would have to be
+        # read.
+        if operand.written and nbytes != size * operand.itemsize:
+            continue
+        if operand.read and (nbytes > 2 * size * operand.itemsize or not ndx_read_at(
+                operand.fd if worker.fds[op] < 0 else worker.fds[op], buffer, nbytes,
+                <int64_t><uintptr_t>(data[op] + low) + operand.shift)):
+            continue
         if operand.written:
-            # All of its bytes are computed, or else the others would have to be read.
-            if nbytes != size * operand.itemsize:
-                continue
             own[op] = buffer
             lows[op] = low
             sizes[op] = nbytes
-        elif nbytes > 2 * size * operand.itemsize or not ndx_read_at(
-                operand.fd if worker.fds[op] < 0 else worker.fds[op], buffer, nbytes,
-                <int64_t><uintptr_t>(data[op] + low) + operand.shift):
-            continue
         shown[op] = buffer - low
     walk_merge(piece)
     job.compute(job.arg, shown, piece)

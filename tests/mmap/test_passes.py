@@ -193,3 +193,61 @@ def test_integers_to_negative_powers(tmp_path):
         with pytest.raises(ValueError, match="negative integer powers"):
             2**x
         same(x**2, np.arange(-LARGE, LARGE) ** 2)
+
+
+# ---------------------------------------------------------------- degenerate shapes
+
+
+SINGLE = [
+    ((1, 40000), 0),
+    ((40000, 1), 1),
+    ((40000, 1), -1),
+    ((1, 200, 1, 200), (0, 2)),
+    ((200, 200), ()),
+    ((40000,), ()),
+]
+
+
+@MEMORY
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), SINGLE)
+def test_reductions_over_nothing_but_single_elements(
+    tmp_path, shape, axis, keepdims, memory
+):
+    with passing(tmp_path, memory=memory) as calls:
+        # Leaves numbers in the room for pieces that the next pass has.
+        in_file(np.full(4 * LARGE, 12345.0)) * 3.0
+        options = {"axis": axis, "keepdims": keepdims}
+        for dtype in ("bool", "int8", "int64", "uint64", "float32", "float64",
+                      "complex128"):  # fmt: skip
+            a = RNG.integers(0, 9, shape).astype(dtype)
+            for x in (in_file(a), ndx.asarray(a)):
+                names = ["sum", "prod", "all", "any", "mean"]
+                names += ["max", "min", "var", "std"] * (dtype != "complex128")
+                for name in names:
+                    del calls[:]
+                    found = getattr(ndx, name)(x, **options)
+                    same(found, getattr(np, name)(a, **options))
+                    assert calls
+                for name in ("sum", "prod"):
+                    found = getattr(ndx, name)(x, dtype=x.dtype, **options)
+                    same(found, getattr(np, name)(a, dtype=dtype, **options))
+
+
+@MEMORY
+def test_results_in_a_workspace_of_a_file(tmp_path, memory):
+    a = RNG.integers(0, 9, (1, 5 * LARGE)).astype("float64")
+    options = {"threshold": 0, "block": "64KiB", "memory": memory}
+    with ndx.passes(**options), ndx.workspace("w", size="8MiB", path=tmp_path / "ws"):
+        same(ndx.sum(ndx.asarray(a), axis=0), a[0])
+        same(ndx.max(ndx.asarray(a), axis=()), a)
+
+
+@MEMORY
+def test_broadcast_operands_have_no_bytes_to_report(tmp_path, memory):
+    with passing(tmp_path, memory=memory, progress=lambda d, t, n: d / t):
+        row = in_file(np.arange(300.0))
+        x = ndx.broadcast_to(row, (300, 300))
+        same(ndx.sum(x, axis=1), np.full(300, np.arange(300.0).sum()))
+        same(ndx.sum(x, axis=0), np.arange(300.0) * 300)
+        same(x + x, np.broadcast_to(np.arange(300.0) * 2, (300, 300)))
