@@ -1,7 +1,29 @@
 """ndx: the array library whose memory you control.
 
-The module is a namespace of the Python Array API standard. Where its arrays live is
-chosen by context: `use` a backend, or a `workspace`.
+The module is a namespace of the Python Array API standard 2025.12. Its arrays are
+`ndx.NDArray`; where they live is chosen by context.
+
+Where to begin
+--------------
+ndx.asarray, zeros, arange, ...    make arrays; ndx.exp, sum, matmul, ... compute
+ndx.linalg, fft, random            chapters of their own
+ndx.use("mmap", limit="200GiB")    a backend for what is made in a scope
+ndx.workspace("step")              memory that each turn of a loop uses again
+ndx.memory.summary()               what is held; limits, peaks, recordings
+ndx.open, save, load               arrays in files
+ndx.backends                       kinds of memory, and those of your own
+
+``help(ndx.sum)`` explains a function, ``dir(ndx)`` lists all names. ``import *`` leaves
+out names that Python has itself, such as `abs`, `open` and `sum`.
+
+Examples
+--------
+>>> import ndx
+>>> x = ndx.asarray([[1.0, 2.0], [3.0, 4.0]])
+>>> ndx.sum(x, axis=0)
+NDArray([4., 6.])
+>>> with ndx.workspace("step"):
+...     loss = ndx.sum(ndx.exp(x)).detach()
 """
 
 import sys as _sys
@@ -34,6 +56,9 @@ from ndx._manipulation import *
 from ndx._parts import *
 from ndx._passes.settings import passes
 from ndx._persistence import *
+from ndx._public import name_functions as _name_functions
+from ndx._public import public_names as _public_names
+from ndx._public import star_names as _star_names
 from ndx._ranges import *
 from ndx._searching import *
 from ndx._serving import current_backend
@@ -54,3 +79,10 @@ newaxis = None
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
 _install_devices(_sys.modules[__name__])
+_name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
+# Without `abs`, `open`, `sum` and so on: these would replace Python's.
+__all__ = _star_names(globals())
+
+
+def __dir__():
+    return _public_names(globals())

@@ -412,9 +412,11 @@ class use(Scope):
             raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
         self.numpy = numpy
         self.backend = backends.get(backend, **options)
+        self.given = {**options} if numpy is None else {"numpy": numpy, **options}
 
     def __repr__(self):
-        return f"ndx.use({self.backend.name!r})"
+        given = "".join([f", {key}={value!r}" for key, value in self.given.items()])
+        return f"ndx.use({self.backend.name!r}{given})"
 
     def __enter__(self):
         enter_use(Context(self.backend, self), self.numpy)

@@ -81,11 +81,15 @@ cdef enum:
     COMPUTES = 0                 # nothing: its result lies where its operands do
     TAKES_DEVICE = 1             # it has `device=`; by default, that of its operand
     CREATES = 2                  # it has; by default, where new arrays are made
+    ANYWHERE = 3                 # nothing: what it calls finds where operands lie
 
 
 @cython.final
 cdef class Function:
-    """A public function, that hands over to the engine what is for a device."""
+    """A public function, that hands over to the engine what is for a device.
+
+    One that computes anywhere has a name by it, and no more.
+    """
 
     cdef Vectorcall vectorcall
     cdef Vectorcall inner_vectorcall
@@ -100,10 +104,10 @@ cdef class Function:
         self.function = function
         self.inner = <PyObject *>function
         self.inner_vectorcall = ndx_vectorcall_of(self.inner)
-        self.vectorcall = call
         self.name = name
         self.kind = {"computes": COMPUTES, "takes device": TAKES_DEVICE,
-                     "creates": CREATES}[kind]
+                     "creates": CREATES, "anywhere": ANYWHERE}[kind]
+        self.vectorcall = call_inner if self.kind == ANYWHERE else call
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **kwargs):
@@ -125,6 +129,12 @@ cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
                     PyObject *names) noexcept:
     if devices.in_use or (names != NULL and (<Function>self).kind != COMPUTES):
         return call_by_operands(self, args, nargsf, names)
+    return (<Function>self).inner_vectorcall(
+        (<Function>self).inner, args, nargsf, names)
+
+
+cdef PyObject *call_inner(PyObject *self, PyObject **args, size_t nargsf,
+                          PyObject *names) noexcept:
     return (<Function>self).inner_vectorcall(
         (<Function>self).inner, args, nargsf, names)
 
@@ -227,9 +237,9 @@ def dispatched(function, str name, str module, str kind="computes"):
         Its name in the namespace: ``"sum"``, ``"linalg.inv"``.
     module : str
         Where users find it.
-    kind : {"computes", "takes device", "creates"}
+    kind : {"computes", "takes device", "creates", "anywhere"}
         Whether it has ``device=`` and, if so, whether its default is where new arrays
-        are made, or where the operand lies.
+        are made, or where the operand lies; "anywhere": nothing is handed over.
     """
     made = Function(function, name, kind)
     made.__module__ = module

@@ -75,3 +75,7 @@ def graph(function=None, /, *, max_graphs=8):
     from ndx._cuda.graphs import Graph
 
     return Graph(function, max_graphs)
+
+
+def __dir__():
+    return __all__

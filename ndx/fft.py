@@ -516,3 +516,7 @@ def _axes(axes, ndim):
     if axes is None:
         return tuple(range(ndim))
     return tuple(axis_index(axis, ndim) for axis in axes_of(axes, "axes"))
+
+
+def __dir__():
+    return __all__

@@ -397,3 +397,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """
     x = argument(x, "vector_norm")
     return call("linalg.vector_norm", x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+def __dir__():
+    return __all__

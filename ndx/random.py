@@ -300,3 +300,7 @@ def default_rng(seed=None):
     if isinstance(seed, Generator):
         return seed
     return Generator(np.random.default_rng(seed))
+
+
+def __dir__():
+    return __all__

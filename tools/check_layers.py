@@ -41,7 +41,7 @@ LAYERS = [
      "_indexing_functions", "_joining", "linalg", "fft", "random", "memory", "memory.*",
      "_capi"},
     {"_cuda", "_cuda.*"},
-    {"_devices", "cuda"},
+    {"_devices", "cuda", "_public"},
     {"__init__"},
     {"testing", "testing.*", "_report", "_script"},
     {"__main__"},

@@ -5,10 +5,10 @@
 """
 
 import threading
-from importlib.metadata import entry_points
 
 from ndx._device import find_device
 from ndx._source import Source
+from ndx.backends._lookup import set_lookup
 from ndx.backends.base import Backend
 from ndx.backends.buffers import Buffer
 from ndx.backends.cuda import CudaBackend
@@ -98,16 +98,37 @@ def register(name, factory):
     if not callable(factory):
         msg = f"a backend's factory must be callable, not {type(factory).__name__}"
         raise TypeError(msg)
-    if name in BUILTIN or name in _registered:
-        msg = f"backend {name!r} is already registered; unregister it first"
+    if name in BUILTIN:
+        msg = (
+            f"{name!r} is a backend of ndx itself and can't be replaced: register "
+            "yours under another name"
+        )
+        raise ValueError(msg)
+    if name in _registered:
+        msg = (
+            f"backend {name!r} is already registered: take another name, or forget "
+            f"that one first by ndx.backends.unregister({name!r})"
+        )
         raise ValueError(msg)
     _registered[name] = factory
 
 
 def unregister(name):
-    """Forget a backend that `register` made known; its arrays stay valid."""
+    """Forget a backend that `register` made known; its arrays stay valid.
+
+    Raises
+    ------
+    ValueError
+        If `register` did not make the name known: those of ndx itself, and those of
+        installed packages (entry points), stay.
+    """
     if name not in _registered:
-        msg = f"backend {name!r} is not one that was registered: {sorted(_registered)}"
+        known = ", ".join(map(repr, sorted(_registered))) or "none"
+        reason = "was not registered"
+        if name in available():
+            kind = "ndx itself" if name in BUILTIN else "an installed package"
+            reason = f"is one of {kind} and can't be unregistered"
+        msg = f"backend {name!r} {reason}; those that were registered: {known}"
         raise ValueError(msg)
     del _registered[name]
     _shared.pop(name, None)
@@ -235,6 +256,9 @@ def _check_whole(backend):
 
 
 def _entry_points():
+    # Half of what `import ndx` would take, and rarely needed.
+    from importlib.metadata import entry_points
+
     return entry_points(group="ndx.backends")
 
 
@@ -243,3 +267,10 @@ def _load(name):
         if point.name == name:
             return point.load()
     return None
+
+
+def __dir__():
+    return __all__
+
+
+set_lookup(get)

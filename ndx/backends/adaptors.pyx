@@ -17,6 +17,7 @@ import time
 import traceback
 
 from ndx._sizes import parse_size
+from ndx.backends._lookup import as_backend
 
 __all__ = [
     "Adaptor", "FailureCallbackAdaptor", "LimitingAdaptor", "LoggingAdaptor",
@@ -34,18 +35,19 @@ cdef class Adaptor(Backend):
 
     Parameters
     ----------
-    upstream : Backend
-        The backend that serves the requests.
+    upstream : str or Backend
+        The backend that serves the requests, or its name.
     """
 
     cdef readonly Backend upstream
 
-    def __init__(self, Backend upstream not None):
-        self.upstream = upstream
-        self.name = upstream.name
-        self.device = upstream.device
-        self.host_accessible = upstream.host_accessible
-        self.device_number = upstream.device_number
+    def __init__(self, upstream):
+        cdef Backend found = as_backend(upstream)
+        self.upstream = found
+        self.name = found.name
+        self.device = found.device
+        self.host_accessible = found.host_accessible
+        self.device_number = found.device_number
 
     def before(self, nbytes):
         """Return whether a request may pass; called before it does."""
@@ -145,8 +147,8 @@ cdef class LimitingAdaptor(Adaptor):
 
     Parameters
     ----------
-    upstream : Backend
-        The backend that serves the requests.
+    upstream : str or Backend
+        The backend that serves the requests, or its name.
     nbytes : int or str
         The bound on what is live at once. (A backend's own ``limit`` is on what it
         holds from the system.)
@@ -154,14 +156,14 @@ cdef class LimitingAdaptor(Adaptor):
     Examples
     --------
     >>> import ndx
-    >>> small = ndx.memory.LimitingAdaptor(ndx.backends.get("host"), "1KiB")
+    >>> small = ndx.memory.LimitingAdaptor("host", "1KiB")
     >>> with ndx.use(small):
     ...     x = ndx.zeros(128)
     """
 
     cdef readonly size_t allowed
 
-    def __init__(self, Backend upstream not None, nbytes):
+    def __init__(self, upstream, nbytes):
         Adaptor.__init__(self, upstream)
         self.allowed = parse_size(nbytes, "nbytes")
         self.limit_nbytes = self.allowed
@@ -176,8 +178,8 @@ cdef class LoggingAdaptor(Adaptor):
 
     Parameters
     ----------
-    upstream : Backend
-        The backend that serves the requests.
+    upstream : str or Backend
+        The backend that serves the requests, or its name.
     file : path or file
         Where to; a path is opened, and closed by `close`.
     """
@@ -185,7 +187,7 @@ cdef class LoggingAdaptor(Adaptor):
     cdef object file
     cdef bint own
 
-    def __init__(self, Backend upstream not None, file):
+    def __init__(self, upstream, file):
         Adaptor.__init__(self, upstream)
         self.own = not hasattr(file, "write")
         self.file = open(file, "w", encoding="ascii") if self.own else file
@@ -229,8 +231,8 @@ cdef class TrackingAdaptor(Adaptor):
 
     Parameters
     ----------
-    upstream : Backend
-        The backend that serves the requests.
+    upstream : str or Backend
+        The backend that serves the requests, or its name.
     stacks : bool, default True
         Whether to keep the stack of Python at the allocation: some microseconds.
     """
@@ -238,7 +240,7 @@ cdef class TrackingAdaptor(Adaptor):
     cdef dict live
     cdef bint stacks
 
-    def __init__(self, Backend upstream not None, *, stacks=True):
+    def __init__(self, upstream, *, stacks=True):
         Adaptor.__init__(self, upstream)
         self.live = {}
         self.stacks = stacks
@@ -281,8 +283,8 @@ cdef class FailureCallbackAdaptor(Adaptor):
 
     Parameters
     ----------
-    upstream : Backend
-        The backend that serves the requests.
+    upstream : str or Backend
+        The backend that serves the requests, or its name.
     callback : callable
         Called with the bytes asked for; the request is made again if it returns
         true, but no more than `times` times.
@@ -294,7 +296,7 @@ cdef class FailureCallbackAdaptor(Adaptor):
     cdef int times
     cdef int left
 
-    def __init__(self, Backend upstream not None, callback, *, int times=3):
+    def __init__(self, upstream, callback, *, int times=3):
         Adaptor.__init__(self, upstream)
         self.callback = callback
         self.times = times

@@ -9,7 +9,7 @@ __all__ = ["Buffer"]
 @final
 class Buffer:
     def __init__(
-        self, backend: PooledBackend, nbytes: int | str, *, stream: int = 0
+        self, backend: str | PooledBackend, nbytes: int | str, *, stream: int = 0
     ) -> None: ...
     @property
     def backend(self) -> PooledBackend: ...

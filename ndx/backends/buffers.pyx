@@ -11,6 +11,7 @@ from ndx.backends.pooled cimport PooledBackend
 
 from ndx import _pressure
 from ndx._sizes import parse_size
+from ndx.backends._lookup import as_backend
 
 __all__ = ["Buffer"]
 
@@ -25,8 +26,8 @@ cdef class Buffer:
 
     Parameters
     ----------
-    backend : PooledBackend
-        Whose memory it is.
+    backend : str or PooledBackend
+        Whose memory it is: one with a pool, or its name.
     nbytes : int or str
         Its size; 0 is served without any memory.
     stream : int, default 0
@@ -40,7 +41,7 @@ cdef class Buffer:
     Examples
     --------
     >>> import ndx
-    >>> buffer = ndx.backends.Buffer(ndx.backends.get("host"), "1KiB")
+    >>> buffer = ndx.backends.Buffer("host", "1KiB")
     >>> buffer.nbytes, buffer.address % 64
     (1024, 0)
     >>> buffer.release()
@@ -52,27 +53,28 @@ cdef class Buffer:
     cdef readonly size_t stream
     cdef Py_ssize_t exports
 
-    def __cinit__(self, PooledBackend backend not None, nbytes, *, size_t stream=0):
+    def __cinit__(self, backend, nbytes, *, size_t stream=0):
+        cdef PooledBackend pooled = pooled_backend(backend)
         cdef int status
         cdef size_t size = parse_size(nbytes, "nbytes")
         self.stream = stream
         self.nbytes = size
         if size == 0:
-            self.backend = backend
+            self.backend = pooled
             return
         with nogil:
-            status = backend.allocate_on(size, False, stream, &self.memory)
+            status = pooled.allocate_on(size, False, stream, &self.memory)
         if status != ALLOCATED:
             collect_for_memory()
-            status = backend.allocate_on(size, False, stream, &self.memory)
-            turns = iter(_pressure.relieve(backend, size))
+            status = pooled.allocate_on(size, False, stream, &self.memory)
+            turns = iter(_pressure.relieve(pooled, size))
             while status != ALLOCATED and next(turns, turns) is not turns:
-                status = backend.allocate_on(size, False, stream, &self.memory)
+                status = pooled.allocate_on(size, False, stream, &self.memory)
             if status != ALLOCATED:
-                if backend.allocate_elsewhere(size, False, &self.memory) != ALLOCATED:
-                    raise _pressure.error(backend, size)
+                if pooled.allocate_elsewhere(size, False, &self.memory) != ALLOCATED:
+                    raise _pressure.error(pooled, size)
         # Set last: only then there is something to release.
-        self.backend = backend
+        self.backend = pooled
 
     def __dealloc__(self):
         if self.backend is not None:
@@ -121,6 +123,16 @@ cdef class Buffer:
 
     def __repr__(self):
         return f"<Buffer of {self.nbytes} bytes at {self.address:#x}>"
+
+
+cdef PooledBackend pooled_backend(object backend):
+    """Return the backend of a name, or a backend, if it has a pool."""
+    found = as_backend(backend)
+    if not isinstance(found, PooledBackend):
+        raise TypeError(
+            f"a buffer is a range of a pool, and {found!r} has none: give an "
+            "ndx.backends.PooledBackend, or a name such as 'host'")
+    return found
 
 
 cdef void Buffer_release(Buffer self) noexcept:

@@ -72,3 +72,7 @@ __all__ = [
     "workspace_summary",
     "workspaces",
 ]
+
+
+def __dir__():
+    return __all__

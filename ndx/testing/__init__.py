@@ -6,3 +6,7 @@ The contract that backends fulfil is in `ndx.testing.backends`, which needs pyte
 from ndx.testing._assertions import assert_allclose, assert_equal
 
 __all__ = ["assert_allclose", "assert_equal"]
+
+
+def __dir__():
+    return __all__

@@ -129,3 +129,59 @@ def test_a_fallback_that_is_full_too():
     backend = ndx.backends.get("host", limit="64KiB", fallback=full)
     with ndx.use(backend), pytest.raises(ndx.OutOfMemoryError, match="64 KiB"):
         ndx.ones(10_000)
+
+
+def make_bytes(nbytes):
+    return bytearray(nbytes)
+
+
+def test_names_of_ndx_itself_are_not_registered_nor_unregistered():
+    for name in ("host", "cuda"):
+        with pytest.raises(ValueError, match=f"'{name}' is a backend of ndx itself"):
+            ndx.backends.register(name, make_bytes)
+        with pytest.raises(ValueError, match="one of ndx itself and can't be unreg"):
+            ndx.backends.unregister(name)
+    with pytest.raises(ValueError, match="'nothing' was not registered; .*: none"):
+        ndx.backends.unregister("nothing")
+    ndx.backends.register("twice", make_bytes)
+    try:
+        with pytest.raises(ValueError, match=r"backends\.unregister\('twice'\)"):
+            ndx.backends.register("twice", make_bytes)
+        with pytest.raises(ValueError, match="were registered: 'twice'"):
+            ndx.backends.unregister("nothing")
+    finally:
+        ndx.backends.unregister("twice")
+
+
+def test_buffers_and_adaptors_take_names():
+    before = ndx.memory.allocated("host")
+    buffer = ndx.backends.Buffer("host", 10)
+    assert buffer.backend is ndx.backends.get("host")
+    assert ndx.memory.allocated("host") == before + 10
+    buffer.release()
+    adaptor = ndx.memory.LimitingAdaptor("host", "1KiB")
+    assert adaptor.upstream is ndx.backends.get("host")
+    with ndx.use(ndx.memory.TrackingAdaptor(adaptor)) as tracking:
+        x = ndx.ones(3)
+        assert len(tracking.outstanding()) == 1
+        del x
+
+
+@pytest.mark.parametrize("make", [
+    lambda backend: ndx.backends.Buffer(backend, 10),
+    ndx.memory.Adaptor,
+    ndx.memory.TrackingAdaptor,
+    lambda backend: ndx.memory.LimitingAdaptor(backend, 10),
+])  # fmt: skip
+def test_what_is_no_backend_is_refused_by_buffers_and_adaptors(make):
+    for wrong in (None, 10, ndx.ones(1)):
+        with pytest.raises(TypeError, match="given by name or as an ndx.backends.Back"):
+            make(wrong)
+    with pytest.raises(ValueError, match="unknown backend 'nothing'; available are"):
+        make("nothing")
+
+
+def test_a_buffer_is_of_a_pool():
+    adaptor = ndx.memory.Adaptor("host")
+    with pytest.raises(TypeError, match="a buffer is a range of a pool, and .* has"):
+        ndx.backends.Buffer(adaptor, 10)

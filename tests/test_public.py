@@ -1,0 +1,111 @@
+"""What a user meets: names that TAB shows, `repr`, `help`, ``import *``."""
+
+import builtins
+import inspect
+import pickle
+import pydoc
+import types
+
+import pytest
+
+import ndx
+import ndx.testing
+
+MODULES = {
+    name: getattr(ndx, name)
+    for name in ("backends", "cuda", "fft", "linalg", "memory", "random", "testing")
+}
+FUNCTIONS = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (ndx, *MODULES.values())
+    for name in dir(module)
+    if not name.startswith("_") and callable(getattr(module, name))
+    if not isinstance(getattr(module, name), type)
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_shows_what_is_public_and_no_more(name):
+    module = MODULES[name]
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, each) for each in dir(module))
+
+
+def test_dir_of_the_namespace():
+    names = set(dir(ndx))
+    assert {"add", "sum", "NDArray", "e", "fft", "use", "float64", "open"} <= names
+    assert {"__version__", "__array_api_version__", "__array_namespace_info__"} <= names
+    modules = {name for name in names if inspect.ismodule(getattr(ndx, name))}
+    assert modules <= set(MODULES)
+    assert not {name for name in names if name.startswith("_")} - {
+        "__all__", "__array_api_version__", "__array_namespace_info__", "__doc__",
+        "__file__", "__name__", "__path__", "__version__",
+    }  # fmt: skip
+
+
+def test_import_star_replaces_no_name_of_python():
+    taken = {}
+    exec("from ndx import *", taken)
+    taken.pop("__builtins__")
+    assert not set(taken) & set(vars(builtins))
+    assert taken["add"] is ndx.add
+    missing = {name for name in dir(ndx) if not name.startswith("_")} - set(taken)
+    missing.discard("testing")  # imported by its own name only
+    assert missing == {name for name in dir(ndx) if hasattr(builtins, name)} - {
+        "__doc__", "__name__",
+    }  # fmt: skip
+    assert {"open", "sum", "abs"} <= missing
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_have_names(name):
+    function = FUNCTIONS[name]
+    if isinstance(function, types.FunctionType):
+        # In Python: a name and an address.
+        assert repr(function).startswith(f"<function {function.__name__} at ")
+    elif function.__module__ == name.rpartition(".")[0]:
+        assert repr(function) == f"<function {name}>"
+    else:
+        # Two names of one function; it prints the first.
+        assert repr(function) == f"<function {function.__module__}.{function.__name__}>"
+        assert FUNCTIONS[f"{function.__module__}.{function.__name__}"] is function
+    assert function.__name__ == function.__qualname__
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert inspect.signature(function)
+    assert inspect.isroutine(function)
+    text = pydoc.plain(pydoc.render_doc(function))
+    assert f"{function.__name__}(" in text
+    assert inspect.getdoc(function).splitlines()[0] in text
+
+
+def test_functions_of_the_namespace_are_no_frames_of_python():
+    for name in ("add", "exp", "equal", "reshape", "matmul", "sum", "empty"):
+        assert not isinstance(getattr(ndx, name), types.FunctionType)
+        assert "cython" in type(inspect.unwrap(getattr(ndx, name))).__name__
+
+
+@pytest.mark.parametrize(
+    ("scope", "text"),
+    [
+        (lambda: ndx.use("host"), "ndx.use('host')"),
+        (lambda: ndx.use("host", limit="1GiB"), "ndx.use('host', limit='1GiB')"),
+        (
+            lambda: ndx.use("host", pool="round", idle_release=None, numpy=True),
+            "ndx.use('host', numpy=True, pool='round', idle_release=None)",
+        ),
+    ],
+)
+def test_use_prints_its_options(scope, text):
+    assert repr(scope()) == text
+    assert repr(eval(text)) == text
+
+
+def test_help_begins_with_what_users_need():
+    lines = pydoc.plain(pydoc.render_doc(ndx)).splitlines()
+    first = "\n".join(lines[:30])
+    assert "Where to begin" in first
+    for word in ("ndx.use", "ndx.workspace", "ndx.memory", "ndx.linalg", "help("):
+        assert word in first
+    listed = "\n".join(lines)
+    assert "_set_namespace" not in listed
+    assert "    empty(" in listed
