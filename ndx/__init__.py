@@ -32,7 +32,7 @@ from math import e, inf, nan, pi
 from ndx import _elementwise, backends, cuda, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
-from ndx._context import no_workspace, set_default, use
+from ndx._context import set_default
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
 from ndx._creation import *
@@ -66,6 +66,7 @@ from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *
 from ndx._ufunc_protocol import register_ufuncs as _register_ufuncs
+from ndx._use import no_workspace, use
 from ndx._utility import *
 from ndx._views import *
 from ndx._workspaces.config import WorkspaceConfig

@@ -13,9 +13,7 @@ from ndx import memory as memory
 from ndx import random as random
 from ndx._broadcasting import *
 from ndx._capi import get_include as get_include
-from ndx._context import no_workspace as no_workspace
 from ndx._context import set_default as set_default
-from ndx._context import use as use
 from ndx._core import NDArray as NDArray
 from ndx._creation import *
 from ndx._data_types import *
@@ -42,6 +40,8 @@ from ndx._serving import current_backend as current_backend
 from ndx._sets import *
 from ndx._sorting import *
 from ndx._statistical import *
+from ndx._use import no_workspace as no_workspace
+from ndx._use import use as use
 from ndx._utility import *
 from ndx._views import *
 from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig

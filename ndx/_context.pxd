@@ -46,6 +46,7 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()
 cdef Block *allocate_detached(size_t nbytes) except NULL
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
+cdef int enter_context(Context context) except -1
 cdef Context own_context()
 cdef int push(Context context, Entry entry) noexcept
 cdef void unlink_entry(Entry entry) noexcept

@@ -24,7 +24,7 @@ LAYERS = [
     {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},
     {"backends", "backends.*"},
     {"_arenas.*", "_plain_numpy"},
-    {"_context"}, {"_serving"},
+    {"_context"}, {"_serving", "_use"},
     {"_array"},
     {"_dispatch"},
     {"_workspaces.*"},

@@ -16,7 +16,7 @@ from ndx._passes.settings cimport (
 )
 from ndx._passes.tiles cimport Grid, cut, find_place
 
-from ndx._context import use
+from ndx._use import use
 
 
 cdef Steps steps_over(str name, object arrays):
