@@ -313,6 +313,8 @@ floor_divide = _binary(
     "the quotient rounded down",
     "ndx.floor_divide(ndx.asarray([7, -7]), 2)",
     "NDArray([ 3, -4])",
+    "Of the promoted dtype; of float64 exact up to 2**53, and of float32 up to 2**24,\n"
+    "        where Python and NumPy may be off by one",
 )
 greater = _binary(
     "greater",

@@ -3,7 +3,9 @@
 A NumPy ufunc holds, per signature, a C loop that was chosen for this CPU when
 NumPy was imported. Calling it needs no GIL and none of the ufunc machinery. What
 this file relies on is checked against known results when it is imported; if that
-fails (an ABI that changed), every operation goes to NumPy's public functions.
+fails (an ABI that changed), every operation goes to NumPy's public functions. Loops
+that are wrong for some steps are replaced (`_loop_checks`), and those whose results are
+not the standard's (`_special_cases`).
 """
 
 from libc.string cimport memcpy
@@ -14,6 +16,7 @@ import numpy as np
 
 from ndx._dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._layout cimport MAXDIMS, MAXOPS, Walk
+from ndx._loop_checks cimport mend
 from ndx._special_cases cimport own_loop
 
 cdef extern from "numpy/arrayobject.h":
@@ -151,8 +154,11 @@ cdef class Ufunc:
                 break
         if loop.out_dtype < 0:
             loop.in_dtype = -1
-        elif own_loop(self.name, loop.in_dtype) != NULL:
-            loop.function = <LoopFunction>own_loop(self.name, loop.in_dtype)
+            return 0
+        if loop.function != NULL and self.public.signature is None:
+            mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
+                 <void **>&loop.function, &loop.data)
+        own_loop(self.name, loop.in_dtype, <void **>&loop.function, &loop.data)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:

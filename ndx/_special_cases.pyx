@@ -5,27 +5,55 @@ case names its rule; ordinary numbers are computed as by NumPy.
 """
 
 from libc.math cimport (
-    INFINITY, NAN, copysign, cos, exp, expm1, fabs, floor, fmod, isfinite, isinf,
-    isnan, sin, sinh, sqrt, tan,
+    INFINITY, NAN, copysign, cos, exp, expm1, fabs, floor, fma, isfinite, isinf, isnan,
+    sin, sinh, sqrt, tan,
 )
+from libc.stdlib cimport malloc
 
 from ndx._dtypes cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
+
+cdef enum:
+    PIECE = 256                  # elements that are computed together
 
 ctypedef fused Real:
     float
     double
 
 
-cdef void *own_loop(str name, int dtype) noexcept:
-    """Return the loop of an operation for a dtype; NULL where NumPy's is right."""
-    cdef bint wide
-    if dtype == FLOAT64:
-        return <void *>floor_divide_float64 if name == "floor_divide" else NULL
-    if dtype == FLOAT32:
-        return <void *>floor_divide_float32 if name == "floor_divide" else NULL
-    if dtype != COMPLEX64 and dtype != COMPLEX128:
-        return NULL
-    wide = dtype == COMPLEX128
+# As NumPy's loops are called.
+ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
+                              const Py_ssize_t *steps, void *data) noexcept nogil
+
+# NumPy's loop, which ours calls for what it does not compute itself.
+cdef struct Original:
+    LoopFunction function
+    void *data
+
+
+cdef int own_loop(str name, int dtype, void **function, void **data) except -1:
+    cdef void *own = NULL
+    cdef Original *original
+    if name == "floor_divide":
+        if dtype == FLOAT64:
+            own = <void *>floor_divide_float64
+        elif dtype == FLOAT32:
+            own = <void *>floor_divide_float32
+    elif name == "pow" and function[0] != NULL and dtype in (FLOAT32, FLOAT64):
+        original = <Original *>malloc(sizeof(Original))
+        if original == NULL:
+            raise MemoryError()
+        original.function = <LoopFunction>function[0]
+        original.data = data[0]
+        data[0] = original
+        own = <void *>pow_float64 if dtype == FLOAT64 else <void *>pow_float32
+    elif dtype == COMPLEX128 or dtype == COMPLEX64:
+        own = complex_loop_of(name, dtype == COMPLEX128)
+    if own != NULL:
+        function[0] = own
+    return 0
+
+
+cdef void *complex_loop_of(str name, bint wide) noexcept:
     if name == "expm1":
         return <void *>expm1_complex128 if wide else <void *>expm1_complex64
     if name == "tan":
@@ -37,21 +65,23 @@ cdef void *own_loop(str name, int dtype) noexcept:
 
 # ---------------------------------------------------------------- floor_divide
 
-cdef inline double floor_quotient(double a, double b) noexcept nogil:
-    cdef double rest, quotient = a / b, result = floor(quotient)
+cdef inline Real floor_quotient(Real a, Real b) noexcept nogil:
+    cdef Real quotient = a / b, result = <Real>floor(quotient)
+    cdef double rest, most = 2.0 ** 53
+    if Real is float:
+        most = 2.0 ** 24
     # "This specification prefers floor division to match floor(divide(x1, x2))",
     # which makes x // inf 0 or -0, and inf // x infinite (NumPy: -1 and NaN).
-    if result != quotient or b == 0 or isinf(a) or isinf(b):
+    if result != quotient or b == 0 or isinf(b):
         return result
-    # A quotient may have been rounded up to an integer: 1.0 // 0.1 is 9.
-    rest = fmod(a, b)
-    quotient = (a - rest) / b
-    if rest != 0 and (b < 0) != (rest < 0):
-        quotient -= 1
-    if quotient == 0:
-        return copysign(0, a / b)
-    result = floor(quotient)
-    return result + 1 if quotient - result > 0.5 else result
+    # A quotient may have been rounded up to an integer: 1.0 // 0.1 is 9. What is left
+    # over has few enough bits to be exact, and so is below 0 only if it was. (Beyond
+    # these integers not all are floats: there the nearest to the quotient is left.)
+    if fabs(result) <= most:
+        rest = fma(-result, b, a)
+        if rest != 0 and (b < 0) != (rest < 0):
+            return result - 1
+    return result
 
 
 cdef inline void floor_divide(Real *out, char **args, Py_ssize_t count,
@@ -60,7 +90,7 @@ cdef inline void floor_divide(Real *out, char **args, Py_ssize_t count,
     cdef char *b = args[1]
     cdef char *target = <char *>out
     for _ in range(count):
-        (<Real *>target)[0] = <Real>floor_quotient((<Real *>a)[0], (<Real *>b)[0])
+        (<Real *>target)[0] = floor_quotient((<Real *>a)[0], (<Real *>b)[0])
         a += steps[0]
         b += steps[1]
         target += steps[2]
@@ -74,6 +104,42 @@ cdef void floor_divide_float64(char **args, const Py_ssize_t *counts,
 cdef void floor_divide_float32(char **args, const Py_ssize_t *counts,
                                const Py_ssize_t *steps, void *data) noexcept nogil:
     floor_divide(<float *>args[2], args, counts[0], steps)
+
+
+# ---------------------------------------------------------------- pow
+
+cdef inline void power(Real exponent, char **args, const Py_ssize_t *counts,
+                       const Py_ssize_t *steps, void *data) noexcept nogil:
+    cdef const Original *original = <const Original *>data
+    cdef Real[PIECE] room
+    cdef char *pieces[3]
+    cdef Py_ssize_t[3] strides = [sizeof(Real), 0, steps[2]]
+    cdef Py_ssize_t done = 0, n, i
+    cdef Real x
+    if steps[1] != 0 or exponent != 0.5:
+        original.function(args, counts, steps, original.data)
+        return
+    # Where there is one exponent for all, NumPy takes square roots. "If x1_i is
+    # -infinity, x2_i is greater than 0, and x2_i is not an odd integer value, the
+    # result is +infinity"; "if x1_i is -0, ... the result is +0".
+    while done < counts[0]:
+        n = min(PIECE, counts[0] - done)
+        for i in range(n):
+            x = (<Real *>(args[0] + (done + i) * steps[0]))[0]
+            room[i] = <Real>INFINITY if x == -INFINITY else x + <Real>0.0
+        pieces = [<char *>room, args[1], args[2] + done * steps[2]]
+        original.function(pieces, &n, strides, original.data)
+        done += n
+
+
+cdef void pow_float64(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                      void *data) noexcept nogil:
+    power((<double *>args[1])[0], args, counts, steps, data)
+
+
+cdef void pow_float32(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                      void *data) noexcept nogil:
+    power((<float *>args[1])[0], args, counts, steps, data)
 
 
 # ---------------------------------------------------------------- expm1

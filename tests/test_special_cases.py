@@ -1,12 +1,13 @@
 """Special points where NumPy's results are not the standard's, and ordinary ones."""
 
 import itertools
+import math
 from fractions import Fraction
-from math import copysign, floor, inf, isnan, nan
+from math import copysign, floor, inf, isinf, isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ndx
@@ -58,14 +59,91 @@ def test_floor_divide(first, second, expected, dtype):
     assert all(same(item, expected) for item in a.tolist())
 
 
-@given(FLOATS, FLOATS.filter(bool))
-def test_floor_divide_is_exact(first, second):
+@st.composite
+def nearly_whole(draw):
+    """Draw dividends and divisors of quotients that are, or nearly are, integers."""
+    divisor = draw(FLOATS.filter(lambda x: 1e-100 < abs(x) < 1e100))
+    whole = draw(st.integers(-(2**55), 2**55) | st.integers(-9, 9))
+    dividend = float(Fraction(divisor) * whole)
+    for _ in range(draw(st.integers(0, 2))):
+        dividend = math.nextafter(dividend, draw(st.sampled_from([-inf, inf])))
+    return dividend, divisor
+
+
+@given(st.tuples(FLOATS, FLOATS.filter(bool)) | nearly_whole())
+@example((3.861247291622317e16, 5.0))  # Python has ...634.0
+@example((1.0, 0.1))
+@example((-1.0, 1e300))
+@example((5e-324, -5e-324))
+@example((1e308, 1e-308))
+@example((2.0**53, 1.0))
+@example((float(-(2**53)), 1.0))
+@example((-1e-300, 1e300))
+def test_floor_divide_is_exact(operands):
+    first, second = operands
     exact = floor(Fraction(first) / Fraction(second))
     found = float(ndx.asarray(first) // second)
-    if abs(exact) < 2**53:
+    if abs(exact) <= 2**53:
         assert found == exact
     elif abs(exact) < 2**1000:
         assert found == pytest.approx(exact, rel=1e-15)
+    else:
+        assert isinf(found) or found == pytest.approx(exact, rel=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 300, 40000])
+def test_square_roots_as_powers(dtype, count):
+    """NumPy takes sqrt where there is one exponent, which has other special cases."""
+    base = [-inf, -0.0, 0.0, 4.0, inf, nan, -4.0]
+    expected = [inf, 0.0, 0.0, 2.0, inf, nan, nan]
+    for value, root in zip(base, expected, strict=True):
+        x = ndx.full(count, value, dtype=dtype)
+        half = ndx.full(count, 0.5, dtype=dtype)
+        wide = ndx.full((count, 3), value, dtype=dtype)
+        out = ndx.empty((2 * count,), dtype=dtype)
+        one = ndx.asarray(0.5, dtype=dtype)
+        inplace, other = ndx.asarray(x, copy=True), ndx.asarray(x, copy=True)
+        inplace **= 0.5
+        other **= one
+        for found in (
+            x**0.5,
+            x**one,
+            x**half,
+            x ** ndx.broadcast_to(one, (count,)),
+            ndx.pow(x, 0.5),
+            ndx.pow(x, half, out=half),
+            ndx.pow(x, 0.5, out=out[::2]),
+            ndx.pow(x, 0.5, out=out[::-2]),
+            wide[:, 1] ** 0.5,
+            np.power(x, 0.5),
+            inplace,
+            other,
+        ):
+            assert found.shape == (count,)
+            assert {same(item, root) for item in found.tolist()} == {True}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite", "signbit"])
+def test_outputs_of_any_steps(name, dtype):
+    """NumPy's own loops are wrong for these, on some processors."""
+    values = [1.0, nan, -inf, -0.0, 3.0, inf, -2.0] if "f" in dtype else [1, -1, 0]
+    for count in (1, 2, 15, 16, 17, 70, 300):
+        x = np.resize(np.array(values, dtype), count)
+        expected = [getattr(math, name, np.signbit)(float(item)) for item in x]
+        for step in (1, 2, 3, -1, -2, -3):
+            room = np.zeros(count * abs(step), x.dtype)
+            room[::step] = x
+            for operand in (ndx.asarray(x), ndx.asarray(room)[::step]):
+                for other in (1, 2, 3, -1, -2):
+                    out = ndx.zeros(count * abs(other), dtype=ndx.bool)
+                    getattr(ndx, name)(operand, out=out[::other])
+                    assert out[::other].tolist() == expected
+                    assert int(ndx.sum(out)) == sum(expected)
+                wide = ndx.zeros((count, 3), dtype=ndx.bool)
+                getattr(ndx, name)(operand, out=wide[:, 1])
+                assert wide[:, 1].tolist() == expected
 
 
 def complex_results(name, a, b, dtype):

@@ -16,9 +16,9 @@ from pathlib import Path
 # Names are relative to the package; "memory.*" covers all below it; an exact name wins.
 LAYERS = [
     {"_errors", "_cupy", "_machine", "_sizes", "_dtypes", "_layout", "_loops",
-     "_special_cases", "_quiet", "_device", "_origin", "_collector", "_mapping",
-     "_exclusion", "_version", "_numpy_handler", "_ignored", "_workspaces.config",
-     "_arenas", "_workspaces", "_recording_log", "_passes", "_passes.*"},
+     "_loop_checks", "_special_cases", "_quiet", "_device", "_origin", "_collector",
+     "_mapping", "_exclusion", "_version", "_numpy_handler", "_ignored",
+     "_workspaces.config", "_arenas", "_workspaces", "_recording_log", "_passes", "_passes.*"},
     {"_source", "_pool_index", "_budget", "_pressure", "_files", "_file_io", "_npy"},
     {"_memory", "backends.base"},
     {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},

@@ -160,24 +160,27 @@ def outer(x1, x2, /):
 
 def _remainder(x, y):
     """Like NumPy; CuPy's ``x - floor(x / y) * y`` may be off by `y`, and more."""
-    where = function_of("where")
-    rest = function_of("fmod")(x, y)
-    rest = where(_has_other_sign(rest, y), rest + y, rest)
-    return where(rest == 0, function_of("copysign")(rest, y), rest)
+    rest = _rest(x, y)
+    return function_of("where")(rest == 0, function_of("copysign")(rest, y), rest)
 
 
 def _floor_divide(x, y):
-    """Like NumPy, and the standard's special values; CuPy's is ``floor(x / y)``."""
-    where, floor = function_of("where"), function_of("floor")
+    """Exact, as on the CPU; CuPy's is ``floor(x / y)``, and that may be rounded up."""
     quotient = x / y
+    whole = function_of("floor")(quotient)
+    # Rounded up to an integer by half or less, if more than half of `y` is left over.
+    # Of just a half the even integer was taken: then it says whether that was above.
+    share = _rest(x, y) / y
+    up = (share > 0.5) | ((share == 0.5) & (_rest(x, y + y) / y >= 1))
+    # Beyond these integers not all are floats. NaN, of infinities and by 0, is not up.
+    up &= (whole == quotient) & (abs(whole) <= 2 ** (53 if whole.itemsize == 8 else 24))
+    return function_of("where")(up, whole - 1, whole)
+
+
+def _rest(x, y):
+    """Return what is left over by a division that is rounded down."""
     rest = function_of("fmod")(x, y)
-    exact = (x - rest) / y
-    exact = where(_has_other_sign(rest, y), exact - 1, exact)
-    whole = floor(exact)
-    whole = where(exact - whole > 0.5, whole + 1, whole)
-    whole = where(exact == 0, function_of("copysign")(exact, quotient), whole)
-    # Where there is no rest: of infinities, and by 0.
-    return where(function_of("isfinite")(rest + y), whole, floor(quotient))
+    return function_of("where")(_has_other_sign(rest, y), rest + y, rest)
 
 
 def _has_other_sign(rest, y):

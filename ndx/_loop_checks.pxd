@@ -1,0 +1,4 @@
+# What is called instead of a loop that is wrong for some steps, and its data; both stay
+# as they are where the loop is right. MemoryError if there is no room for the data.
+cdef int mend(str name, int nin, int in_dtype, int out_dtype, void **function,
+              void **data) except -1
