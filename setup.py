@@ -25,7 +25,7 @@ ANNOTATE = os.environ.get("NDX_ANNOTATE") == "1"
 JOBS = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3, "binding": True, "embedsignature": False, "auto_pickle": False,
-    "boundscheck": bool(SANITIZE), "wraparound": False, "initializedcheck": False,
+    "boundscheck": True, "wraparound": False, "initializedcheck": False,  # of tuples
     "cdivision": True, "linetrace": TRACE,
     "warn.maybe_uninitialized": True, "warn.unreachable": True, "warn.unused": True,
 }  # fmt: skip
