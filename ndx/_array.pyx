@@ -6,6 +6,7 @@ block's generation first, and pins the block where Python could run meanwhile.
 
 cimport cython
 cimport numpy as cnp
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
@@ -15,8 +16,8 @@ from ndx._context cimport adopt_block, allocate_block, allocate_detached
 from ndx._dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
 from ndx._files cimport MappedFile
 from ndx._layout cimport (
-    MAXDIMS, Strided, byte_bounds, count_elements, fill_c_strides, is_c_contiguous,
-    is_f_contiguous, memory_order, shape_tuple,
+    MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
+    fill_c_strides, is_c_contiguous, is_f_contiguous, memory_order, shape_tuple,
 )
 from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
@@ -59,6 +60,13 @@ cdef extern from "ndx/objects.h":
     void ndx_object_free(PyObject *object) noexcept
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
     void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
+
+cdef extern from "ndx/arithmetic.h":
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
+
+cdef enum:
+    # From which it is asked whether there is memory for objects.
+    MANY_BYTES = 1 << 28
 
 # Told of each new array with a block of its own; NULL: nobody records.
 cdef void (*announce)(BaseArray x) noexcept
@@ -147,9 +155,9 @@ cdef BaseArray bare_array(int ndim):
     """Return an array with room for its layout, and no block yet."""
     cdef BaseArray x = <BaseArray>ndx_object_new(array_type)
     x.ndim = <unsigned char>ndim
-    if ndim <= INLINE_DIMS:
-        x.shape = x.dims
-    else:
+    x.shape = x.dims
+    if ndim > INLINE_DIMS:
+        check_axes(ndim)
         # Of zeros: the collector may show an array, as one without elements, before
         # its layout is complete.
         x.shape = <Py_ssize_t *>calloc(2 * ndim, sizeof(Py_ssize_t))
@@ -163,12 +171,33 @@ cdef BaseArray bare_array(int ndim):
 cdef int set_layout(BaseArray x) except -1:
     """Compute what follows from shape and strides."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
-    x.size = count_elements(x.ndim, x.shape, 1)
+    # With all of their bytes: no size, stride or offset that follows from it can wrap.
+    x.size = count_elements(x.ndim, x.shape, itemsize)
     if x.size == 0:
         # No stride is used; others look at them before they look at the size.
         fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
     x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
     x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    return 0
+
+
+cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
+    """Raise MemoryError if there can't be so many objects, of so many bytes or more.
+
+    A broadcast view may have more elements than there is memory for the objects that
+    would be made of them one by one, until there is none left for the system, either.
+    """
+    cdef Py_ssize_t total = ndx_multiply_most(count, nbytes)
+    cdef void *room
+    if total < MANY_BYTES:
+        return 0
+    # Address space only: none of it is touched.
+    room = PyMem_RawMalloc(total)
+    if room == NULL:
+        raise MemoryError(
+            f"{what}: there is no memory for {count} objects, which take {total} bytes "
+            "or more")
+    PyMem_RawFree(room)
     return 0
 
 
@@ -212,11 +241,11 @@ cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
     x.dtype = <unsigned char>dtype
     for i in range(ndim):
         x.shape[i] = shape[i]
+    count_elements(ndim, shape, step)
     for i in range(ndim - 1, -1, -1):
         x.strides[order[i]] = step
         if shape[order[i]] > 1:
             step *= shape[order[i]]
-    count_elements(ndim, shape, itemsize_of[dtype])
     set_layout(x)
     nbytes = x.size * itemsize_of[dtype]
     if not elsewhere:
@@ -458,6 +487,7 @@ cdef BaseArray lay_out(cnp.ndarray source):
         x.shape[axis] = source.shape[axis]
         x.strides[axis] = source.strides[axis]
     set_layout(x)
+    check_reach(x.ndim, x.shape, x.strides, itemsize_of[dtype])
     return x
 
 

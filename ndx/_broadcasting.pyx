@@ -3,8 +3,8 @@
 from ndx._array cimport BaseArray, new_view, set_layout, strided
 from ndx._engine cimport layout_argument
 from ndx._layout cimport (
-    MAXDIMS, Strided, broadcast_into, broadcast_strides, count_elements, parse_shape,
-    shape_tuple,
+    MAXDIMS, Strided, broadcast_into, broadcast_strides, check_axes, count_elements,
+    parse_shape, shape_tuple,
 )
 from ndx._operations cimport copy
 
@@ -23,6 +23,7 @@ cdef int broadcast_all(list shapes, Py_ssize_t *out) except -1:
             raise ValueError(
                 f"shapes {', '.join([str(item) for item in shapes])} can't be "
                 "broadcast together; counted from the last, axes must be equal or 1")
+    count_elements(ndim, out, 1)
     return ndim
 
 
@@ -177,7 +178,8 @@ def meshgrid(*arrays, indexing="xy"):
     Raises
     ------
     ValueError
-        If an array has not just one axis, or `indexing` is none of the two.
+        If an array has not just one axis, there are more arrays than an array has axes
+        (64), or `indexing` is none of the two.
 
     Notes
     -----
@@ -193,9 +195,12 @@ def meshgrid(*arrays, indexing="xy"):
     """
     cdef list found = [layout_argument(x, "meshgrid") for x in arrays]
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef int ndim = <int>len(found), i, axis
+    cdef int ndim, i, axis
     cdef BaseArray view
-    cdef list axes = list(range(ndim)), grids = []
+    cdef list axes, grids = []
+    check_axes(len(found))
+    ndim = <int>len(found)
+    axes = list(range(ndim))
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing={indexing!r} is unknown; valid are 'xy' and 'ij'")
     if indexing == "xy" and ndim > 1:

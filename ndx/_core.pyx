@@ -7,8 +7,8 @@ from libc.string cimport memcpy
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check_usable, new_ordered, new_view, numpy_view,
-    recheck, set_array_type, set_layout,
+    BaseArray, check_room, check_usable, new_ordered, new_view, numpy_view, recheck,
+    set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
@@ -418,6 +418,8 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
+        # A reference each; and an object, but for those that Python has already.
+        check_room(self.size, sizeof(void *), "tolist")
         values = numpy_view(readable(self)).tolist()
         recheck(self)
         return values

@@ -12,7 +12,7 @@ from ndx._array cimport (
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport dtype_object, scalar_dtype
-from ndx._layout cimport MAXDIMS, shape_tuple
+from ndx._layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, can_store, copy_into, fill, is_scalar
 
@@ -77,7 +77,7 @@ cdef BaseArray slice_view(BaseArray x, object item):
         view.shape[axis] = x.shape[axis]
         view.strides[axis] = x.strides[axis]
     view.shape[0] = length
-    view.strides[0] = x.strides[0] * step
+    view.strides[0] = stepped(x.strides[0], step)
     if length > 0:
         view.offset += start * x.strides[0]
     set_layout(view)
@@ -113,13 +113,17 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t strides[MAXDIMS]
     cdef Py_ssize_t offset = 0
-    cdef int used = 0, added = 0, axis = 0, ndim = 0, k
+    cdef int used = 0, axis = 0, ndim = 0, k
+    cdef Py_ssize_t left = x.ndim
     cdef bint ellipsis = False
     for item in items:
-        if PySlice_Check(item) or is_integer(item):
+        if PySlice_Check(item):
             used += 1
+        elif is_integer(item):
+            used += 1
+            left -= 1
         elif item is None:
-            added += 1
+            left += 1
         elif item is Ellipsis:
             if ellipsis:
                 raise IndexError("an index can only have a single ellipsis ('...')")
@@ -130,8 +134,10 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
         raise IndexError(
             f"too many indices: {used} for an array of shape "
             f"{shape_tuple(x.ndim, x.shape)}, which has {x.ndim}")
-    if x.ndim + added > MAXDIMS:
-        raise IndexError(f"the result would have more than {MAXDIMS} axes")
+    if left > MAXDIMS:
+        # Both a ValueError, as of all functions, and an IndexError, as of all indices.
+        raise np.exceptions.AxisError(
+            f"the result would have {left} axes; an array has at most {MAXDIMS}")
     for item in items:
         if PySlice_Check(item):
             unpack_slice(item, &start, &stop, &step)
@@ -139,7 +145,7 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
             if length > 0:
                 offset += start * x.strides[axis]
             shape[ndim] = length
-            strides[ndim] = x.strides[axis] * step
+            strides[ndim] = stepped(x.strides[axis], step)
             ndim += 1
             axis += 1
         elif item is None:

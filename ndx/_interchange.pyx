@@ -26,8 +26,16 @@ from ndx._dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, dtype_object,
     itemsize_of, kind_of,
 )
-from ndx._layout cimport MAXDIMS, shape_tuple
+from ndx._layout cimport (
+    MAXDIMS, check_reach, count_elements, fill_c_strides, shape_tuple,
+)
 from ndx._memory cimport Export, block_set_device, block_wrap, export_free
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from "ndx/arithmetic.h":
+    bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
 
 cdef extern from "ndx/dlpack.h":
     ctypedef struct DLDevice:
@@ -253,8 +261,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
     cdef Imported owner = Imported.__new__(Imported)
     cdef DLTensor *tensor
     cdef bint readonly = False
-    cdef int dtype, axis
-    cdef Py_ssize_t step
+    cdef int dtype
     cdef BaseArray x
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
         owner.versioned = <DLManagedTensorVersioned *>PyCapsule_GetPointer(
@@ -285,17 +292,13 @@ cdef BaseArray from_dlpack_capsule(object capsule):
     dtype = code_of_dlpack(tensor.dtype)
     if tensor.ndim > MAXDIMS or tensor.ndim < 0:
         raise BufferError(f"the tensor has {tensor.ndim} axes; at most {MAXDIMS}")
+    if tensor.ndim and tensor.shape == NULL:
+        raise BufferError(f"the tensor has {tensor.ndim} axes, but no shape")
     x = bare_array(tensor.ndim)
     x.dtype = <unsigned char>dtype
-    step = itemsize_of[dtype]
-    for axis in range(tensor.ndim - 1, -1, -1):
-        x.shape[axis] = tensor.shape[axis]
-        if tensor.strides != NULL:
-            x.strides[axis] = tensor.strides[axis] * itemsize_of[dtype]
-        else:
-            x.strides[axis] = step
-            step *= tensor.shape[axis] if tensor.shape[axis] > 1 else 1
-    set_layout(x)
+    lay_out_tensor(x, tensor)
+    if x.size and tensor.data == NULL:
+        raise BufferError(f"the tensor has {x.size} elements, but no data")
     x.readonly = readonly
     if (<size_t>tensor.data + tensor.byte_offset) % (
             itemsize_of[dtype] // (2 if kind_of[dtype] == KIND_COMPLEX else 1)):
@@ -308,6 +311,28 @@ cdef BaseArray from_dlpack_capsule(object capsule):
         block_set_device(x.block, tensor.device.device_id + 1)
     set_owner(x, owner)
     return x
+
+
+cdef int lay_out_tensor(BaseArray x, const DLTensor *tensor) except -1:
+    """Give an array the layout of a tensor; ValueError for one that can't be."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    cdef int axis
+    cdef bint fits = tensor.byte_offset <= <uint64_t>PY_SSIZE_T_MAX
+    for axis in range(tensor.ndim):
+        x.shape[axis] = tensor.shape[axis]
+    count_elements(x.ndim, x.shape, itemsize)
+    if tensor.strides == NULL:
+        fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
+    else:
+        for axis in range(tensor.ndim):
+            fits = fits and not ndx_multiply(tensor.strides[axis], itemsize,
+                                             &x.strides[axis])
+    if not fits:
+        raise ValueError(
+            f"the tensor of shape {shape_tuple(x.ndim, x.shape)} has strides or an "
+            "offset beyond the address space (2**63 bytes)")
+    set_layout(x)
+    return check_reach(x.ndim, x.shape, x.strides, itemsize)
 
 
 cdef int code_of_dlpack(DLDataType found) except -1:

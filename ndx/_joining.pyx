@@ -3,17 +3,27 @@
 from ndx._array cimport BaseArray, new_empty, new_view, set_layout
 from ndx._dtypes cimport promote_all
 from ndx._engine cimport argument
-from ndx._layout cimport MAXDIMS, normalize_axis
+from ndx._layout cimport MAXDIMS, check_axes, normalize_axis
 from ndx._operations cimport copy_into
 
 from ndx._views import expand_dims, reshape
 
 __all__ = ["concat", "stack"]
 
+cdef extern from "ndx/arithmetic.h":
+    bint ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
+
 
 cdef list arguments(object arrays, str name):
     """Return the arrays of a sequence that is not empty."""
-    cdef list found = [argument(x, name) for x in arrays]
+    cdef list found
+    try:
+        items = iter(arrays)
+    except TypeError:
+        raise TypeError(
+            f"{name} takes a sequence of arrays, not {type(arrays).__name__}"
+        ) from None
+    found = [argument(x, name) for x in items]
     if not found:
         raise ValueError(f"{name} needs one array or more")
     return found
@@ -51,7 +61,10 @@ cdef BaseArray join(list arrays, int axis):
             also = "" if first.ndim == array.ndim else ", in the number of axes"
             raise shapes_error(
                 f"concat: shapes differ in more than axis {axis}{also}:", arrays)
-        shape[axis] += array.shape[axis]
+        if ndx_add(shape[axis], array.shape[axis], &shape[axis]):
+            raise shapes_error(
+                f"concat: together the lengths along axis {axis} are beyond the "
+                "address space (2**63 bytes):", arrays)
         mixed = mixed or array.dtype != first.dtype
     if mixed:
         dtype = promote_all([(<BaseArray>item).dtype for item in arrays])
@@ -140,8 +153,7 @@ def stack(arrays, /, *, axis=0):
     cdef list found = arguments(arrays, "stack")
     cdef BaseArray first = found[0]
     cdef int which
-    if first.ndim == MAXDIMS:
-        raise ValueError(f"stack: the result would have more than {MAXDIMS} axes")
+    check_axes(first.ndim + 1)
     which = normalize_axis(axis, first.ndim + 1)
     for x in found:
         if not same_lengths(first, <BaseArray>x, -1):

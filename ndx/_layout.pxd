@@ -19,6 +19,10 @@ cdef struct Walk:
 
 cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
                                Py_ssize_t itemsize) except -1
+cdef int check_axes(Py_ssize_t ndim) except -1
+cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                     Py_ssize_t itemsize) except -1
+cdef Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
                          Py_ssize_t *strides) noexcept nogil
 cdef bint is_c_contiguous(int ndim, const Py_ssize_t *shape,
@@ -39,4 +43,7 @@ cdef void walk_merge(Walk *walk) noexcept nogil
 cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape)
 cdef int parse_shape(object shape, Py_ssize_t *out) except -1
 cdef int normalize_axis(object axis, int ndim) except -1
+cdef tuple items_of(object items, str what)
+cdef object read_axes(object axis)
+cdef Py_ssize_t read_int(object value, str what) except? -1
 cdef int parse_axes(object axis, int ndim, bint *chosen) except -1

@@ -8,6 +8,8 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF
 
 import operator
+import sys
+from itertools import islice
 
 cdef object index = operator.index
 
@@ -21,6 +23,7 @@ cdef extern from "Python.h":
 
 cdef extern from "ndx/arithmetic.h" nogil:
     bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
+    bint ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
 
 
 cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
@@ -48,12 +51,55 @@ cdef Py_ssize_t count_of_unusual(int ndim, const Py_ssize_t *shape,
     # Also without elements: NumPy, which we hand views to, has no such arrays.
     for axis in range(ndim):
         if shape[axis] and ndx_multiply(nbytes, shape[axis], &nbytes):
-            # A view's size is counted without that of its elements.
+            # A shape may be counted before there are elements.
             each = f" with {itemsize} bytes an element" if itemsize > 1 else ""
             raise ValueError(
                 f"an array of shape {shape_tuple(ndim, shape)}{each} is beyond the "
                 "address space (2**63 bytes)")
     return 0
+
+
+cdef int check_axes(Py_ssize_t ndim) except -1:
+    """Raise ValueError for more axes than an array has."""
+    if ndim > MAXDIMS:
+        raise ValueError(
+            f"the result would have {ndim} axes; an array has at most {MAXDIMS}")
+    return 0
+
+
+cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                     Py_ssize_t itemsize) except -1:
+    """Raise ValueError for foreign strides whose sums would not fit.
+
+    What steps within an array that was checked can't: its views need no check.
+    """
+    cdef Py_ssize_t low = 0, high = itemsize, length = 0
+    cdef int axis
+    cdef bint beyond = False
+    for axis in range(ndim):
+        if shape[axis] == 0:
+            return 0
+    for axis in range(ndim):
+        # The whole length, not one less: walks step behind the last element.
+        beyond = beyond or ndx_multiply(shape[axis], strides[axis], &length) or (
+            ndx_add(low, length, &low) if length < 0
+            else ndx_add(high, length, &high))
+    if beyond or ndx_multiply(low, -1, &low) or ndx_add(high, low, &high):
+        raise ValueError(
+            f"an array of shape {shape_tuple(ndim, shape)} with strides "
+            f"{shape_tuple(ndim, strides)} reaches beyond the address space "
+            "(2**63 bytes)")
+    return 0
+
+
+cdef Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil:
+    """Return the stride of every `step`-th element.
+
+    A step so large that this does not fit leaves one element at most, for which any
+    stride will do.
+    """
+    cdef Py_ssize_t result = 0
+    return stride if ndx_multiply(stride, step, &result) else result
 
 
 cdef void fill_c_strides(int ndim, const Py_ssize_t *shape, Py_ssize_t itemsize,
@@ -310,7 +356,8 @@ cdef tuple shape_tuple(int ndim, const Py_ssize_t *shape):
 
 cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
     """Read a shape (an int or a sequence of ints); return its number of axes."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, ndim
+    cdef tuple lengths
     cdef int overflow = 0
     if PyLong_CheckExact(shape):
         out[0] = PyLong_AsLongLongAndOverflow(shape, &overflow)
@@ -323,18 +370,27 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
             return 1
         except TypeError:
             pass
-        try:
-            shape = tuple(shape)
-        except TypeError:
-            raise TypeError(
-                f"shape must be an int or a sequence of ints, not "
-                f"{type(shape).__name__}") from None
-    if len(shape) > MAXDIMS:
+    # Before a length is read: what reads it may change the list that it is in.
+    lengths = items_of(shape, "shape")
+    ndim = len(lengths)
+    if ndim > MAXDIMS:
         raise ValueError(
-            f"shape has {len(shape)} axes; an array has at most {MAXDIMS}")
-    for i in range(len(shape)):
-        out[i] = as_length(shape[i], shape)
-    return <int>len(shape)
+            f"shape has {ndim} axes; an array has at most {MAXDIMS}")
+    for i in range(ndim):
+        out[i] = as_length(lengths[i], lengths)
+    return <int>ndim
+
+
+cdef tuple items_of(object items, str what):
+    """Return what is in a sequence; of an iterator no more than is known too many."""
+    if isinstance(items, (tuple, list)):
+        return tuple(items)
+    try:
+        return tuple(islice(items, MAXDIMS + 1))
+    except TypeError:
+        raise TypeError(
+            f"{what} must be an int or a sequence of ints, not {type(items).__name__}"
+        ) from None
 
 
 cdef Py_ssize_t as_length(object value, object shape) except? -1:
@@ -348,11 +404,20 @@ cdef Py_ssize_t as_length(object value, object shape) except? -1:
         return PyNumber_AsSsize_t(value, PyExc_OverflowError)
     except TypeError:
         raise TypeError(
-            f"shape {shape!r} has a length of type {type(value).__name__}; lengths "
-            "are ints") from None
+            f"shape {shown(shape)} has a length of type {type(value).__name__}; "
+            "lengths are ints") from None
     except OverflowError:
         raise ValueError(
-            f"shape {shape!r} is beyond the address space (2**63 bytes)") from None
+            f"shape {shown(shape)} is beyond the address space (2**63 bytes)"
+        ) from None
+
+
+cdef str shown(object value):
+    """Return the text of an int or a tuple of them, also of what Python won't show."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"of an int of more than {sys.get_int_max_str_digits()} digits"
 
 
 cdef int normalize_axis(object axis, int ndim) except -1:
@@ -372,10 +437,39 @@ cdef int normalize_axis(object axis, int ndim) except -1:
 
 cdef object axis_error(object axis, int ndim):
     if ndim == 0:
-        return ValueError(f"axis {axis} is out of range: the array has no axes")
+        return ValueError(f"axis {shown(axis)} is out of range: the array has no axes")
     return ValueError(
-        f"axis {axis} is out of range for an array of {ndim} "
+        f"axis {shown(axis)} is out of range for an array of {ndim} "
         f"{'axis' if ndim == 1 else 'axes'}; valid are {-ndim} to {ndim - 1}")
+
+
+cdef Py_ssize_t read_int(object value, str what) except? -1:
+    """Return an int, cut to what fits; `what` it is to be."""
+    try:
+        return PyNumber_AsSsize_t(value, NULL)
+    except TypeError:
+        raise TypeError(f"{what} must be an int, not {type(value).__name__}") from None
+
+
+cdef object read_axes(object axis):
+    """Return an argument `axis` as None, an int or a tuple of ints.
+
+    For who needs it more than once: each reading may run code of the user's.
+    """
+    if axis is None or PyLong_CheckExact(axis):
+        return axis
+    if not isinstance(axis, (tuple, list)):
+        try:
+            return index(axis)
+        except TypeError:
+            pass
+    axes = []
+    for item in items_of(axis, "axis"):
+        try:
+            axes.append(index(item))
+        except TypeError:
+            raise TypeError(f"axis must be an int, not {type(item).__name__}") from None
+    return tuple(axes)
 
 
 cdef int parse_axes(object axis, int ndim, bint *chosen) except -1:
@@ -385,21 +479,13 @@ cdef int parse_axes(object axis, int ndim, bint *chosen) except -1:
         chosen[i] = axis is None
     if axis is None:
         return 0
-    if not isinstance(axis, (tuple, list)):
-        try:
-            chosen[normalize_axis(axis, ndim)] = True
-            return 0
-        except TypeError:
-            pass
-        try:
-            axis = tuple(axis)
-        except TypeError:
-            raise TypeError(
-                "axis must be None, an int or a sequence of ints, not "
-                f"{type(axis).__name__}") from None
+    axis = read_axes(axis)
+    if PyLong_CheckExact(axis):
+        chosen[normalize_axis(axis, ndim)] = True
+        return 0
     for item in axis:
         i = normalize_axis(item, ndim)
         if chosen[i]:
-            raise ValueError(f"axis {item} is named twice in {tuple(axis)}")
+            raise ValueError(f"axis {item} is named twice in {axis}")
         chosen[i] = True
     return 0

@@ -1,14 +1,14 @@
 """The manipulation functions that return views: another layout over one block."""
 
 from ndx._array cimport (
-    BaseArray, new_empty, new_view, same_view, set_layout, strided,
+    BaseArray, check_room, new_empty, new_view, same_view, set_layout, strided,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport itemsize_of
 from ndx._engine cimport layout_argument
 from ndx._layout cimport (
-    MAXDIMS, Strided, count_elements, normalize_axis, parse_axes, parse_shape,
-    reshape_strides, shape_tuple,
+    MAXDIMS, Strided, check_axes, count_elements, normalize_axis, parse_axes,
+    parse_shape, reshape_strides, shape_tuple,
 )
 from ndx._operations cimport copy_into
 
@@ -153,8 +153,7 @@ def expand_dims(x, /, axis):
     cdef Py_ssize_t ndim = array.ndim + len(axes)
     cdef BaseArray view
     cdef int i, source = 0
-    if ndim > MAXDIMS:
-        raise ValueError(f"the result would have {ndim} axes; at most {MAXDIMS}")
+    check_axes(ndim)
     for item in axes:
         if not -ndim <= item < ndim:
             raise IndexError(
@@ -270,7 +269,7 @@ def permute_dims(x, /, axes):
     (4, 2, 3)
     """
     cdef BaseArray array = layout_argument(x, "permute_dims")
-    cdef tuple wanted = tuple(axes)
+    cdef tuple wanted = axes_of(axes, "axes")
     cdef bint chosen[MAXDIMS]
     cdef int order[MAXDIMS]
     cdef int i
@@ -445,5 +444,6 @@ def unstack(x, /, *, axis=0):
     """
     cdef BaseArray array = layout_argument(x, "unstack")
     cdef int i = normalize_axis(axis, array.ndim)
+    check_room(array.shape[i], sizeof(BaseArray), "unstack")
     key = (slice(None),) * i
     return tuple([array[(*key, k)] for k in range(array.shape[i])])

@@ -8,6 +8,7 @@ import pytest
 from helpers import capsules, dtypes, patterns
 from helpers.capsules import Exporter, consume, managed_of, name_of
 from helpers.compare import assert_same
+from helpers.hostile import Index
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,6 +141,20 @@ def test_strides_that_are_no_whole_elements():
     assert np.from_dlpack(x, copy=True).tolist() == [0, 1, 2, 3]
     assert np.from_dlpack(x[1:2]).tolist() == [1]
     assert_same(x + 1, np.arange(1, 5).astype(complex))
+
+
+@pytest.mark.parametrize("name", ["max_version", "dl_device"])
+@pytest.mark.parametrize("value", [(), [], (1,), (1, 0, 0), 1, {}, (None,), ("a", "b")])
+def test_pairs_that_are_none(name, value):
+    with pytest.raises(TypeError, match=f"{name} must be a pair of ints"):
+        ndx.ones(1).__dlpack__(**{name: value})
+
+
+def test_pairs_are_read_once():
+    device = [Index(1, 2), Index(0, 7)]
+    version = [Index(1, 0), Index(0)]
+    ndx.ones(1).__dlpack__(dl_device=device, max_version=version)
+    assert {item.asked for item in device + version} == {1}
 
 
 # ---- the life of a capsule ---------------------------------------------------
@@ -376,3 +391,44 @@ def test_round_trip_within_a_workspace():
     assert y.tolist() == list(range(10))
     with pytest.raises(ndx.StaleArrayError):
         x + 1
+
+
+# ---- producers that are wrong ------------------------------------------------
+
+WRONG = {
+    "no shape": ({"shape": None}, BufferError, "has 2 axes, but no shape"),
+    "no data": ({"data": None}, BufferError, "has 6 elements, but no data"),
+    "a long shape": ({"sizes": (2**40, 2**40)}, ValueError, "beyond the address space"),
+    "much": ({"sizes": (2**62, 1)}, ValueError, "beyond the address space"),
+    "a long stride": ({"steps": (2**61, 1)}, ValueError, "beyond the address space"),
+    "far back": ({"steps": (-(2**61), 1)}, ValueError, "beyond the address space"),
+    "strides that add up": (
+        {"steps": (2**59, 2**59)}, ValueError, "beyond the address space",
+    ),
+    "an offset": ({"byte_offset": 2**63 + 8}, ValueError, "beyond the address space"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_tensors_that_can_not_be(name, versioned):
+    fields, error, message = WRONG[name]
+    fields = dict(fields)
+    sizes, steps = fields.pop("sizes", None), fields.pop("steps", None)
+    exporter = Exporter(np.ones((2, 3)), versioned=versioned, **fields)
+    exporter.shape[:2] = sizes or (2, 3)
+    exporter.strides[:2] = steps or (3, 1)
+    with pytest.raises(error, match=message):
+        ndx.from_dlpack(exporter)
+    gc.collect()
+    assert exporter.deleted == 1
+
+
+def test_a_tensor_without_elements_needs_no_data():
+    exporter = Exporter(np.ones((0, 3)), data=None)
+    assert ndx.from_dlpack(exporter).shape == (0, 3)
+
+
+def test_a_tensor_in_c_order_needs_no_strides():
+    exporter = Exporter(np.arange(6.0).reshape(2, 3), strides=None)
+    assert ndx.from_dlpack(exporter).tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import arrays, patterns
+from helpers import arrays, dtypes, patterns
 from helpers.compare import assert_same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,3 +118,74 @@ def test_views_beyond_the_address_space():
     for shape in ((2**62, 2**62), (2**40, 2**40, 0)):
         with pytest.raises(ValueError, match=r"\) is beyond the address space"):
             ndx.broadcast_to(x, shape)
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_the_bytes_of_a_view_fit_the_address_space(dtype):
+    x = ndx.ones(1, dtype=dtype)
+    most = (2**63 - 1) // x.itemsize
+    view = ndx.broadcast_to(x, (most,))
+    assert (view.size, view.nbytes) == (most, most * x.itemsize)
+    assert memoryview(view).nbytes == view.nbytes
+    for shape in ((most + 1,), (most // 2 + 1, 2), (1, most + 1, 1)):
+        with pytest.raises(ValueError, match="beyond the address space"):
+            ndx.broadcast_to(x, shape)
+    with pytest.raises(ValueError, match="beyond the address space"):
+        ndx.broadcast_arrays(view, ndx.ones((2, 1)))
+    with pytest.raises(ValueError, match="beyond the address space"):
+        ndx.concat([view, view, view])
+
+
+def test_steps_that_do_not_fit():
+    x = ndx.asarray(np.arange(6.0).reshape(2, 3))
+    for step in (2**61, 2**62, 2**63 - 1, 2**70):
+        assert x[::step].tolist() == [[0.0, 1.0, 2.0]]
+        assert x[0, ::step].tolist() == [0.0]
+        assert x[0, ::-step].tolist() == [2.0]
+        assert x[5::step].shape == (0, 3)
+        assert (x[:, ::step] + 1).tolist() == [[1.0], [4.0]]
+
+
+def test_shapes_broadcast_beyond_the_address_space():
+    with pytest.raises(ValueError, match="beyond the address space"):
+        ndx.broadcast_shapes((2**40, 1), (1, 2**40))
+
+
+@pytest.mark.parametrize("strides", [(2**62,), (-(2**62),), (2**61,)])
+def test_strides_of_others_that_do_not_fit(strides):
+    a = np.lib.stride_tricks.as_strided(np.ones(3), (4,), strides)
+    with pytest.raises(ValueError, match="reaches beyond the address space"):
+        ndx.asarray(a)
+
+
+# 65 axes, wherever they come from.
+Y = ndx.broadcast_to(ndx.ones(1), (1,) * 64)
+TOO_MANY = {
+    "empty": lambda: ndx.empty((1,) * 65),
+    "reshape": lambda: ndx.reshape(Y, (1,) * 65),
+    "broadcast_to": lambda: ndx.broadcast_to(Y, (1,) * 65),
+    "broadcast_shapes": lambda: ndx.broadcast_shapes((1,) * 65),
+    "expand_dims": lambda: ndx.expand_dims(Y, 0),
+    "stack": lambda: ndx.stack([Y]),
+    "meshgrid": lambda: ndx.meshgrid(*[ndx.ones(1)] * 65),
+    "tensordot": lambda: ndx.tensordot(Y, ndx.ones(1), axes=0),
+    "x[None]": lambda: Y[None],
+    "x[..., None]": lambda: Y[..., None],
+    "x[None] = 1": lambda: ndx.ones((1,) * 64).__setitem__((None, ...), 1.0),
+    "random": lambda: ndx.random.default_rng(0).random((1,) * 65),
+    "integers": lambda: ndx.random.default_rng(0).integers(9, size=(1,) * 65),
+    "choice": lambda: ndx.random.default_rng(0).choice(9, (1,) * 65),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_more_axes_than_an_array_has(name):
+    with pytest.raises(ValueError, match=r"65 axes; an array has at most 64"):
+        TOO_MANY[name]()
+
+
+def test_an_index_may_take_an_axis_and_add_one():
+    assert Y[0, None].shape == (1,) * 64
+    assert Y[0, 0, None, None].shape == (1,) * 64
+    with pytest.raises(IndexError, match="65 axes"):
+        Y[0, None, None]

@@ -1,19 +1,50 @@
-/* What C has no operator for. */
+/* What C has no operator for: arithmetic that says where a result does not fit, and
+ * bits. Lengths, strides, offsets and bytes of a new layout are computed with it; what
+ * follows from a layout that was checked (`set_layout`) needs no check of its own. */
 #ifndef NDX_ARITHMETIC_H
 #define NDX_ARITHMETIC_H
 
 #include <Python.h>
 #include <stdint.h>
 
-/* a * b into out; 1 if that overflows. Both are positive. */
+/* Compilers without the builtins, and the test that compares both ways. */
+#if defined(__GNUC__) && !defined(NDX_PORTABLE_ARITHMETIC)
+#define NDX_OVERFLOW_BUILTINS
+#endif
+
+/* a * b into out; 1, with `out` as it was or undefined, if that does not fit. */
 static inline int ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
-#if defined(__GNUC__)
+#ifdef NDX_OVERFLOW_BUILTINS
     return __builtin_mul_overflow(a, b, out);
 #else
-    if (a > PY_SSIZE_T_MAX / b) { return 1; }
+    if (a > 0 ? (b > 0 ? a > PY_SSIZE_T_MAX / b : b < PY_SSIZE_T_MIN / a)
+              : (b > 0 ? a < PY_SSIZE_T_MIN / b
+                       : a != 0 && b < PY_SSIZE_T_MAX / a)) { return 1; }
     *out = a * b;
     return 0;
 #endif
+}
+
+/* a + b into out; likewise. */
+static inline int ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
+#ifdef NDX_OVERFLOW_BUILTINS
+    return __builtin_add_overflow(a, b, out);
+#else
+    if (b > 0 ? a > PY_SSIZE_T_MAX - b : a < PY_SSIZE_T_MIN - b) { return 1; }
+    *out = a + b;
+    return 0;
+#endif
+}
+
+/* a * b and a + b of what is not negative, or the largest size: for estimates. */
+static inline Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) {
+    Py_ssize_t out;
+    return ndx_multiply(a, b, &out) ? PY_SSIZE_T_MAX : out;
+}
+
+static inline Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) {
+    Py_ssize_t out;
+    return ndx_add(a, b, &out) ? PY_SSIZE_T_MAX : out;
 }
 
 /* The index of the highest bit that is set; of a number that is not 0. */
