@@ -116,8 +116,12 @@ cdef int scalar_dtype(int array_dtype, object scalar) except -1:
 
 cdef int raise_overflow(object scalar, int dtype) except -1:
     info = np.iinfo(DTYPES[dtype])
+    try:
+        text = str(scalar)
+    except ValueError:
+        text = f"of {int(scalar).bit_length()} bits"
     raise OverflowError(
-        f"Python integer {scalar} does not fit {NAMES[dtype]} "
+        f"Python integer {text} does not fit {NAMES[dtype]} "
         f"(from {info.min} to {info.max}); use a wider dtype")
 
 

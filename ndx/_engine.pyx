@@ -14,7 +14,7 @@ import numpy as np
 
 from ndx._array cimport BaseArray, check, check_usable, is_array, numpy_view
 from ndx._dispatch cimport compute_elsewhere, is_off_host
-from ndx._layout cimport normalize_axis
+from ndx._layout cimport items_of, normalize_axis
 from ndx._memory cimport devices
 from ndx._numpy_memory cimport call_numpy, own_result, recheck_views
 from ndx._operations cimport as_operand
@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 cdef dict functions = {}
+
+cdef enum:
+    MOST_BITS = 8192
 
 
 cpdef BaseArray argument(object x, str name):
@@ -64,24 +67,26 @@ def axis_index(axis, int ndim):
 def as_int(value, str what):
     """Return a Python int of what can be an index, or raise; `what` it is to be."""
     try:
-        return index(value)
+        number = index(value)
     except TypeError:
         raise TypeError(f"{what} must be an int, not {type(value).__name__}") from None
+    if number.bit_length() > MOST_BITS:
+        # Which no message could show.
+        raise ValueError(
+            f"{what} is an int of {number.bit_length()} bits; of no use here are more "
+            f"than {MOST_BITS}")
+    return number
 
 
 def axes_of(axis, str what="axis"):
     """Return a tuple of the ints that are in a sequence, or of a single one."""
     try:
-        return (index(axis),)
+        number = index(axis)
     except TypeError:
         pass
-    try:
-        items = tuple(axis)
-    except TypeError:
-        raise TypeError(
-            f"{what} must be an int or a sequence of ints, not {type(axis).__name__}"
-        ) from None
-    return tuple([as_int(item, what) for item in items])
+    else:
+        return (as_int(number, what),)
+    return tuple([as_int(item, what) for item in items_of(axis, what)])
 
 
 cdef object find(object name):

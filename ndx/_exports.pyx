@@ -1,6 +1,8 @@
 """What arrays tell other libraries of their memory, on the CPU or on a GPU."""
 
 import pickle
+from itertools import islice
+from operator import index
 
 from ndx._array cimport (
     BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
@@ -43,12 +45,15 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
     """Return a DLPack capsule, where the consumer wants it, if that can be."""
     cdef BaseArray exported = x
     cdef bint copied = bool(copy)
+    cdef tuple device = None if dl_device is None else pair(dl_device, "dl_device")
+    cdef bint versioned = max_version is not None and pair(
+        max_version, "max_version") >= (1, 0)
     check_usable(x)
-    if dl_device is not None and tuple(dl_device) != dlpack_device(x):
-        if tuple(dl_device) != (1, 0):
+    if device is not None and device != dlpack_device(x):
+        if device != (1, 0):
             raise BufferError(
                 f"the array is on DLPack device {dlpack_device(x)}, and can't be "
-                f"exported to {tuple(dl_device)}")
+                f"exported to {device}")
         if copy is False:
             raise BufferError("copy=False, but the CPU can't read a GPU's memory")
         exported = readable(x)
@@ -62,8 +67,19 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
         compute_elsewhere("hand_to_stream", (exported, stream), {})
     elif stream is not None:
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
-    return to_dlpack(exported, max_version is not None and max_version[0] >= 1,
-                     copied)
+    return to_dlpack(exported, versioned, copied)
+
+
+cdef tuple pair(object value, str what):
+    """Return what a consumer says in two ints."""
+    cdef tuple found
+    try:
+        found = tuple([index(item) for item in islice(value, 3)])
+    except TypeError:
+        found = ()
+    if len(found) != 2:
+        raise TypeError(f"{what} must be a pair of ints, not {value!r}")
+    return found
 
 
 cdef tuple pickled(BaseArray x, int protocol):

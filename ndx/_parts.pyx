@@ -9,6 +9,7 @@ from ndx._dtypes cimport (
     COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
 )
 from ndx._engine cimport argument, layout_argument
+from ndx._layout cimport read_int
 from ndx._operations cimport copy_into
 
 __all__ = ["imag", "real", "tril", "triu"]
@@ -115,7 +116,7 @@ def diagonal(x, /, *, offset=0):
     NDArray([1, 4])
     """
     cdef BaseArray array = layout_argument(x, "diagonal")
-    cdef Py_ssize_t skipped = offset, rows, columns, length
+    cdef Py_ssize_t skipped = read_int(offset, "offset"), rows, columns, length
     cdef BaseArray view
     cdef int i, last = array.ndim - 1
     if last < 1:
@@ -170,7 +171,7 @@ def tril(x, /, *, k=0):
     NDArray([[1., 0.],
              [1., 1.]])
     """
-    return triangle(argument(x, "tril"), k, True, "tril")
+    return triangle(argument(x, "tril"), read_int(k, "k"), True, "tril")
 
 
 def triu(x, /, *, k=0):
@@ -203,7 +204,7 @@ def triu(x, /, *, k=0):
     NDArray([[1., 1.],
              [0., 1.]])
     """
-    return triangle(argument(x, "triu"), k, False, "triu")
+    return triangle(argument(x, "triu"), read_int(k, "k"), False, "triu")
 
 
 cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):

@@ -60,7 +60,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     as_device(device)
     if stop is None:
         start, stop = 0, start
-    start, stop, step = [number(value) for value in (start, stop, step)]
+    start, stop, step = [number(value, "arange") for value in (start, stop, step)]
     if step == 0:
         raise ValueError("step must not be 0")
     whole = all([isinstance(value, int) for value in (start, stop, step)])
@@ -81,13 +81,20 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     return result if result.dtype == code else cast(result, code)
 
 
-cdef object number(object value):
-    """Return a Python int or float."""
+cdef object number(object value, str name):
+    """Return a Python int, a float or, for `linspace`, a complex number.
+
+    One of these very types: arithmetic on it runs no code of the user's.
+    """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, complex) or not is_scalar(value):
-        raise TypeError(f"arange takes ints and floats, not {type(value).__name__}")
-    return value
+    if name == "arange" and isinstance(value, complex) or not is_scalar(value):
+        also = "" if name == "arange" else ", and complex ones"
+        raise TypeError(
+            f"{name} takes ints and floats{also}, not {type(value).__name__}")
+    if isinstance(value, int):
+        return as_int(value, "a number")
+    return float.__pos__(value) if isinstance(value, float) else complex.__pos__(value)
 
 
 cdef BaseArray integer_steps(int64_t start, Py_ssize_t count, object step):
@@ -146,6 +153,10 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     num = as_int(num, "num")
     if num < 0:
         raise ValueError(f"num={num} is negative; it is 0 or more")
+    if num > PY_SSIZE_T_MAX:
+        raise ValueError(
+            f"linspace: num={num} numbers are beyond the address space (2**63 bytes)")
+    start, stop = number(start, "linspace"), number(stop, "linspace")
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
     parts = max(num - 1 if endpoint else num, 1)
     x = float_steps(0, num, 1)

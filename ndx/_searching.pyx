@@ -13,7 +13,7 @@ from ndx._dtypes cimport (
 from ndx._engine cimport argument
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    normalize_axis, shape_tuple, walk_merge, walk_order,
+    normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
 from ndx._operations cimport LARGE, cast, is_scalar, run_large
@@ -240,6 +240,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     NDArray([1, 2])
     """
     cdef BaseArray array = argument(x, "count_nonzero"), count
+    axis = read_axes(axis)
     count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
     if count is not None:
         return count

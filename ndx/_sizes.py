@@ -13,6 +13,10 @@ for _power, _letter in enumerate("KMGTP", start=1):
     _UNITS[f"{_letter}B"] = 1000**_power
     _UNITS[_letter] = 1024**_power
 
+# Of what messages show in full.
+_MOST_DIGITS = 40
+_MOST_BITS = 256
+
 _PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*")
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
 
@@ -50,8 +54,15 @@ def parse_size(value, what="size"):
                 "number with a unit: '64MiB', '1.5GB', '512K'"
             )
             raise ValueError(msg)
-        number = match[1]
-        nbytes = int(number) * unit if number.isdigit() else int(float(number) * unit)
+        whole, point, rest = match[1].partition(".")
+        whole = whole.lstrip("0") or "0"
+        if len(whole) > _MOST_DIGITS:
+            # Python converts no text of thousands of digits to an int.
+            nbytes, value = 2**63, f"{value[:_MOST_DIGITS]}..."
+        else:
+            nbytes = (
+                int(float(f"{whole}.{rest}") * unit) if point else int(whole) * unit
+            )
     elif isinstance(value, bool):
         msg = f"{what} must be an int or a string such as '64MiB', not bool"
         raise TypeError(msg)
@@ -64,6 +75,8 @@ def parse_size(value, what="size"):
                 f"not {type(value).__name__}"
             )
             raise TypeError(msg) from None
+    if nbytes.bit_length() > _MOST_BITS:
+        value = f"an int of {nbytes.bit_length()} bits"
     if nbytes < 0:
         msg = f"{what}={value!r} is negative; sizes are 0 or more bytes"
         raise ValueError(msg)

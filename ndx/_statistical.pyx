@@ -6,7 +6,7 @@ from ndx._dtypes cimport (
     dtype_object, kind_of,
 )
 from ndx._engine cimport argument
-from ndx._layout cimport MAXDIMS, parse_axes, shape_tuple
+from ndx._layout cimport MAXDIMS, parse_axes, read_axes, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._operations cimport binary, cast, inplace, unary
 from ndx._passes.folding cimport accumulate_steps, fold, in_dtype, not_zero, squares
@@ -47,6 +47,7 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
     cdef BaseArray result
     if x.dtype == dtype:
         return reduce(ufunc, x, axis, keepdims)
+    axis = read_axes(axis)
     result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
     if result is not None:
         return result
@@ -56,6 +57,7 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
 cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
     """Combine whether elements are true."""
     cdef BaseArray values = argument(x, name), result
+    axis = read_axes(axis)
     if values.dtype != BOOL:
         result = fold(name, ufunc, values, axis, keepdims, BOOL, not_zero(BOOL))
         if result is not None:
@@ -254,6 +256,7 @@ def mean(x, /, *, axis=None, keepdims=False):
     NDArray(3.)
     """
     cdef BaseArray values = argument(x, "mean")
+    axis = read_axes(axis)
     total = combine("mean", ADD, values, floating(values.dtype), axis, keepdims)
     return inplace(DIVIDE, total, reduced_count(values, axis))
 
@@ -294,6 +297,7 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     cdef double freedom
     if kind_of[dtype] == KIND_COMPLEX:
         raise TypeError("var takes real dtypes, not complex ones")
+    axis = read_axes(axis)
     freedom = reduced_count(values, axis) - correction
     center = mean(values, axis=axis, keepdims=True)
     total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))

@@ -29,11 +29,19 @@ cdef dict METHODS = {
 
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     """Compute a ufunc's call in ndx; its other methods are refused."""
-    out = kwargs.get("out")
+    cdef tuple out = outputs(kwargs.get("out"))
     if others_override(inputs) or (out is not None and others_override(out)):
         return NotImplemented
     if method != "__call__":
         raise method_error(ufunc, method)
+    if len(inputs) != ufunc.nin or (out is not None and len(out) != ufunc.nout):
+        # NumPy says so before it asks an array; others may call this, too.
+        raise TypeError(
+            f"np.{ufunc.__name__} takes {ufunc.nin} inputs and, if any, {ufunc.nout} "
+            f"outputs, not {len(inputs)} and {0 if out is None else len(out)}")
+    if out is not None and all([target is None for target in out]):
+        out = None
+        del kwargs["out"]
     name = NAMES.get(ufunc)
     if name is not None and not (kwargs.keys() - {"out"}) and (
             out is None or is_array(out[0])):
@@ -41,6 +49,13 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
         if result is not NotImplemented:
             return result
     return through_numpy(ufunc, inputs, kwargs)
+
+
+cdef tuple outputs(object out):
+    """Return the arrays that receive the results in a tuple; None: new ones."""
+    if out is None or type(out) is tuple:
+        return out
+    return (out,)
 
 
 cdef object method_error(object ufunc, str method):
@@ -79,7 +94,7 @@ cdef object known_ufunc(str name, tuple inputs, BaseArray out):
 
 cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
     """Call a ufunc on NumPy views of our arrays; its new arrays become ours."""
-    out = kwargs.get("out")
+    cdef tuple out = outputs(kwargs.get("out"))
     if out is not None:
         for target in out:
             if is_array(target):

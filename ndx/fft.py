@@ -217,7 +217,7 @@ def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, nor
             msg = f"{name}: s={s} needs axes, one for each length"
             raise ValueError(msg)
         if axes is not None:
-            axes = tuple(axis_index(axis, x.ndim) for axis in axes)
+            axes = _axes(axes, x.ndim)
         if name in _FROM_REAL and x.dtype.kind == "c":
             raise _complex_error(name)
         if s is not None:
@@ -358,7 +358,7 @@ ihfft = _one_axis(
 
 def _frequencies(steps, n, d, dtype, device, name):
     """Return numbers of steps divided by the span, ``n * d``."""
-    if not isinstance(n, int) or n <= 0:
+    if n <= 0:
         msg = f"{name}: n={n} is the length of the window; it is 1 or more"
         raise ValueError(msg)
     steps = astype(steps, float64, copy=False)
@@ -400,6 +400,7 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     >>> ndx.fft.fftfreq(4)
     NDArray([ 0.  ,  0.25, -0.5 , -0.25])
     """
+    n = as_int(n, "n")
     positive = arange((n + 1) // 2, dtype=float64)
     negative = arange(-(n // 2), 0, dtype=float64)
     steps = concat([positive, negative])
@@ -440,6 +441,7 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     >>> ndx.fft.rfftfreq(4)
     NDArray([0.  , 0.25, 0.5 ])
     """
+    n = as_int(n, "n")
     steps = arange(n // 2 + 1, dtype=float64)
     return _frequencies(steps, n, d, dtype, device, "rfftfreq")
 

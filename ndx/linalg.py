@@ -17,7 +17,7 @@ from ndx._decompositions import (
     svdvals,
 )
 from ndx._elementwise import multiply, subtract
-from ndx._engine import argument, call
+from ndx._engine import argument, as_int, axes_of, axis_index, call
 from ndx._joining import stack
 from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from ndx._parts import diagonal
@@ -84,6 +84,7 @@ def cross(x1, x2, /, *, axis=-1):
     NDArray([0, 0, 1])
     """
     x1, x2 = argument(x1, "cross"), argument(x2, "cross")
+    axis = as_int(axis, "axis")
     a, b = unstack(x1, axis=axis), unstack(x2, axis=axis)
     if len(a) != 3 or len(b) != 3:
         msg = f"cross: axis {axis} has lengths {len(a)} and {len(b)}; both must be 3"
@@ -222,7 +223,7 @@ def matrix_power(x, n, /):
     NDArray([[1., 3.],
              [0., 1.]])
     """
-    return call("linalg.matrix_power", argument(x, "matrix_power"), n)
+    return call("linalg.matrix_power", argument(x, "matrix_power"), as_int(n, "n"))
 
 
 def outer(x1, x2, /):
@@ -396,6 +397,9 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     NDArray(5.)
     """
     x = argument(x, "vector_norm")
+    if axis is not None:
+        axes = tuple(axis_index(item, x.ndim) for item in axes_of(axis))
+        axis = axes[0] if len(axes) == 1 else axes
     return call("linalg.vector_norm", x, axis=axis, keepdims=keepdims, ord=ord)
 
 

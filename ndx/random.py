@@ -7,6 +7,7 @@ same numbers on every backend.
 
 import numpy as np
 
+from ndx._broadcasting import broadcast_to
 from ndx._creation import empty
 from ndx._data_types import float64, int64, isdtype
 from ndx._engine import argument, axis_index, call, into, on_views
@@ -16,10 +17,9 @@ from ndx._views import reshape
 __all__ = ["Generator", "default_rng"]
 
 
-def _shape(size):
-    if size is None:
-        return ()
-    return (size,) if isinstance(size, int) else tuple(size)
+def _shape(size, dtype):
+    """Return a shape, of which arrays of the dtype can be."""
+    return broadcast_to(empty((), dtype=dtype), () if size is None else size).shape
 
 
 class Generator:
@@ -60,7 +60,7 @@ class Generator:
         return [Generator(child) for child in self._numpy.spawn(n_children)]
 
     def _filled(self, method, size, dtype):
-        out = empty(_shape(size), dtype=dtype)
+        out = empty(() if size is None else size, dtype=dtype)
         if not isdtype(out.dtype, "real floating"):
             msg = f"dtype {out.dtype} is not real floating-point: float32 or float64"
             raise TypeError(msg)
@@ -202,7 +202,7 @@ class Generator:
             If the interval is empty, or does not fit the dtype.
         """
         dtype = empty((), dtype=dtype).dtype
-        size = _shape(size)
+        size = _shape(size, dtype)
         draw = self._numpy.integers
         return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)
 
@@ -267,12 +267,12 @@ class Generator:
             If there are too few to choose from, or `p` does not fit.
         """
         if isinstance(a, int):
-            return call(self._numpy.choice, a, _shape(size), replace=replace, p=p)
-        chosen = self.choice(
-            argument(a, "choice").shape[axis], size, replace=replace, p=p
-        )
-        result = take(a, reshape(chosen, -1), axis=axis)
+            shape = _shape(size, int64)
+            return call(self._numpy.choice, a, shape, replace=replace, p=p)
+        a = argument(a, "choice")
         axis = axis_index(axis, a.ndim)
+        chosen = self.choice(a.shape[axis], size, replace=replace, p=p)
+        result = take(a, reshape(chosen, -1), axis=axis)
         shape = (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :])
         return reshape(result, shape)
 

@@ -128,6 +128,7 @@ def test_eye(rows, columns, k):
 
 
 X = ndx.ones((2, 3))
+VIRTUAL = [ndx.broadcast_to(ndx.ones(1, dtype="int8"), (2**62,))] * 4
 
 
 @pytest.mark.parametrize(
@@ -146,10 +147,10 @@ X = ndx.ones((2, 3))
         (lambda: ndx.repeat(X, -1), ValueError, "negative"),
         (lambda: ndx.repeat(X, 1.5), TypeError, "takes an array"),
         (lambda: ndx.repeat(X, 2, axis=2), ValueError, "out of range"),
-        (lambda: ndx.repeat(X, 2**62), ValueError, r"4611686018427387904\) is beyond"),
+        (lambda: ndx.repeat(X, 2**62), ValueError, "with 8 bytes an element is beyond"),
         (lambda: ndx.tile(X, (-1,)), ValueError, "negative"),
         (lambda: ndx.tile(X, (1.5,)), TypeError, "repetitions must be an int"),
-        (lambda: ndx.tile(X, 2**62), ValueError, r"3\) is beyond the address space"),
+        (lambda: ndx.tile(X, 2**62), ValueError, "with 8 bytes an element is beyond"),
         (lambda: ndx.roll(X, (1, 2), axis=0), ValueError, "2 shifts for 1 axes"),
         (lambda: ndx.roll(X, 1, axis=2), ValueError, "out of range"),
         (lambda: ndx.roll(X, 1.5), TypeError, "shift must be an int"),
@@ -165,11 +166,42 @@ X = ndx.ones((2, 3))
         (lambda: ndx.arange(10**30), ValueError, "beyond the address space"),
         (lambda: ndx.arange(1j), TypeError, "not complex"),
         (lambda: ndx.linspace(0.0, 1.0, -1), ValueError, "negative"),
+        (lambda: ndx.linspace(0, 1, 2**70), ValueError, "beyond the address space"),
+        (lambda: ndx.linspace("a", 3, 5), TypeError, "ints and floats.*not str"),
+        (lambda: ndx.linspace(0, None, 5), TypeError, "ints and floats.*not NoneType"),
+        (lambda: ndx.tril(X, k="a"), TypeError, "k must be an int, not str"),
+        (lambda: ndx.triu(X, k=1.5), TypeError, "k must be an int, not float"),
+        (
+            lambda: ndx.linalg.diagonal(X, offset=None),
+            TypeError,
+            "offset must be an int",
+        ),
+        (lambda: ndx.permute_dims(X, None), TypeError, "axes must be an int or a seq"),
+        (lambda: ndx.permute_dims(X, 1), ValueError, "not a permutation"),
+        (lambda: ndx.concat(5), TypeError, "a sequence of arrays, not int"),
+        (lambda: ndx.stack(None), TypeError, "a sequence of arrays, not NoneType"),
+        (lambda: ndx.concat(VIRTUAL), ValueError, "together the lengths along axis 0"),
+        (
+            lambda: ndx.meshgrid(*[ndx.ones(1)] * 65),
+            ValueError,
+            "have 65 axes.*most 64",
+        ),
+        (lambda: ndx.meshgrid(*[X[0]] * 100), ValueError, "have 100 axes.*most 64"),
+        (lambda: ndx.stack([X[(None,) * 62]]), ValueError, "have 65 axes.*most 64"),
     ],
 )
 def test_errors(use, error, message):
     with pytest.raises(error, match=message):
         use()
+
+
+@pytest.mark.parametrize("k", [2**70, -(2**70), 2**63 - 1, -(2**63)])
+def test_diagonals_beyond_all_corners(k):
+    x = ndx.ones((2, 3))
+    assert_same(ndx.tril(x, k=k), np.ones((2, 3)) if k > 0 else np.zeros((2, 3)))
+    assert_same(ndx.triu(x, k=k), np.zeros((2, 3)) if k > 0 else np.ones((2, 3)))
+    assert ndx.linalg.diagonal(x, offset=k).shape == (0,)
+    assert_same(ndx.eye(2, 3, k=k), np.zeros((2, 3)))
 
 
 # ---- arguments that are ints to Python ---------------------------------------

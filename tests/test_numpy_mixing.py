@@ -339,3 +339,19 @@ def test_numpy_views_of_adopted_results():
     del x
     np.cbrt(ndx.full(1000, 27.0))
     assert view.tolist() == [2.0] * 1000
+
+
+X = ndx.ones((2, 2))
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.exp, np.matmul, np.modf, np.divmod])
+@pytest.mark.parametrize("inputs", [(), (X,), (X, X), (X, X, X)])
+@pytest.mark.parametrize("out", [None, (), (X,), (None,), (X, X), (X, X, X), X])
+def test_ufuncs_of_another_number_of_operands(ufunc, inputs, out):
+    kwargs = {} if out is None else {"out": out}
+    given = ufunc.nout if out is None else len(out) if type(out) is tuple else 1
+    if len(inputs) == ufunc.nin and given == ufunc.nout:
+        assert X.__array_ufunc__(ufunc, "__call__", *inputs, **kwargs) is not None
+        return
+    with pytest.raises(TypeError, match="takes . inputs and, if any, . outputs, not"):
+        X.__array_ufunc__(ufunc, "__call__", *inputs, **kwargs)

@@ -58,10 +58,27 @@ def test_wrong_types(value):
         parse_size(value, "limit")
 
 
-@pytest.mark.parametrize("value", [2**63, "8388608TiB", 10**30, "9999999999PB"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(2**63, "8388608TiB", 10**30, "9999999999PB"),
+        pytest.param(10**5000, id="long"),
+        *("9" * 400 + ".5", "9" * 5000 + "GiB"),
+    ],
+)
 def test_beyond_the_address_space(value):
     with pytest.raises(ValueError, match="beyond the address space"):
         parse_size(value)
+
+
+def test_many_zeros():
+    assert parse_size("0" * 5000 + "7KiB") == 7168
+    assert parse_size("0." + "0" * 5000) == parse_size("0.") == parse_size(".0") == 0
+
+
+def test_negative_and_long():
+    with pytest.raises(ValueError, match="is negative"):
+        parse_size(-(10**5000))
 
 
 def test_negative():

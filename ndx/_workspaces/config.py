@@ -211,10 +211,10 @@ def _fraction(value):
 
 
 def _count(name, value):
-    if isinstance(value, bool):
-        value = None
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        msg = f"{name} must be an int, not {type(value).__name__}"
-        raise TypeError(msg) from None
+        pass
+    msg = f"{name} must be an int, not {type(value).__name__}"
+    raise TypeError(msg)

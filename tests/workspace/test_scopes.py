@@ -72,6 +72,8 @@ def test_another_config_for_a_name_is_an_error():
         ({"reset": "never"}, ValueError, "reset='never'.*'scope', 'ring'"),
         ({"escape": "copy"}, ValueError, "escape='copy'.*'raise', 'detach'"),
         ({"slots": 3}, ValueError, "slots=3 is for reset='ring'"),
+        ({"slots": True, "reset": "ring"}, TypeError, "slots must be an int, not bool"),
+        ({"cycles": True}, TypeError, "cycles must be an int, not bool"),
         ({"slots": 1, "reset": "ring"}, ValueError, "a ring has 2 to"),
         ({"slots": 2.0, "reset": "ring"}, TypeError, "slots must be an int"),
         ({"cycles": 3}, ValueError, "cycles=3 is not valid with learn='first'"),
