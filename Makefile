@@ -12,6 +12,8 @@ SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
 FUZZ ?= 20000
+STEPS ?= 1000000
+SEED ?=
 CRASHES ?= 200
 EXAMPLE ?= train_digits heat_equation larger_than_ram
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
@@ -20,7 +22,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-cuda conformance fuzz crash lint format sanitize soak bench build annotate clean distclean FORCE
+.PHONY: help demo test test-cuda conformance fuzz crash lint format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -29,10 +31,10 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STUBS = $$(find ndx -name '*.pyi')
 COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.h'
-TREE := build/sanitize/$(TAG)
+TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
@@ -51,8 +53,11 @@ test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an old
 	else echo "Skipped: there is no NVIDIA driver here (no nvidia-smi), so nothing was" \
 	    "tested on a GPU. 'make test' runs the same tests on a stand-in."; fi
 
-fuzz: $(VENV)/built $(VENV)/group-test  ## random programs on the memory pools, for long (FUZZ=100000)
+# What the second one finds is shrunk, printed, and kept in tests/fuzz/corpus.
+fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of arrays (FUZZ=20000 STEPS=1000000 SEED=1)
 	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
+	$(PY) tools/fuzz.py --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
+	$(PY) tools/fuzz.py --steps $(STEPS) --threads 3 $(SEED:%=--seed %)
 
 crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
 	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/mmap/test_crash.py -rP $(ARGS)
@@ -85,17 +90,26 @@ format: $(VENV)/group-lint  ## apply what `make lint` can repair
 
 # A copied tree shadows the package in place, so that its extensions stay as they are.
 # With libstdc++ beside it: other packages' C++ (matplotlib's) could not throw without.
-sanitize: $(VENV)/built $(VENV)/group-test  ## run the tests under ASan and UBSan (Linux, GCC)
+# ThreadSanitizer is for the tests that use threads; tools/tsan.supp says what it can't know.
+RUNTIME := $(if $(findstring thread,$(SANITIZERS)),libtsan,libasan).so
+SANITIZED = cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=$(RUNTIME)) $$(gcc -print-file-name=libstdc++.so)" \
+    PYTHONPATH="$$PWD" PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+    TSAN_OPTIONS="suppressions=$$PWD/tools/tsan.supp halt_on_error=0" $(CURDIR)/$(PY)
+
+sanitize: $(TREE)/built  ## run the tests under ASan and UBSan, or SANITIZERS=thread (Linux, GCC)
+	$(SANITIZED) -m pytest -n $(JOBS) -m "$(if $(findstring thread,$(SANITIZERS)),threads,not slow)" $(ARGS)
+
+sanitize-fuzz: $(TREE)/built  ## random programs of arrays under the sanitizers (STEPS=100000)
+	$(SANITIZED) tools/fuzz.py --corpus $(CURDIR)/tests/fuzz/corpus --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
+
+$(TREE)/built: $(VENV)/built $(VENV)/group-test FORCE
 	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
 	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
 	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
-	cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" PYTHONPATH="$$PWD" \
-	    PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
-	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-	    $(CURDIR)/$(PY) -m pytest -n $(JOBS) -m "not slow" $(ARGS)
 
 soak: $(VENV)/built  ## run workspaces for minutes; fail if memory grows (MINUTES=3)
 	$(PY) tools/soak.py --minutes $(MINUTES) $(ARGS)

@@ -1,0 +1,1 @@
+"""Random programs that run twice: on ndx, and on a model over NumPy."""

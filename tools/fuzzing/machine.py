@@ -1,0 +1,342 @@
+"""The machine: names for arrays, what each must hold, and who else shares it.
+
+Each expression is one line of Python, evaluated twice: with ndx's arrays under the
+names ``v0``, ``v1``, ... and with NumPy's. Views of the model share memory as those of
+ndx must, so that after any write all names can be compared.
+"""
+
+import numpy as np
+
+import ndx
+from fuzzing.model import MODEL, in_thread, pattern
+
+NAMES = 20  # of arrays that a program makes; then those that all threads share
+SHARED = 4
+EXPORTS = 6
+
+# What bad arguments raise; other errors are never expected.
+REFUSALS = (ValueError, TypeError, IndexError, OverflowError, BufferError)
+
+
+class Failure(AssertionError):
+    """What ndx did is not what it must."""
+
+
+class Skip(Exception):
+    """A step that was refused, as it must be, or that has nothing to work on."""
+
+
+class Generation:
+    """One cycle of a workspace: dead when its memory is reclaimed."""
+
+    __slots__ = ("dead", "name")
+
+    def __init__(self, name):
+        self.name = name
+        self.dead = False
+
+
+class Block:
+    """Memory that arrays share, and fare alike with."""
+
+    __slots__ = (
+        "closed", "exported", "exports", "file", "generation", "index", "mode",
+        "shared", "vague",
+    )  # fmt: skip
+
+    def __init__(self, generation=None, shared=False, file=None):
+        self.generation = generation
+        self.closed = False
+        self.exports = 0  # that are in a program's names now
+        self.exported = False  # ever
+        self.shared = shared
+        self.file = file  # that it maps, with its number and mode
+        self.vague = False  # other arrays may share it, or not
+        self.index = None
+        self.mode = None
+
+    @property
+    def stale(self):
+        return self.closed or (self.generation is not None and self.generation.dead)
+
+
+class Draw:
+    """Small numbers out of a large one: a step's choices."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, count):
+        self.left, chosen = divmod(self.left, count)
+        return chosen
+
+    def among(self, choices):
+        return choices[self(len(choices))]
+
+
+class Machine:
+    """Names, memory and comparisons; `operations` and `scopes` have the steps.
+
+    Parameters
+    ----------
+    folder : str
+        For files.
+    shared : list of (array, ndarray)
+        What all threads read and none writes.
+    every : int
+        All names are compared after so many steps.
+    lines : Script, optional
+        Takes the program as a script.
+    """
+
+    codes: dict = {}  # noqa: RUF012
+
+    def __init__(self, folder, shared=(), every=4, lines=None):
+        self.folder = folder
+        self.every = every
+        self.lines = lines
+        self.count = 0
+        self.xs = {"ndx": ndx, "np": np, "pattern": pattern, "in_thread": in_thread}
+        self.ms = {
+            "ndx": MODEL,
+            "np": np,
+            "pattern": pattern,
+            "in_thread": lambda function: function(),
+        }
+        self.blocks = {}
+        for i, (x, m) in enumerate(shared):
+            self.bind(f"v{NAMES + i}", x, m, Block(shared=True))
+
+    # ------------------------------------------------------------------- names
+
+    def bind(self, name, x, m, block):
+        if name[0] == "e":
+            self.drop(name)
+            block.exports += 1
+            block.exported = True
+        self.xs[name] = x
+        self.ms[name] = m
+        self.blocks[name] = block
+
+    def drop(self, name):
+        block = self.blocks.pop(name, None)
+        if block is None:
+            return
+        if name[0] == "e":
+            block.exports -= 1
+        del self.ms[name]
+        del self.xs[name]
+
+    def find(self, first, where=None, stale=False, shared=True):
+        """Return the first name from a number on whose array is as is wanted."""
+        total = NAMES + SHARED
+        for i in range(total):
+            number = (first + i) % total
+            name = f"v{number}"
+            block = self.blocks.get(name)
+            if (
+                block is not None
+                and (stale or not block.stale)
+                and (shared or not block.shared)
+                and (where is None or where(self.ms[name]))
+            ):
+                return name
+        raise Skip
+
+    def find_export(self, first, where=None):
+        for i in range(EXPORTS):
+            name = f"e{(first + i) % EXPORTS}"
+            if name in self.blocks and (where is None or where(self.ms[name])):
+                return name
+        raise Skip
+
+    # ------------------------------------------------------------------ running
+
+    def say(self, line):
+        if self.lines is not None:
+            self.lines.append(line)
+
+    def run(self, code, names, mode="eval", model=None):
+        """Evaluate a line on both sides; both raise, or neither does."""
+        stale = any(self.blocks[name].stale for name in names)
+        try:
+            x = eval(self.compiled(code, mode), self.xs)
+        except ndx.StaleArrayError as error:
+            if stale:
+                raise Skip from None
+            raise Failure(f"{code}: {error}") from error
+        except ndx.OutOfMemoryError as error:
+            if self.is_tight():
+                raise Skip from None
+            raise Failure(f"{code}: {error}") from error
+        except REFUSALS as error:
+            try:
+                eval(self.compiled(model or code, mode), self.ms)
+            except REFUSALS:
+                raise Skip from None
+            raise Failure(f"{code}: {type(error).__name__}: {error}") from error
+        if stale:
+            raise Failure(f"{code}: no StaleArrayError")
+        try:
+            m = eval(self.compiled(model or code, mode), self.ms)
+        except REFUSALS as error:
+            raise Failure(f"{code}: not refused; NumPy: {error}") from error
+        return x, m
+
+    def compiled(self, code, mode):
+        found = self.codes.get((code, mode))
+        if found is None:
+            if len(self.codes) > 50_000:
+                self.codes.clear()
+            found = self.codes[code, mode] = compile(code, "<step>", mode)
+        return found
+
+    def is_tight(self):
+        """Whether memory is so short here that a request may be refused."""
+        return False
+
+    def current(self):
+        """Return the generation that new arrays are of; None: they are independent."""
+        return None
+
+    # ------------------------------------------------------------------ results
+
+    def fresh(self, number, code, names, draw, settle=False, model=None):
+        """Keep a new array, which shares memory with no other."""
+        name = f"v{number}"
+        generation = self.current()
+        if draw(40) == 0:
+            # A thread has scopes of its own.
+            code, generation = f"in_thread(lambda: {code})", None
+            model = model and f"in_thread(lambda: {model})"
+        self.say(f"{name} = {code}")
+        x, m = self.run(code, names, model=model)
+        self.keep(name, code, x, np.array(m), generation)
+        if settle or draw(16) == 0:
+            self.settle(name, force=settle == "always")
+
+    def keep(self, name, code, x, m, generation):
+        """Bind a result whose values are near enough; from now on they are exact."""
+        if type(x) is not ndx.NDArray:
+            raise Failure(f"{code}: a {type(x).__name__}")
+        if x.shape != m.shape or x.dtype != m.dtype:
+            raise Failure(f"{code}: {x.dtype}{x.shape}, not {m.dtype}{m.shape}")
+        expected = None if generation is None else generation.name
+        if x.workspace != expected:
+            raise Failure(f"{code}: in workspace {x.workspace}, not {expected}")
+        a = np.asarray(x)
+        if a.tobytes() != m.tobytes():
+            if not near(a, m):
+                raise Failure(f"{code}: {shown(a)}, not {shown(m)}")
+            m = np.array(a)
+        del a
+        self.bind(name, x, m, Block(generation))
+
+    def view(self, number, code, source, model=None):
+        """Keep what may share memory with a name: a view, or the array itself."""
+        name = f"v{number}"
+        generation = self.current()
+        self.say(f"{name} = {code}")
+        x, m = self.run(code, [source], model=model)
+        self.keep_view(name, code, x, np.asarray(m), source, generation)
+
+    def keep_view(self, name, code, x, m, source, generation):
+        if type(x) is not ndx.NDArray:
+            raise Failure(f"{code}: a {type(x).__name__}")
+        block = self.blocks[source]
+        if x is not self.xs[source]:
+            if not m.size:
+                # Without elements it can't be seen whose memory it is.
+                if block.generation is not generation:
+                    self.drop(name)
+                    return
+                block.vague = True
+            elif not np.may_share_memory(np.asarray(x), np.asarray(self.xs[source])):
+                self.keep(name, code, x, np.array(m), generation)
+                return
+        if x.shape != m.shape or x.dtype != m.dtype:
+            raise Failure(f"{code}: {x.dtype}{x.shape}, not {m.dtype}{m.shape}")
+        if m.size and not np.may_share_memory(m, self.ms[source]):
+            # ndx sees a view where NumPy copies.
+            self.drop(name)
+            return
+        self.bind(name, x, m, block)
+
+    def change(self, code, names, model=None):
+        """Run a statement that writes to memory, which the first name has."""
+        self.say(code)
+        self.run(code, names, mode="exec", model=model)
+
+    def settle(self, name, force=False):
+        """Have small whole numbers in an array, with which sums are exact."""
+        m = self.ms[name]
+        if m.dtype.kind not in "fc" or not m.size:
+            return
+        if force or not bool(np.max(np.abs(m)) <= 1024):
+            self.change(f"{name}[...] = ndx.asarray(pattern({name}))", [name])
+
+    # --------------------------------------------------------------- comparisons
+
+    def step(self, number, step):
+        """Run one step of a program."""
+        op, dest, first, second, choices = step
+        if self.lines is not None:
+            self.lines.begin()
+        try:
+            getattr(self, "do_" + op)(dest % NAMES, first, second, Draw(choices))
+        except Skip:
+            if self.lines is not None:
+                self.lines.refuse()
+        if number % self.every == 0:
+            self.compare()
+
+    def compare(self):
+        """Compare what every name has with the model."""
+        self.count += 1
+        for name, block in self.blocks.items():
+            x = self.xs[name]
+            if name[0] == "v":
+                if block.stale:
+                    if (self.count + id(block)) % 8 == 0:
+                        self.check_stale(name, x)
+                    continue
+                try:
+                    x = np.asarray(x)
+                except Exception as error:
+                    raise Failure(f"{name}: {type(error).__name__}: {error}") from error
+            elif type(x) is memoryview:
+                x = np.asarray(x)
+            m = self.ms[name]
+            if x.tobytes() != m.tobytes():
+                raise Failure(f"{name} is {shown(x)}, not {shown(m)}")
+
+    def check_stale(self, name, x):
+        try:
+            np.asarray(x)
+        except ndx.StaleArrayError:
+            return
+        except Exception as error:
+            raise Failure(f"{name}: {type(error).__name__}: {error}") from error
+        raise Failure(f"{name} is not stale")
+
+    def finish(self):
+        """Compare, and let go of everything."""
+        self.compare()
+        for name in list(self.blocks):
+            self.drop(name)
+
+
+def near(a, m):
+    """Whether results are equal but for rounding."""
+    if m.dtype.kind not in "fc":
+        return False
+    small = m.dtype in (np.float32, np.complex64)
+    rtol, atol = (2e-3, 2e-2) if small else (1e-9, 1e-7)
+    return np.allclose(a, m, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def shown(a):
+    text = np.array2string(a, threshold=24).replace("\n", "")
+    return f"{a.dtype}{a.shape} {text}"
