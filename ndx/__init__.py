@@ -29,7 +29,7 @@ NDArray([4., 6.])
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ndx import _elementwise, backends, cuda, fft, linalg, memory, random
+from ndx import _built, _elementwise, backends, cuda, fft, linalg, memory, random
 from ndx._broadcasting import *
 from ndx._capi import get_include
 from ndx._context import set_default
@@ -53,6 +53,7 @@ from ndx._info import __array_namespace_info__
 from ndx._joining import *
 from ndx._linear_algebra import *
 from ndx._manipulation import *
+from ndx._other_names import missing_name as _missing_name
 from ndx._parts import *
 from ndx._passes.settings import passes
 from ndx._persistence import *
@@ -87,3 +88,7 @@ __all__ = _star_names(globals())
 
 def __dir__():
     return _public_names(globals())
+
+
+def __getattr__(name):
+    raise _missing_name(__name__, name)

@@ -118,7 +118,8 @@ cdef int acquire(object obj, ndx_array_view *view, int flags) except -1:
 cdef object unfit_error(BaseArray x, str reason):
     return BufferError(
         f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
-        f"{dtype_object(x.dtype)} is {reason}; pass a copy: ndx.asarray(x, copy=True)")
+        f"{dtype_object(x.dtype)} is {reason}; pass a copy: ndx.asarray(x, copy=True, "
+        "order='C')")
 
 
 cdef void drop(ndx_array_view *view) noexcept:

@@ -11,7 +11,7 @@ from ndx._array cimport (
     set_array_type, set_layout,
 )
 from ndx._dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
+    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._display cimport read_scalar, readable, scalar_of, text_of, text_of_dead
@@ -37,6 +37,7 @@ from ndx._serving cimport placing_device
 from ndx._ufunc_protocol cimport compute_ufunc
 
 from ndx._device import CPU, device_of, find_device
+from ndx._rounding import rounded
 
 __all__ = ["NDArray"]
 
@@ -386,16 +387,13 @@ cdef class NDArray(BaseArray):
         return bool(scalar_of(self, "bool"))
 
     def __int__(self):
-        value = scalar_of(self, "int")
-        if kind_of[self.dtype] == KIND_COMPLEX:
-            raise TypeError("a complex array can't be converted to int; take real(x)")
-        return int(value)
+        return int(scalar_of(self, "int"))
 
     def __float__(self):
-        value = scalar_of(self, "float")
-        if kind_of[self.dtype] == KIND_COMPLEX:
-            raise TypeError("a complex array can't be converted to float; take real(x)")
-        return float(value)
+        return float(scalar_of(self, "float"))
+
+    def __round__(self, ndigits=None):
+        return rounded(namespace, self, ndigits)
 
     def __complex__(self):
         return complex(scalar_of(self, "complex"))

@@ -1,6 +1,6 @@
 """Creation functions of the standard: new arrays, and arrays over others' memory."""
 
-from typing import Any
+from typing import Any, Literal
 
 from ndx._core import NDArray
 from ndx._typing import Array, DeviceLike, DTypeLike, Scalar, Shape
@@ -25,6 +25,7 @@ def asarray(
     dtype: DTypeLike | None = None,
     device: DeviceLike = None,
     copy: bool | None = None,
+    order: Literal["C", "F"] | None = None,
 ) -> NDArray: ...
 def empty(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike = None

@@ -17,6 +17,7 @@ from ndx._interchange cimport from_dlpack_capsule
 from ndx._layout cimport MAXDIMS, parse_shape
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, cast, copy as copied, fill, is_scalar
+from ndx._orders cimport cast_ordered, check_order, lies_in
 
 from ndx._device import as_device, find_device
 from ndx._errors import DeviceError
@@ -338,7 +339,7 @@ def ones_like(x, /, *, dtype=None, device=None):
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None):
+def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
     """Return an array of what is given, over its memory where that is possible.
 
     Parameters
@@ -354,6 +355,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         True: always a copy, in our memory. None: shares the memory of `obj` (and
         keeps it alive) if dtype and layout allow, else copies. False: shares, or
         raises.
+    order : {None, "C", "F"}, optional
+        How the elements lie in memory: one after the other, the last axis fastest
+        ("C") or the first ("F"). What lies otherwise is copied. None: as they do.
 
     Returns
     -------
@@ -364,14 +368,15 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     ------
     ValueError
         If `copy` is False and a copy is needed: another dtype or byte order,
-        elements that are not aligned, or no array.
+        elements that are not aligned or in another order, or no array.
     TypeError
         If `obj` or its dtype can't be an array of the standard's dtypes.
 
     Notes
     -----
     Array API 2025.12, `asarray`. Memory that is shared is foreign: it is not
-    counted, belongs to no workspace, and is read-only where it was.
+    counted, belongs to no workspace, and is read-only where it was. `order` is
+    beyond the standard; it is NumPy's.
 
     Examples
     --------
@@ -389,20 +394,29 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     cdef BaseArray x
     cdef int code = -1 if dtype is None else dtype_code(dtype)
     as_device(device)
+    if order is not None:
+        check_order(order)
     x = shared_array(obj)
     if is_off_host(x):
-        return compute_elsewhere("asarray", (x,), {"dtype": dtype, "copy": copy})
-    if x is not None:
-        check(x)
-        if code >= 0 and code != x.dtype:
-            if copy is False:
-                raise copy_error(
-                    f"its dtype is {dtype_object(x.dtype)}, not {dtype_object(code)}")
-            return cast(x, code)
-        if copy:
-            return copied(x)
+        return compute_elsewhere(
+            "asarray", (x,), {"dtype": dtype, "copy": copy, "order": order})
+    if x is None:
+        x = converted(obj, code, copy)
+        return x if lies_in(x, order) else cast_ordered(x, x.dtype, order)
+    check(x)
+    if code >= 0 and code != x.dtype:
+        if copy is False:
+            raise copy_error(
+                f"its dtype is {dtype_object(x.dtype)}, not {dtype_object(code)}")
+    elif not lies_in(x, order):
+        if copy is False:
+            raise copy_error(f"its elements don't lie in order {order!r}")
+        code = x.dtype
+    elif copy:
+        code = x.dtype
+    else:
         return x
-    return converted(obj, code, copy)
+    return cast(x, code) if order is None else cast_ordered(x, code, order)
 
 
 cdef object copy_error(str reason):

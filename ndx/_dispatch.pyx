@@ -10,6 +10,7 @@ cimport cython
 from cpython.object cimport PyObject
 
 import functools
+import inspect
 import types
 
 from ndx._array cimport BaseArray, is_array
@@ -30,6 +31,7 @@ cdef extern from "ndx/vectorcall.h":
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t i) noexcept
     PyObject *PyList_GET_ITEM(PyObject *items, Py_ssize_t i) noexcept
+    Py_ssize_t PY_SSIZE_T_MAX
     Py_ssize_t Py_SIZE(PyObject *x) noexcept
     bint PyTuple_CheckExact(PyObject *x) noexcept
     bint PyList_CheckExact(PyObject *x) noexcept
@@ -96,6 +98,7 @@ cdef class Function:
     cdef PyObject *inner             # owned by `function`
     cdef object function
     cdef str name                    # as the engine knows it
+    cdef Py_ssize_t most             # positional arguments that it takes
     cdef int kind
     cdef dict __dict__
     cdef object __weakref__
@@ -108,6 +111,7 @@ cdef class Function:
         self.kind = {"computes": COMPUTES, "takes device": TAKES_DEVICE,
                      "creates": CREATES, "anywhere": ANYWHERE}[kind]
         self.vectorcall = call_inner if self.kind == ANYWHERE else call
+        self.most = most_positional(function)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **kwargs):
@@ -129,26 +133,62 @@ cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
                     PyObject *names) noexcept:
     if devices.in_use or (names != NULL and (<Function>self).kind != COMPUTES):
         return call_by_operands(self, args, nargsf, names)
+    if ndx_count(nargsf) > (<Function>self).most:
+        return refuse(self, args, nargsf, names)
     return (<Function>self).inner_vectorcall(
         (<Function>self).inner, args, nargsf, names)
 
 
 cdef PyObject *call_inner(PyObject *self, PyObject **args, size_t nargsf,
                           PyObject *names) noexcept:
+    if ndx_count(nargsf) > (<Function>self).most:
+        return refuse(self, args, nargsf, names)
     return (<Function>self).inner_vectorcall(
         (<Function>self).inner, args, nargsf, names)
 
 
 cdef object call_where_they_lie(PyObject *self, PyObject **args, size_t nargsf,
                                 PyObject *names):
+    if ndx_count(nargsf) > (<Function>self).most:
+        refuse_positional(self, args, nargsf, names)
     if is_elsewhere(<Function>self, args, nargsf, names):
         return hand_over(<Function>self, args, nargsf, names)
     return (<ObjectVectorcall>(<Function>self).inner_vectorcall)(
         (<Function>self).inner, args, nargsf, names)
 
 
-# A variable keeps it out of `call`, which then needs no stack.
+cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
+                              PyObject *names):
+    """Say which arguments are given by name, where too many are given without one."""
+    cdef Function function = <Function>self
+    cdef Py_ssize_t most = function.most
+    keywords = [parameter.name for parameter
+                in inspect.signature(function.function).parameters.values()
+                if parameter.kind is parameter.KEYWORD_ONLY]
+    text = (f"{function.__name__}() takes {most} positional "
+            f"argument{'s' * (most != 1)}, but {ndx_count(nargsf)} were given")
+    if keywords:
+        value = <object>args[most]
+        shown = value.__name__ if isinstance(value, type) else repr(value)
+        given = ", ".join(["x"] * min(most, 1) + ["..."] * (most > 1) + [
+            f"{keywords[0]}={shown if len(shown) <= 20 else '...'}"])
+        text += (f"; {', '.join([f'{name}=' for name in keywords])} "
+                 f"{'is' if len(keywords) == 1 else 'are'} given by name, as in "
+                 f"{function.__module__}.{function.__name__}({given})")
+    raise TypeError(text)
+
+
+cdef Py_ssize_t most_positional(object function) except -1:
+    """Return how many positional arguments a function takes at most."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARARGS:
+        return PY_SSIZE_T_MAX
+    return code.co_argcount
+
+
+# Variables keep them out of `call`, which then needs no stack.
 cdef Vectorcall call_by_operands = <Vectorcall><void *>call_where_they_lie
+cdef Vectorcall refuse = <Vectorcall><void *>refuse_positional
 
 
 cdef bint is_elsewhere(Function function, PyObject **args, size_t nargsf,

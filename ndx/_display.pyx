@@ -9,8 +9,8 @@ import numpy as np
 from ndx._array cimport BaseArray, check_usable, data_of, numpy_view, recheck
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport (
-    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
-    UINT16, UINT32, UINT64, dtype_object,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
+    KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, kind_of,
 )
 from ndx._layout cimport shape_tuple
 from ndx._mapping cimport mapping_name
@@ -22,10 +22,17 @@ cdef object array2string = np.array2string
 cdef object scalar_of(BaseArray x, str what):
     """Return the element of an array without axes."""
     check_usable(x)
+    if x.ndim != 0 and what == "bool":
+        raise TypeError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} is neither true nor "
+            "false: use ndx.any(x) or ndx.all(x); to combine arrays element by "
+            "element, &, | and ~ in place of `and`, `or` and `not`")
     if x.ndim != 0:
         raise TypeError(
             f"only an array without axes can be converted to {what}; the shape is "
             f"{shape_tuple(x.ndim, x.shape)}")
+    if kind_of[x.dtype] == KIND_COMPLEX and what in ("int", "float"):
+        raise TypeError(f"a complex array can't be converted to {what}; take real(x)")
     return read_scalar(x)
 
 

@@ -100,8 +100,9 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
             (wants_any or (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
             and not (x.c_contiguous or (x.f_contiguous and wants_any))):
         raise BufferError(
-            f"the array of shape {shape_tuple(x.ndim, x.shape)} is not contiguous as "
-            "asked; copy it first: ndx.asarray(x, copy=True)")
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
+            f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
+            f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
     buffer.internal = <void *>export_array(x)
     buffer.buf = data_of(x)
     buffer.itemsize = itemsize_of[x.dtype]

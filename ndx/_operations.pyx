@@ -325,8 +325,9 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
             raise TypeError(
                 f"{ufunc.name} of {dtype_object(x.dtype)} and "
                 f"{dtype_object(b.dtype) if b is not None else type(other).__name__} "
-                f"is {dtype_object(result)}, which can't be stored in place in "
-                f"{dtype_object(x.dtype)}; use x = x op y, or ndx.astype")
+                f"is {dtype_object(result)}, which can't be cast to the dtype of the "
+                f"array in place, {dtype_object(x.dtype)}; use x = x op y, or "
+                "ndx.astype")
         # Computed as if not in place, for an operand that does not fit the array's
         # dtype; then stored in that.
         return store_inplace(ufunc, x, binary(ufunc, x, other, None))

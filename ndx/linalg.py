@@ -20,6 +20,7 @@ from ndx._elementwise import multiply, subtract
 from ndx._engine import argument, as_int, axes_of, axis_index, call
 from ndx._joining import stack
 from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from ndx._other_names import missing_name
 from ndx._parts import diagonal
 from ndx._statistical import sum as _sum
 from ndx._views import expand_dims, unstack
@@ -405,3 +406,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 def __dir__():
     return __all__
+
+
+def __getattr__(name):
+    raise missing_name(__name__, name)

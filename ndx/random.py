@@ -12,6 +12,7 @@ from ndx._creation import empty
 from ndx._data_types import float64, int64, isdtype
 from ndx._engine import argument, axis_index, call, into, on_views
 from ndx._indexing_functions import take
+from ndx._other_names import missing_name
 from ndx._views import reshape
 
 __all__ = ["Generator", "default_rng"]
@@ -304,3 +305,7 @@ def default_rng(seed=None):
 
 def __dir__():
     return __all__
+
+
+def __getattr__(name):
+    raise missing_name(__name__, name)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import dtypes, patterns
+from helpers.buffers import FLAGS, get_buffer
 from helpers.compare import assert_same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -392,3 +393,59 @@ def test_sequences_nested_without_end():
     itself.append(itself)
     with pytest.raises(ValueError, match="nested more than 64 deep"):
         ndx.asarray(itself)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    st.permutations(range(3)),
+    st.sampled_from([1, 2, -1]),
+    st.sampled_from(["C", "F", None]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, "int16", "float64"]),
+)
+def test_order(shape, axes, step, order, copy, dtype):
+    """Elements lie as asked; what lies so already is shared, else copied."""
+    a = np.arange(27, dtype="int16").reshape(3, 3, 3)
+    a = a[tuple(slice(length) for length in shape)].transpose(axes)[::step]
+    x = ndx.asarray(a)
+    flag = {"C": "c_contiguous", "F": "f_contiguous", None: "aligned"}[order]
+    changes = dtype == "float64" or not getattr(a.flags, flag)
+    for obj in (a, x):
+        if copy is False and changes:
+            with pytest.raises(ValueError, match="copy=False, but"):
+                ndx.asarray(obj, dtype=dtype, copy=copy, order=order)
+            continue
+        found = ndx.asarray(obj, dtype=dtype, copy=copy, order=order)
+        assert_same(found, np.asarray(a, dtype=dtype))
+        assert getattr(np.asarray(found).flags, flag)
+        shared = np.shares_memory(np.asarray(found), a)
+        if a.size:
+            assert shared == (not copy and not changes)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_order_of_what_is_no_array(order):
+    swapped = np.arange(6, dtype=">i4").reshape(2, 3).T
+    for obj in ([[1, 2], [3, 4]], 3.0, [], swapped, bytearray(5)):
+        found = np.asarray(ndx.asarray(obj, order=order))
+        assert found.flags.c_contiguous if order == "C" else found.flags.f_contiguous
+        assert np.array_equal(found, np.asarray(obj))
+
+
+@pytest.mark.parametrize("order", ["K", "A", "c", "", 1, b"C"])
+def test_bad_orders(order):
+    with pytest.raises(ValueError, match="valid are 'C'"):
+        ndx.asarray(ndx.ones(3), order=order)
+    with pytest.raises(ValueError, match="valid are 'C'"):
+        ndx.asarray([1], order=order)
+
+
+def test_the_advice_about_contiguous_memory_helps():
+    x = ndx.ones((4, 5)).T
+    for flags, order, other in (("c", "C", x), ("simple", "C", x), ("f", "F", x.T)):
+        error = get_buffer(other, FLAGS[flags])
+        assert isinstance(error, BufferError)
+        assert f"ndx.asarray(x, order='{order}')" in str(error)
+        found = ndx.asarray(other, order=order)
+        assert not isinstance(get_buffer(found, FLAGS[flags]), BufferError)
+        assert np.array_equal(np.asarray(found), np.asarray(other))

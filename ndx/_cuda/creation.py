@@ -16,6 +16,7 @@ from ndx._cuda.session import session_of
 from ndx._cuda.transfer import cast_checked, upload
 from ndx._device import CPU, find_device, number_of
 from ndx._serving import current_backend
+from ndx._views import permute_dims
 
 __all__ = ["FUNCTIONS", "filled", "host", "index_inside", "on_cpu"]
 
@@ -130,8 +131,45 @@ def ones_like(x, /, *, dtype=None, device=None):
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None):
+def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
     """Return an array of what is given, on a GPU if that is wanted, or it is there."""
+    x = _placed(obj, dtype, device, copy)
+    if order is None:
+        return x
+    if device_index(x) is None:
+        return _creation.asarray(x, copy=None if copy else copy, order=order)
+    if order not in ("C", "F"):
+        # Refused there.
+        _creation.asarray(0, order=order)
+    axes = tuple(range(x.ndim))
+    if order == "F":
+        axes = axes[::-1]
+    last_first = permute_dims(x, axes)
+    if is_contiguous(last_first):
+        return x
+    if copy is False:
+        msg = f"copy=False, but its elements don't lie in order {order!r}"
+        raise ValueError(msg)
+    result = new_array(device_index(x), last_first.shape, x.dtype)
+    result[...] = last_first
+    return permute_dims(result, axes)
+
+
+def is_contiguous(x):
+    """Return whether elements lie one after the other, the last axis fastest."""
+    step = x.itemsize
+    for length, stride in zip(x.shape[::-1], x.strides[::-1], strict=True):
+        if length == 0:
+            return True
+        if length > 1:
+            if stride != step:
+                return False
+            step *= length
+    return True
+
+
+def _placed(obj, dtype, device, copy):
+    """Return an array of what is given, however its elements lie."""
     if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
         # An array of ours stays where it is.
         return _creation.asarray(obj, dtype=dtype, copy=copy)

@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._machine import memory_for_pages as pages_of_machine
+from ndx._options import option_errors
 from ndx._sizes import parse_size
 
 __all__ = ["passes"]
@@ -181,6 +182,7 @@ class passes:
     ...     total = ndx.sum(ndx.ones(10))  # small, and not in a file: no pass
     """
 
+    @option_errors("ndx.passes")
     def __init__(self, *, progress=None, block=None, threads=None, threshold=None,
                  memory=None):
         if progress is not None and not callable(progress):

@@ -3,6 +3,7 @@
 import threading
 
 from ndx._sizes import format_size
+from ndx._text import Text
 from ndx._workspaces.owners import all_workspaces
 
 __all__ = ["destroy_all", "workspace_summary", "workspaces"]
@@ -138,10 +139,12 @@ def workspace_summary(*, thread=None, all_threads=False):
             total[key] += stats[key]
     rows.append(["total", "", "", *map(format_size, total.values()), "", ""])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i < 3 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
+    return Text(
+        "\n".join(
+            "  ".join(
+                cell.ljust(width) if i < 3 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        )
     )

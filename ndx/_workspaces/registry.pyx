@@ -117,7 +117,8 @@ cdef int check_same(Workspace found, object config, dict policies,
     if (policies or config is not None) and wanted != found.config:
         raise WorkspaceError(
             f"workspace {found.name!r} exists with {found.config}; it can't be had "
-            f"with {wanted}. Ask for it by its name alone, or take another name.")
+            f"with {wanted}. Ask for it by its name alone, take another name, or "
+            f"make it anew after ndx.workspace({found.name!r}).destroy().")
     if backend is not None and get_backend(backend) is not found.backend:
         asked = get_backend(backend)
         same = " (another instance)" if repr(asked) == repr(found.backend) else ""

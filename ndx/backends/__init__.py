@@ -7,6 +7,7 @@
 import threading
 
 from ndx._device import find_device
+from ndx._options import option_error, options_of
 from ndx._source import Source
 from ndx.backends._lookup import set_lookup
 from ndx.backends.base import Backend
@@ -228,6 +229,9 @@ def _create(name, options):
     try:
         instance = factory(**options)
     except TypeError as error:
+        valid = options_of(factory)
+        if valid is not None and not set(options) <= set(valid):
+            raise option_error(f"backend {name!r}", options, valid) from None
         msg = f"backend {name!r} does not take these options: {error}"
         raise TypeError(msg) from error
     if not isinstance(instance, Backend):

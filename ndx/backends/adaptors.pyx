@@ -17,6 +17,7 @@ import time
 import traceback
 
 from ndx._sizes import parse_size
+from ndx._text import Text
 from ndx.backends._lookup import as_backend
 
 __all__ = [
@@ -270,7 +271,7 @@ cdef class TrackingAdaptor(Adaptor):
             if stack:
                 lines += [f"    {frame.filename}:{frame.lineno} {frame.name}"
                           for frame in stack]
-        return "\n".join(lines)
+        return Text("\n".join(lines))
 
 
 def by_size(item):

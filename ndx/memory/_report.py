@@ -3,6 +3,7 @@
 from ndx import _pressure
 from ndx._budget import process_limit, process_peak, process_reserved
 from ndx._sizes import format_size
+from ndx._text import Text
 from ndx.backends import get
 from ndx.memory._history import history_of
 
@@ -54,7 +55,7 @@ def summary(backend=None):
         f"{format_size(process_peak())}, limit "
         + ("-" if whole is None else format_size(whole))
     )
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
 def snapshot(backend=None):

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass
 
 from ndx._sizes import format_size
+from ndx._text import Text
 from ndx.memory._state import backend_of
 
 __all__ = ["Statistics", "profile", "profile_report", "statistics"]
@@ -161,7 +162,7 @@ def profile_report(clear=False):
         if clear:
             _records.clear()
     if not records:
-        return "nothing was profiled: use ndx.memory.profile(name)"
+        return Text("nothing was profiled: use ndx.memory.profile(name)")
     lines = [f"{'name':<24}{'calls':>8}{'allocations':>13}{'peak':>12}{'kept':>12}"]
     lines += [
         f"{name:<24}{record.calls:>8}{record.total_count:>13}"
@@ -170,4 +171,4 @@ def profile_report(clear=False):
             records.items(), key=lambda item: -item[1].peak_bytes
         )
     ]
-    return "\n".join(lines)
+    return Text("\n".join(lines))

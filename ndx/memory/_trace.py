@@ -1,5 +1,6 @@
 """Recordings of what happens to memory, as users see them."""
 
+import html
 import operator
 import os
 import time
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 
 from ndx._recording import Recorder
 from ndx._sizes import format_size
+from ndx._text import Text, preformatted
 from ndx.memory._chrome import chrome_json
 from ndx.memory._log import list_events, read_log
 from ndx.memory._page import html_page
@@ -15,6 +17,8 @@ from ndx.memory._timeline import peak_of, summary_text
 
 __all__ = ["Trace", "record", "writer_for"]
 
+# Characters of a page that is part of a notebook, which keeps it.
+_LARGEST_SHOWN = 4_000_000
 _WRITERS = {".html": html_page, ".json": chrome_json}
 
 
@@ -67,6 +71,19 @@ class Trace:
         return (
             f"<Trace: {len(data['arrays']['born'])} arrays in "
             f"{data['end'] / 1e9:.3g} s{state}, peak {format_size(self.peak_bytes)}>"
+        )
+
+    def _repr_html_(self):
+        """Return what a notebook shows: the page of `save`, if that is not large."""
+        if self._started is None:
+            return preformatted(repr(self))
+        page = html_page(self.to_dict())
+        if len(page) > _LARGEST_SHOWN:
+            note = "(too large to be shown here; see Trace.save)"
+            return preformatted(f"{self!r} {note}\n{self.summary()}")
+        return (
+            f'<iframe srcdoc="{html.escape(page)}" width="100%" height="640" '
+            'style="border: 0" sandbox="allow-scripts"></iframe>'
         )
 
     def to_dict(self):
@@ -169,7 +186,7 @@ class Trace:
         1 arrays in ... s; peak 7.812 KiB in 1 arrays at ... s
         ...
         """
-        return summary_text(self.to_dict(), _at_least(makers, "makers", 0))
+        return Text(summary_text(self.to_dict(), _at_least(makers, "makers", 0)))
 
     def save(self, path):
         """Write the trace to a file.

@@ -1,13 +1,16 @@
 """What users see of memory: counters, scopes, reports, adaptors."""
 
+import html
 import io
 import pickle
+import re
 
 import pytest
 
 import ndx
 from ndx import memory
 from ndx.backends import HostBackend, SimulatedBackend
+from ndx.memory._page import html_page
 from ndx.testing.backends import BackendContract, FailingBackend
 
 
@@ -191,3 +194,39 @@ def test_a_callback_that_never_gives_up_is_stopped():
     with ndx.use(stubborn), pytest.raises(ndx.OutOfMemoryError):
         ndx.zeros(10**6)
     assert 2 <= len(asked) <= 2 * 5
+
+
+def test_tables_are_shown_as_they_are():
+    """At a prompt and in a notebook, not as one line with escapes."""
+    tracking = ndx.memory.TrackingAdaptor("host")
+    with ndx.memory.record() as trace, ndx.workspace("a <b> & c"):
+        x = ndx.ones(3)
+    tables = [
+        ndx.memory.summary(), ndx.memory.workspace_summary(), tracking.report(),
+        ndx.memory.profile_report(), trace.summary(),
+    ]  # fmt: skip
+    for table in tables:
+        assert isinstance(table, str)
+        assert repr(table) == str(table) == f"{table}"
+        assert type(str(table)) is str
+        assert html.unescape(table._repr_html_()).count(table) == 1
+    assert "a &lt;b&gt; &amp; c" in tables[1]._repr_html_()
+    del x
+
+
+def test_a_trace_in_a_notebook(monkeypatch):
+    trace = ndx.memory.record()
+    assert "not started" in trace._repr_html_()
+    with trace:
+        x = ndx.ones(3)
+        assert "<iframe" in trace._repr_html_()
+    shown = trace._repr_html_()
+    page = html.unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)".*', shown, re.S)[1])
+    assert page == html_page(trace.to_dict())
+    assert "</iframe>" not in page
+    monkeypatch.setattr("ndx.memory._trace._LARGEST_SHOWN", 1000)
+    shown = trace._repr_html_()
+    assert shown.startswith("<pre")
+    assert "too large" in shown
+    assert len(shown) < 1000
+    del x

@@ -1,0 +1,58 @@
+"""What is said of options that nobody knows."""
+
+import functools
+import inspect
+import re
+
+__all__ = ["option_error", "option_errors", "options_of"]
+
+_SECTION = re.compile(r"\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w*\n-+\n|\Z)", re.S)
+_ENTRY = re.compile(r"^(\w[\w, ]*) : ", re.M)
+
+
+def options_of(factory):
+    """Return the names of the options of a class or function; None: not known.
+
+    Compiled classes have no signature; their docstring lists the options.
+    """
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        section = _SECTION.search("\n" + (inspect.getdoc(factory) or ""))
+        if section is None:
+            return None
+        lines = _ENTRY.findall(section[1])
+        return [name.strip() for line in lines for name in line.split(",")]
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    by_position = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL
+    return [each.name for each in parameters if each.kind not in by_position]
+
+
+def option_error(owner, given, valid):
+    """Return the TypeError that names the options which there are."""
+    from difflib import get_close_matches
+
+    unknown = [name for name in given if name not in valid]
+    text = f"{owner} has no option {', '.join(map(repr, unknown))}"
+    close = get_close_matches(unknown[0], valid, 1)
+    if close:
+        text += f" (did you mean {close[0]}=?)"
+    return TypeError(f"{text}; its options are {', '.join(valid) or 'none'}")
+
+
+def option_errors(owner):
+    """Let a method that takes named options only say which there are: a decorator."""
+
+    def decorate(method):
+        valid = options_of(method)
+
+        @functools.wraps(method)
+        def wrapper(self, *args, **options):
+            if not options.keys() <= set(valid):
+                raise option_error(owner, options, valid)
+            return method(self, *args, **options)
+
+        return wrapper
+
+    return decorate

@@ -1,0 +1,22 @@
+"""Text of several lines, as results that are shown."""
+
+import html
+
+__all__ = ["Text", "preformatted"]
+
+
+class Text(str):
+    """A str that a prompt or a notebook shows as it is, not as one escaped line."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+    def _repr_html_(self):
+        return preformatted(self)
+
+
+def preformatted(text):
+    """Return HTML that shows text as it is, for notebooks."""
+    return f'<pre style="line-height: 1.3">{html.escape(text)}</pre>'
