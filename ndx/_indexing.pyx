@@ -28,6 +28,9 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
     PyObject *PyExc_IndexError
 
+# Elements of a mask that only a broadcast view has.
+cdef object ENDLESS = 2**32
+
 cdef object getitem = np.ndarray.__getitem__
 cdef object setitem = np.ndarray.__setitem__
 
@@ -196,6 +199,11 @@ cdef object numpy_key(BaseArray x, object key):
                 f"an array of shape {shape_tuple(x.ndim, x.shape)} can't be indexed by "
                 f"{found}; valid are integers, slices, '...', None, and arrays of "
                 "integers or booleans")
+        if item.size >= ENDLESS and 0 in item.strides and item.dtype.kind == "b":
+            raise ValueError(
+                f"a mask of shape {item.shape} that is a broadcast view has too many "
+                "elements to be gone through; index with one that is as large as its "
+                "distinct elements")
         items.append(item)
     return tuple(items)
 

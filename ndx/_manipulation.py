@@ -5,8 +5,9 @@ from operator import index
 
 from ndx._broadcasting import broadcast_to
 from ndx._creation import empty_like
-from ndx._data_types import astype, int64
+from ndx._data_types import astype, float64, int64
 from ndx._engine import argument, axes_of, axis_index, call
+from ndx._statistical import sum as _sum
 from ndx._views import expand_dims, reshape
 
 __all__ = ["repeat", "roll", "tile"]
@@ -55,9 +56,16 @@ def repeat(x, repeats, /, *, axis=None):
         repeats = index(repeats)
     except TypeError:
         counts = argument(repeats, "repeat")
+        if counts.ndim > 1:
+            msg = f"repeat: counts have {counts.ndim} axes; they have one, or none"
+            raise ValueError(msg) from None
         if counts.dtype.kind == "u":
             # NumPy takes none of 64 bits.
             counts = astype(counts, int64)
+        if counts.dtype.kind == "i" and float(_sum(astype(counts, float64))) >= 2**62:
+            # NumPy's own sum of them wraps.
+            msg = "repeat: the counts add up to more than the address space holds"
+            raise ValueError(msg) from None
         return call("repeat", x, counts, axis=axis)
     if repeats < 0:
         msg = f"repeats={repeats} is negative; it is 0 or more"

@@ -14,10 +14,15 @@ from ndx._layout cimport (
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._operations cimport (
-    LARGE, as_operand, call_public, cast, copy, fill, overlaps, shape_error,
+    LARGE, as_operand, call_public, cast, copy, copy_into, fill, overlaps, shape_error,
 )
 from ndx._passes.products cimport multiply_steps
+from ndx._repeats cimport combined, distinct
 
+cdef extern from "ndx/arithmetic.h" nogil:
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
+cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
 
@@ -40,6 +45,9 @@ cdef object matmul(object x1, object x2, BaseArray out):
             f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
             f"{shape_tuple(b.ndim, b.shape)}: each needs one axis or more; use "
             "multiply for scalars")
+    if a.strides[a.ndim - 1] == 0 and b.strides[max(b.ndim - 2, 0)] == 0 \
+            and a.shape[a.ndim - 1] == b.shape[max(b.ndim - 2, 0)] > 1:
+        return matmul_repeated(a, b, out)
     if a.dtype != dtype:
         a = cast(a, dtype)
     if b.dtype != dtype:
@@ -64,6 +72,17 @@ cdef object matmul(object x1, object x2, BaseArray out):
             unpin(b)
     finally:
         unpin(a)
+    return out
+
+
+cdef BaseArray matmul_repeated(BaseArray a, BaseArray b, BaseArray out):
+    """Return a product whose sums are all of one term, many times."""
+    cdef BaseArray total, term = matmul(
+        distinct(a, -1), distinct(b, -1 if b.ndim == 1 else -2), out)
+    total = combined(ADD, term, a.shape[a.ndim - 1])
+    if out is None:
+        return total
+    copy_into(out, total)
     return out
 
 
@@ -144,7 +163,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
         data[1] = data_of(b)
         data[2] = data_of(out)
         walk_merge(&batch)
-        work = out.size * core_sizes[1]
+        work = ndx_multiply_most(out.size, core_sizes[1])
         if work >= LARGE and batch.ndim == 0 and multiply_steps(
                 as_matrix(a, a.ndim == 1, False), as_matrix(b, False, b.ndim == 1),
                 as_matrix(out, a.ndim == 1, b.ndim == 1), product):
@@ -201,6 +220,10 @@ cdef object vecdot(object x1, object x2, object axis):
         raise ValueError(
             f"vecdot: axis {axis} has length {a.shape[a.ndim - 1]} in the first array "
             f"and {b.shape[b.ndim - 1]} in the second; vectors are not broadcast")
+    if a.strides[a.ndim - 1] == 0 and b.strides[b.ndim - 1] == 0 \
+            and a.shape[a.ndim - 1] > 1:
+        return combined(ADD, vecdot(distinct(a, -1), distinct(b, -1), -1),
+                        a.shape[a.ndim - 1])
     if a.dtype != dtype:
         a = cast(a, dtype)
     if b.dtype != dtype:
@@ -274,7 +297,7 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
         data[1] = data_of(b)
         data[2] = data_of(out)
         walk_merge(&batch)
-        if out.size * core_sizes[0] >= LARGE:
+        if ndx_multiply_most(out.size, core_sizes[0]) >= LARGE:
             with nogil:
                 run_stacked(loop, data, &batch, core_sizes, core_strides)
         else:

@@ -246,6 +246,14 @@ cdef object handler_capsule = make_handler(&of_results, b"ndx", NULL)
 set_handlers(handler_capsule, make_handler(&of_plain, b"ndx_plain", &of_plain))
 
 
+# How NumPy's messages on arrays that can't be begin.
+cdef tuple TOO_BIG = ("array is too big", "Maximum allowed", "maximum supported")
+
+
+cdef object name_of(object function):
+    return getattr(function, "__name__", type(function).__name__)
+
+
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
@@ -256,10 +264,21 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
         result = function(*args, **kwargs)
         recheck_views((args, kwargs))
         return result
-    except MemoryError:
-        if refusal is None:
+    except MemoryError as raised:
+        if refusal is not None:
+            error, refusal = refusal, None
+        elif str(raised):
             raise
-        error, refusal = refusal, None
+        else:
+            error = MemoryError(
+                f"{name_of(function)}: NumPy has no memory of its own for what it "
+                "computes")
+    except ValueError as raised:
+        if not str(raised).startswith(TOO_BIG):
+            raise
+        error = ValueError(
+            f"{name_of(function)}: what it computes is beyond the address space (2**63 "
+            "bytes)")
     finally:
         restore(token)
         PyDataMem_SetHandler(before)

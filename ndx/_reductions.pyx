@@ -6,11 +6,14 @@ from ndx._array cimport (
     BaseArray, data_of, new_empty, new_view, pin, set_layout, transient_view, unpin,
 )
 from ndx._dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
-from ndx._layout cimport MAXDIMS, Walk, parse_axes, shape_tuple, walk_merge, walk_order
+from ndx._layout cimport (
+    MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
+)
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
 from ndx._operations cimport LARGE, copy_into, fill
 from ndx._passes.engine cimport Pass, begin, run
 from ndx._quiet cimport restore, silence
+from ndx._repeats cimport combined, distinct, repeats
 
 cdef Ufunc ADD = find_ufunc("add")
 
@@ -31,8 +34,13 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     cdef const Loop *loop = loop_of(ufunc, x.dtype)
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
+    cdef Py_ssize_t count
     cdef int i, ndim = 0
     cdef bint empty = False
+    axis = read_axes(axis)
+    count = repeats(x, axis)
+    if count > 1:
+        return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
     pin(x)
     try:

@@ -1,7 +1,7 @@
 """Searching functions of the standard."""
 
 cimport numpy as cnp
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._array cimport (
@@ -16,9 +16,10 @@ from ndx._layout cimport (
     normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
-from ndx._operations cimport LARGE, cast, is_scalar, run_large
+from ndx._operations cimport LARGE, cast, fill, is_scalar, run_large
 from ndx._passes.folding cimport fold, not_zero
 from ndx._passes.steps cimport Steps, boxes_of, part_of, steps_over
+from ndx._repeats cimport combined, distinct, repeats
 from ndx._statistical cimport truth
 
 import numpy as np
@@ -48,6 +49,10 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     cdef int i, ndim = 0
     if axis is not None:
         which = normalize_axis(axis, array.ndim)
+    if array.size and repeats(array, None if axis is None else which) > 1:
+        # The first of those that are the same is found.
+        others = distinct(array, None if axis is None else which)
+        return first_of(array, extreme(name, others, axis, keepdims), axis)
     for i in range(array.ndim):
         if axis is not None and i != which:
             shape[ndim] = array.shape[i]
@@ -77,6 +82,23 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     finally:
         unpin(array)
     return result
+
+
+cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
+    """Return where what was found among distinct elements comes first in an array."""
+    cdef int64_t index, place = 0
+    cdef Py_ssize_t step = 1
+    cdef int i
+    if axis is not None:
+        return found
+    index = (<int64_t *>data_of(found))[0]
+    for i in range(x.ndim - 1, -1, -1):
+        if x.strides[i] != 0:
+            place += index % x.shape[i] * step
+            index //= x.shape[i]
+        step *= x.shape[i]
+    fill(found, place)
+    return found
 
 
 cdef bint extreme_steps(str name, BaseArray x, BaseArray out, int which) except -1:
@@ -240,7 +262,12 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     NDArray([1, 2])
     """
     cdef BaseArray array = argument(x, "count_nonzero"), count
+    cdef Py_ssize_t times
     axis = read_axes(axis)
+    times = repeats(array, axis)
+    if times > 1:
+        count = count_nonzero(distinct(array, axis), axis=axis, keepdims=keepdims)
+        return combined(ADD, count, times)
     count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
     if count is not None:
         return count
@@ -275,7 +302,18 @@ def nonzero(x, /):
     >>> ndx.nonzero(ndx.asarray([0, 5, 0, 7]))
     (NDArray([1, 3]),)
     """
-    return call("nonzero", argument(x, "nonzero"))
+    cdef BaseArray array = argument(x, "nonzero")
+    cdef Py_ssize_t[2] shape
+    if array.ndim and array.size >= LARGE and repeats(array, None) > 1:
+        # NumPy looks at each element before it asks for memory; here that may never
+        # end. Where there is memory, there are not so many.
+        shape[0] = int(count_nonzero(array))
+        shape[1] = array.ndim
+        found = new_empty(INT64, 2, shape)
+        if shape[0] == 0:
+            return tuple([(<object>found)[:, i] for i in range(array.ndim)])
+        del found
+    return call("nonzero", array)
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):

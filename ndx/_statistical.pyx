@@ -11,6 +11,7 @@ from ndx._loops cimport Ufunc, find_ufunc
 from ndx._operations cimport binary, cast, inplace, unary
 from ndx._passes.folding cimport accumulate_steps, fold, in_dtype, not_zero, squares
 from ndx._reductions cimport reduce
+from ndx._repeats cimport combined, distinct, repeats
 
 from ndx._creation import empty
 from ndx._engine import axis_index, into
@@ -45,9 +46,14 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
                        bint keepdims):
     """Reduce an array in a dtype, without a copy of what does not fit in memory."""
     cdef BaseArray result
+    cdef Py_ssize_t count
     if x.dtype == dtype:
         return reduce(ufunc, x, axis, keepdims)
     axis = read_axes(axis)
+    count = repeats(x, axis)
+    if count > 1:
+        result = combine(name, ufunc, distinct(x, axis), dtype, axis, keepdims)
+        return combined(ufunc, result, count)
     result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
     if result is not None:
         return result
@@ -58,6 +64,8 @@ cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims)
     """Combine whether elements are true."""
     cdef BaseArray values = argument(x, name), result
     axis = read_axes(axis)
+    if repeats(values, axis) > 1:
+        values = distinct(values, axis)
     if values.dtype != BOOL:
         result = fold(name, ufunc, values, axis, keepdims, BOOL, not_zero(BOOL))
         if result is not None:

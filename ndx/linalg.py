@@ -86,10 +86,11 @@ def cross(x1, x2, /, *, axis=-1):
     """
     x1, x2 = argument(x1, "cross"), argument(x2, "cross")
     axis = as_int(axis, "axis")
-    a, b = unstack(x1, axis=axis), unstack(x2, axis=axis)
-    if len(a) != 3 or len(b) != 3:
-        msg = f"cross: axis {axis} has lengths {len(a)} and {len(b)}; both must be 3"
+    lengths = [x.shape[axis_index(axis, x.ndim)] for x in (x1, x2)]
+    if lengths != [3, 3]:
+        msg = f"cross: axis {axis} has lengths {lengths}; both must be 3"
         raise ValueError(msg)
+    a, b = unstack(x1, axis=axis), unstack(x2, axis=axis)
     parts = [
         subtract(multiply(a[i], b[j]), multiply(a[j], b[i]))
         for i, j in ((1, 2), (2, 0), (0, 1))

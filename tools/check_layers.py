@@ -30,7 +30,7 @@ LAYERS = [
     {"_dispatch"},
     {"_workspaces.*"},
     {"_operations", "_interchange", "_recording", "_passes.steps"},
-    {"_numpy_memory"},
+    {"_numpy_memory", "_repeats"},
     {"_indexing", "_matmul", "_placement", "_display", "_persistence", "_reductions",
      "_rounding", "_orders", "_passes.folding", "_passes.products", "_passes.sorting"},
     {"_ufunc_protocol", "_exports"},

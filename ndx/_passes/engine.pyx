@@ -38,6 +38,9 @@ cdef extern from "ndx/advice.h" nogil:
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
 
+cdef extern from "ndx/arithmetic.h" nogil:
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
 cdef extern from "ndx/threads.h" nogil:
     ctypedef struct ndx_thread:
         pass
@@ -104,7 +107,7 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     cdef bint found = False, sequential = True
     cdef int op, axis
     job.each = element_bytes(walk, itemsizes)
-    job.total = size * job.each
+    job.total = ndx_multiply_most(size, job.each)
     if job.total == 0 or job.total < now.threshold:
         return False
     for op in range(walk.nops):

@@ -19,6 +19,10 @@ from ndx._passes.tiles cimport Grid, cut, find_place
 from ndx._use import use
 
 
+cdef extern from "ndx/arithmetic.h":
+    Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) nogil
+
+
 cdef Steps steps_over(str name, object arrays):
     """Begin a pass over arrays (or None), if they are large and in files; or None."""
     cdef Settings now = settings()
@@ -31,7 +35,7 @@ cdef Steps steps_over(str name, object arrays):
         if each is None:
             continue
         x = <BaseArray>each
-        total += x.size * itemsize_of[x.dtype]
+        total = ndx_add_most(total, x.size * itemsize_of[x.dtype])
         operand.data = data_of(x)
         find_file(&operand)
         found = found or operand.mapped
