@@ -6,6 +6,7 @@
 PYTHON ?= python3
 ARGS ?=
 JOBS ?= auto
+THOROUGH ?= 3000
 MINUTES ?= 3
 CUDA ?= 13
 SANITIZERS ?= address,undefined
@@ -22,7 +23,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-cuda conformance fuzz crash lint format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -36,6 +37,7 @@ TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
+	@echo '           SEED=<of what is drawn; a new one each time if there is none>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
 
 demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
@@ -43,6 +45,14 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# Property tests alone: the others find no more when they are run for longer.
+thorough: $(VENV)/built $(VENV)/group-test  ## draw THOROUGH=3000 times in each property test (SEED=1)
+	@seed="$(SEED)"; [ -n "$$seed" ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
+	echo "make thorough: SEED=$$seed THOROUGH=$(THOROUGH)"; \
+	NDX_EXAMPLES=$(THOROUGH) $(PY) -m pytest -n $(JOBS) -m hypothesis --timeout 0 \
+	    --hypothesis-profile=thorough --hypothesis-seed=$$seed $(ARGS) \
+	|| { echo "make thorough: failed with SEED=$$seed" >&2; exit 1; }
 
 # The first time each kernel is compiled: that takes long.
 test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an older driver)

@@ -4,6 +4,7 @@ import gc
 import os
 
 import pytest
+from helpers.examples import USUAL
 from hypothesis import HealthCheck, settings
 
 import ndx
@@ -11,16 +12,18 @@ import ndx
 # SciPy reads it once, when it is imported first: tests/interop needs it.
 os.environ["SCIPY_ARRAY_API"] = "1"
 
-# `--hypothesis-profile=thorough` looks longer.
+# `--hypothesis-profile=thorough` looks longer (`make thorough`).
 COMMON = settings(
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("ndx", COMMON, max_examples=60)
-settings.register_profile("thorough", COMMON, max_examples=3000)
+settings.register_profile("ndx", COMMON, max_examples=USUAL)
+settings.register_profile(
+    "thorough", COMMON, max_examples=int(os.environ.get("NDX_EXAMPLES", "3000"))
+)
 # The same draws each time: a change is to be judged by what it changes.
-settings.register_profile("ci", COMMON, max_examples=60, derandomize=True)
+settings.register_profile("ci", COMMON, max_examples=USUAL, derandomize=True)
 settings.load_profile("ci" if os.environ.get("NDX_CI") else "ndx")
 
 

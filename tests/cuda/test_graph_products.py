@@ -7,7 +7,8 @@ import types
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
@@ -61,7 +62,7 @@ def laid_out(x, layout, xp):
     return view[tuple([slice(None, None, step) for step in steps])]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(operands(), st.sampled_from(DTYPES), st.integers(0, 2**32 - 1))
 def test_products(gpu, drawn, dtype, seed):
     """Of all shapes, layouts and dtypes: eager, captured, and replayed."""

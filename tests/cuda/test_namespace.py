@@ -5,7 +5,8 @@ import pytest
 from differential.engine import alike, mapped, outcome, plain
 from differential.test_differential import TABLE
 from helpers.calls import resolve
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
@@ -63,7 +64,7 @@ def arrays_in(value):
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_as_on_the_cpu(gpu, name, data):
     row = TABLE[name]

@@ -1,4 +1,11 @@
-"""Hypothesis strategies: NumPy arrays of any layout in memory, with telling values."""
+"""Hypothesis strategies: NumPy arrays of any layout in memory, with telling values.
+
+What they draw is often a corner: no axes, axes of length 0 and 1, single elements, the
+extremes of a dtype, elements that several places of an array share. In `large_shapes`
+all shapes are ones of which operations on files are passes.
+"""
+
+import contextlib
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,17 +26,50 @@ def pool(dtype, special=True):
         if dtype.kind == "i":
             values += [-1, -2, -7]
         return np.array(values, dtype=dtype)
-    values = FLOATS + SPECIAL * special
+    info = np.finfo(dtype)
+    extremes = [float(info.max), float(info.smallest_subnormal), -float(info.tiny)]
     if dtype.kind == "f":
+        values = FLOATS + extremes + SPECIAL * special
         return np.array(values, dtype=dtype)
+    values = FLOATS + SPECIAL * special
     return np.array([complex(a, b) for a in values for b in values], dtype=dtype)
+
+
+# Of all numbers of axes: long ones, single ones, none, and no element at all.
+LARGE_SHAPES = [
+    (40000,), (32768,), (1, 40000), (40000, 1), (200, 200), (3, 20000), (0, 40000),
+    (1, 200, 200), (200, 1, 200), (40, 33, 30), (200, 200, 1), (7,), (),
+]  # fmt: skip
+_shapes = [None]
+
+
+@contextlib.contextmanager
+def large_shapes():
+    """Let all shapes that are drawn be ones of `LARGE_SHAPES`."""
+    _shapes.append(LARGE_SHAPES)
+    try:
+        yield
+    finally:
+        _shapes.pop()
 
 
 @st.composite
 def shapes(draw, max_dims=3, max_side=4, min_dims=0, min_side=0):
+    if _shapes[-1] is not None:
+        fits = [
+            shape
+            for shape in _shapes[-1]
+            if min_dims <= len(shape) <= max_dims and min(shape, default=1) >= min_side
+        ]
+        return draw(st.sampled_from(fits))
     ndim = draw(st.integers(min_dims, max_dims))
-    sides = st.integers(min_side, max_side)
-    return tuple(draw(sides) for _ in range(ndim))
+    sides = list(range(min_side, max_side + 1))
+    if draw(st.integers(0, 2)) == 0:
+        # Mostly of single elements, or of none.
+        sides = [side for side in (1, 1, 0) if min_side <= side <= max_side] + sides[
+            -1:
+        ]
+    return tuple(draw(st.sampled_from(sides)) for _ in range(ndim))
 
 
 @st.composite
@@ -47,7 +87,9 @@ def broadcastable(draw, count=2, max_dims=3):
 def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
     """Draw an array whose axes are permuted, skipped over, reversed or broadcast.
 
-    Its elements are chosen from `values`, or else from the telling ones of the dtype.
+    Or, as broadcast ones, it is not writable, and its places share elements: windows of
+    a line. Its elements are chosen from `values`, or else from the telling ones of the
+    dtype.
     """
     steps = [1, 2, -1, -2] + [0] * broadcast
     ndim = len(shape)
@@ -65,6 +107,11 @@ def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
     values = pool(dtype, special) if values is None else values
     if not ndim:
         return np.array(rng.choice(values))
+    if not plain and broadcast and draw(st.integers(0, 7)) == 0:
+        line = rng.choice(values, size=sum(shape) + 1)
+        return np.lib.stride_tricks.as_strided(
+            line, shape, line.strides * ndim, writeable=False
+        )
     base = rng.choice(values, size=[sides[axis] for axis in order])
     x = base.transpose(np.argsort(order))
     x = x[tuple(slice(None, None, step or None) for step in chosen)]

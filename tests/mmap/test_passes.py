@@ -5,8 +5,9 @@ import os
 
 import numpy as np
 import pytest
+from helpers.examples import examples
 from helpers.passes import LARGE, in_file, passing, same
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
@@ -71,7 +72,7 @@ def pair(layout, dtype="float64"):
     return x, layout(lambda shape: made[0])
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=cases())
 def test_elementwise_in_any_layout(tmp_path, case):
     _, layouts, options = case
@@ -94,7 +95,7 @@ def test_elementwise_in_any_layout(tmp_path, case):
         same(out, b)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=cases(), dtype=st.sampled_from(["bool", "int16", "uint64", "float32"]))
 def test_copies_to_another_dtype(tmp_path, case, dtype):
     _, layouts, options = case
@@ -112,7 +113,7 @@ def test_copies_to_another_dtype(tmp_path, case, dtype):
         assert {name for _, _, name in calls} == {"copy", "fill"}
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(case=cases(), data=st.data())
 def test_reductions_in_any_layout(tmp_path, case, data):
     shape, layouts, options = case

@@ -3,8 +3,8 @@
 import os
 
 import pytest
+from helpers.examples import examples
 from helpers.pools import MAKERS, STREAMLESS, check, take
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -132,8 +132,8 @@ class PoolMachine(RuleBasedStateMachine):
 
 TestPool = PoolMachine.TestCase
 # `make fuzz` looks for as long as it is told.
-TestPool.settings = settings(
-    max_examples=int(os.environ.get("NDX_FUZZ_EXAMPLES", "40")),
+TestPool.settings = examples(
+    int(os.environ.get("NDX_FUZZ_EXAMPLES", "40")),
     stateful_step_count=int(os.environ.get("NDX_FUZZ_STEPS", "60")),
     deadline=None,
 )

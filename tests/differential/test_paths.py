@@ -1,0 +1,268 @@
+"""Every elementwise function gives the same on all of its paths.
+
+A path is how it is called (operators, in place, `out=`, Python scalars, one element at
+a time), how operands and results lie (in any order, with steps, reversed, repeated, one
+over the other), and where (in memory, in files, in a workspace; in a pass or not).
+"""
+
+import operator
+import os
+
+import numpy as np
+import pytest
+from helpers.calls import resolve
+from helpers.examples import examples
+from helpers.patterns import large_shapes
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+from differential import elementwise
+from differential.engine import alike, assert_close, mapped, outcome, plain, spread_out
+from differential.test_passes import places  # noqa: F401
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+NAMES = sorted(set(elementwise.TABLE) - {"real", "imag", "conj", "round", "clip"})
+OPERATORS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv",
+    "floor_divide": "floordiv", "remainder": "mod", "pow": "pow", "equal": "eq",
+    "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge", "bitwise_and": "and_", "bitwise_or": "or_",
+    "bitwise_xor": "xor", "bitwise_left_shift": "lshift",
+    "bitwise_right_shift": "rshift", "negative": "neg", "positive": "pos", "abs": "abs",
+    "bitwise_invert": "invert",
+}  # fmt: skip
+# Whose loops round otherwise for vectors than for numbers.
+ROUNDED = {"square", "multiply"}
+
+
+def reversed_out(array):
+    """Return an NDArray of which each axis runs backwards through memory."""
+    room = ndx.empty(array.shape, dtype=array.dtype)
+    view = room[(slice(None, None, -1),) * array.ndim] if array.ndim else room
+    view[...] = array
+    return view
+
+
+def last_of_three(array):
+    """Return an NDArray whose elements lie three apart, but for broken strides."""
+    room = ndx.empty((*array.shape, 3), dtype=array.dtype)
+    view = room[..., 2]
+    view[...] = array
+    return view
+
+
+def in_fortran_order(array):
+    axes = tuple(range(array.ndim))[::-1]
+    room = ndx.empty(array.shape[::-1], dtype=array.dtype)
+    view = ndx.permute_dims(room, axes)
+    view[...] = array
+    return view
+
+
+def in_c_order(array):
+    return ndx.asarray(array, copy=True)
+
+
+LAYOUTS = [in_c_order, in_fortran_order, spread_out, reversed_out, last_of_three]
+
+
+def repeated(array):
+    """Return an NDArray that repeats one element, if that is what the array has."""
+    if array.size and np.array_equal(array, np.broadcast_to(array.flat[0], array.shape),
+                                     equal_nan=array.dtype.kind in "fc"):  # fmt: skip
+        one = ndx.asarray(np.array(array.flat[0]), copy=True)
+        return ndx.broadcast_to(one, array.shape)
+    return in_c_order(array)
+
+
+def of_one_value(array):
+    """Return an array that repeats the first element."""
+    full = np.empty(array.shape, array.dtype)
+    full[...] = array.flat[0] if array.size else 0
+    return full
+
+
+class Paths:
+    """The answers of one function for one drawn call, on path after path."""
+
+    def __init__(self, name, args, row):
+        self.name = name
+        self.function = resolve(ndx, name)
+        self.args = mapped(args, plain)
+        self.row = row
+        with ndx.passes(threshold="1TiB"), ndx.use("host"):
+            self.expected, self.error = self.answer(self.function, args)
+        self.mask = True
+        if name in ROUNDED and row.standard is not None:
+            self.mask = row.standard(*args)
+
+    def answer(self, function, args):
+        found, error = outcome(function, mapped(args, in_c_order), {})
+        return (None if error is not None else np.array(found)), error
+
+    def check(self, path, function, *args, expected=None, **kwargs):
+        """Check what a call returns, or that it raises what the plain one does."""
+        found, error = outcome(function, args, kwargs)
+        if self.error is not None and expected is None:
+            assert error is not None, (path, self.error)
+            assert alike(error, self.error), (path, error, self.error)
+            return
+        if error is not None:
+            raise AssertionError(path) from error
+        expected = self.expected if expected is None else expected
+        assert type(found) is ndx.NDArray, path
+        assert found.dtype == expected.dtype, path
+        assert found.shape == expected.shape, path
+        if "out" in kwargs:
+            assert found is kwargs["out"]
+        try:
+            assert_close(np.asarray(found), expected, self.row, self.mask)
+        except AssertionError as difference:
+            raise AssertionError(path) from difference
+
+    def given(self, layout=in_c_order):
+        return mapped(self.args, layout)
+
+    # ------------------------------------------------------------ the paths
+
+    def operands(self):
+        for layout in LAYOUTS:
+            self.check(layout.__name__, self.function, *self.given(layout))
+        if len(self.args) == 2:
+            for first, second in zip(LAYOUTS, [*LAYOUTS[1:], LAYOUTS[0]], strict=True):
+                pair = mapped(self.args[0], first), mapped(self.args[1], second)
+                self.check("mixed layouts", self.function, *pair)
+
+    def outputs(self):
+        if self.error is not None:
+            return
+        for layout in LAYOUTS:
+            for operands in (in_c_order, layout):
+                out = layout(np.zeros_like(self.expected))
+                self.check(f"out {layout.__name__}", self.function,
+                           *self.given(operands), out=out)  # fmt: skip
+
+    def over_operands(self):
+        for number, x in enumerate(self.args):
+            if self.error is not None or not isinstance(x, np.ndarray):
+                continue
+            if x.dtype != self.expected.dtype or x.shape != self.expected.shape:
+                continue
+            for layout in LAYOUTS:
+                args = list(self.given(layout))
+                self.check("in place", self.function, *args, out=args[number])
+            if x.ndim:
+                # A step apart.
+                room = ndx.zeros((x.shape[0] + 1, *x.shape[1:]), dtype=x.dtype)
+                args = list(self.given())
+                args[number] = room[1:]
+                args[number][...] = x
+                self.check("overlapping", self.function, *args, out=room[:-1])
+
+    def operators(self):
+        if self.name not in OPERATORS:
+            return
+        call = getattr(operator, OPERATORS[self.name])
+        for layout in (in_c_order, spread_out, reversed_out):
+            self.check("operator", call, *self.given(layout))
+        inplace = getattr(operator, "i" + OPERATORS[self.name].rstrip("_"), None)
+        x = self.args[0]
+        if inplace is None or self.error is not None or not isinstance(x, np.ndarray):
+            return
+        if x.dtype == self.expected.dtype and x.shape == self.expected.shape:
+            for layout in LAYOUTS:
+                self.check("operator in place", inplace, *self.given(layout))
+
+    def scalars(self):
+        """Of Python scalars, and of arrays that repeat one value, in all ways."""
+        if len(self.args) != 2:
+            return
+        for number, x in enumerate(self.args):
+            other = self.args[1 - number]
+            if not isinstance(x, np.ndarray):
+                # What was drawn is a Python scalar: as an array without axes, too.
+                dtype, error = outcome(ndx.result_type, (other, x), {})
+                if error is None and self.error is None:
+                    args = list(self.given())
+                    args[number] = ndx.full((), x, dtype=dtype)
+                    self.check("0-d for a scalar", self.function, *args)
+                    args[number] = ndx.full(other.shape, x, dtype=dtype)
+                    self.check("full for a scalar", self.function, *args)
+                continue
+            full = list(self.args)
+            full[number] = of_one_value(x)
+            expected, error = self.answer(self.function, full)
+            if error is not None:
+                continue
+            args = mapped(full, in_c_order)
+            args[number] = repeated(full[number])
+            self.mask = True
+            if self.name in ROUNDED and self.row.standard is not None:
+                self.mask = self.row.standard(*full)
+            self.check("repeated", self.function, *args, expected=expected)
+            out = spread_out(expected)
+            self.check(
+                "repeated, out", self.function, *args, expected=expected, out=out
+            )
+
+    def elements(self, pick):
+        """One element at a time, of arrays without axes and with one."""
+        if self.error is not None or not self.expected.size:
+            return
+        shape = self.expected.shape
+        place = np.unravel_index(pick % self.expected.size, shape)
+        args = [
+            np.broadcast_to(x, shape)[place] if isinstance(x, np.ndarray) else x
+            for x in self.args
+        ]
+        args = [np.array(x) if isinstance(x, np.generic) else x for x in args]
+        expected = np.array(self.expected[place])
+        whole = self.mask
+        if whole is not True:
+            self.mask = np.array(np.broadcast_to(whole, shape)[place])
+        self.check("0-d", self.function, *mapped(args, in_c_order), expected=expected)
+        out = ndx.empty((), dtype=expected.dtype)
+        self.check("0-d, out", self.function, *mapped(args, in_c_order), out=out,
+                   expected=expected)  # fmt: skip
+        lines = [x[None] if isinstance(x, np.ndarray) else x for x in args]
+        if self.mask is not True:
+            self.mask = self.mask[None]
+        self.check("of one", self.function, *mapped(lines, in_c_order),
+                   expected=expected[None])  # fmt: skip
+        self.mask = whole
+
+    def all(self, pick):
+        self.operands()
+        self.outputs()
+        self.over_operands()
+        self.operators()
+        self.elements(pick)
+        self.scalars()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@examples(15)
+@given(data=st.data())
+def test_small_arrays(name, data):
+    row = elementwise.TABLE[name]
+    args, _ = data.draw(row.draws)
+    paths = Paths(name, args, row)
+    pick = data.draw(st.integers(0, 1000))
+    if data.draw(st.booleans()):
+        paths.all(pick)
+    else:
+        with ndx.workspace("paths"):
+            paths.all(pick)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@examples(4)
+@given(data=st.data())
+def test_large_arrays(places, name, data):  # noqa: F811
+    row = elementwise.TABLE[name]
+    with large_shapes():
+        args, _ = data.draw(row.draws)
+    paths = Paths(name, args, row)
+    with places.passing(data):
+        paths.all(data.draw(st.integers(0, 10**6)))
