@@ -71,7 +71,6 @@ cdef class Arena(Watcher):
     cdef size_t extent(self, Block *block) noexcept
     cdef int get_chunk(self, size_t size) except -1
     cdef int drop_chunk(self) except -1
-    cdef object full_error(self, size_t nbytes)
 
 cdef inline size_t lines(Arena arena, size_t nbytes) noexcept:
     """Return a number of bytes as whole lines of an arena.

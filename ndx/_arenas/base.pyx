@@ -15,12 +15,10 @@ from ndx._memory cimport (
     obtain,
 )
 from ndx._arenas.guards cimport GUARD, Watcher, check_policies, fill_dead, set_guard
-from ndx._arenas.sizing cimport Sizing, rounded
+from ndx._arenas.sizing cimport Sizing, full_error, rounded
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends
-from ndx._errors import OutOfMemoryError
-from ndx._sizes import format_size
 
 cdef extern from "ndx/poison.h":
     const bint NDX_POISONS
@@ -69,6 +67,12 @@ cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
     block.clock = <PyObject *>clock
     if device:
         block_set_device(block, device)
+
+
+cdef inline void count_spill(Arena arena, Block *block) noexcept:
+    arena.spilled_count += 1
+    arena.spilled_bytes += lines(arena, block.nbytes)
+    arena.total_spills += 1
 
 
 cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
@@ -246,9 +250,10 @@ cdef class Arena(Watcher):
         return block.backend == NULL and block.keeper == NULL
 
     cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
-        """Return a block of this cycle's generation."""
+        """Return a block of this cycle; stale, on its own, if that ends meanwhile."""
         cdef Block *block = block_blank()
         cdef size_t needed = lines(self, nbytes)
+        cdef bint ended
         block.nbytes = nbytes
         stamp(block, self.clock, self.backend.device_number)
         if self.debug:
@@ -264,6 +269,7 @@ cdef class Arena(Watcher):
             except BaseException:
                 block_decref(block)
                 raise
+        ended = (self.debug or block.device) and block.generation != self.clock.now
         if nbytes == 0:
             Py_INCREF(self.backend)
             block.backend = <PyObject *>self.backend
@@ -271,7 +277,7 @@ cdef class Arena(Watcher):
             if self.guarded:
                 needed += GUARD
             block.ptr = NULL
-            if not self.spills_all:
+            if not self.spills_all and not ended:
                 block.ptr = self.place(block, needed)
             if block.ptr != NULL:
                 unpoison(self.backend, block.ptr, needed)
@@ -279,9 +285,11 @@ cdef class Arena(Watcher):
                     self.backend.clear(block.ptr, nbytes)
             else:
                 self.spill(block, zero)
+                ended = block.generation != self.clock.now
             if self.guarded:
                 set_guard(block.ptr + nbytes)
-        enlist(self, block, needed)
+        if not ended:
+            enlist(self, block, needed)
         return block
 
     cdef int spill(self, Block *block, bint zero) except -1:
@@ -289,8 +297,9 @@ cdef class Arena(Watcher):
         cdef size_t extra = GUARD if self.guarded else 0
         cdef Backend backend
         try:
-            if self.spill_fails and self.size:
-                raise self.full_error(block.nbytes)
+            if self.spill_fails and self.size and block.generation == self.clock.now:
+                raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
+                                 self.size, self.backend.name)
             backend = self.spill_from(block, block.nbytes + extra, zero)
         except BaseException:
             block_decref(block)
@@ -298,9 +307,8 @@ cdef class Arena(Watcher):
         Py_INCREF(backend)
         block.backend = <PyObject *>backend
         block.ptr = block.memory.ptr
-        self.spilled_count += 1
-        self.spilled_bytes += lines(self, block.nbytes)
-        self.total_spills += 1
+        if block.generation == self.clock.now:
+            count_spill(self, block)
         return 0
 
     cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero):
@@ -318,22 +326,13 @@ cdef class Arena(Watcher):
 
     cdef int adopt(self, Block *block) except -1:
         """Make a block that was obtained elsewhere a spilled one of this cycle."""
+        stamp(block, self.clock, self.backend.device_number)
         if self.debug:
             self.record_line(block)
-        stamp(block, self.clock, self.backend.device_number)
-        enlist(self, block, lines(self, block.nbytes))
-        self.spilled_count += 1
-        self.spilled_bytes += lines(self, block.nbytes)
-        self.total_spills += 1
+        if block.generation == self.clock.now:
+            enlist(self, block, lines(self, block.nbytes))
+            count_spill(self, block)
         return 0
-
-    cdef object full_error(self, size_t nbytes):
-        return OutOfMemoryError(
-            f"workspace {self.clock.name!r} is full: {format_size(nbytes)} ({nbytes} "
-            f"bytes) asked for, {format_size(self.cycle_bytes)} of "
-            f"{format_size(self.size)} taken in this cycle. To go on, make it larger "
-            "(size=...), let it spill (spill='external'), or end the scope earlier.",
-            nbytes, self.cycle_bytes, self.size, self.size, self.backend.name)
 
     cdef void block_freed(self, Block *block) noexcept:
         unlink(block)

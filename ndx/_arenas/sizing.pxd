@@ -22,6 +22,9 @@ cdef class Sizing:
     cdef void choose(self) noexcept
     cdef void forget(self) noexcept
 
+cdef object full_error(str name, size_t nbytes, size_t taken, size_t size,
+                       str backend)
+
 cdef inline size_t line_of(size_t offset) noexcept nogil:
     """Return where the line of 64 bytes starts that a byte is in."""
     return offset & ~<size_t>63

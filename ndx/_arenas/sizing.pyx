@@ -2,6 +2,9 @@
 
 from libc.stdint cimport SIZE_MAX
 
+from ndx._errors import OutOfMemoryError
+from ndx._sizes import format_size
+
 LEARN = {"none": LEARN_NONE, "first": LEARN_FIRST, "over-time": LEARN_OVER_TIME,
          "liveness": LEARN_LIVENESS}
 
@@ -64,3 +67,14 @@ cdef class Sizing:
         self.wanted = self.initial
         self.observed = 0
         self.cycles = 0
+
+
+cdef object full_error(str name, size_t nbytes, size_t taken, size_t size,
+                       str backend):
+    """Return the error of a workspace that may not spill."""
+    return OutOfMemoryError(
+        f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) asked "
+        f"for, {format_size(taken)} of {format_size(size)} taken in this cycle. To go "
+        "on, make it larger (size=...), let it spill (spill='external'), or end the "
+        "scope earlier.",
+        nbytes, taken, size, size, backend)
