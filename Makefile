@@ -89,6 +89,7 @@ lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 	$(PY) -m ruff format --check
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint ndx
 	$(PY) tools/check_layers.py
+	$(PY) tools/check_memory.py
 	$(PY) tools/check_sizes.py
 	$(PY) -m codespell_lib
 	$(PY) -m mypy $(STUBS) tests/typing/sample.py

@@ -40,8 +40,8 @@ if os.name == "posix":  # IEEE as written; the -Wno are what Cython generates on
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
-if TRACE:
-    MACROS += [("CYTHON_TRACE_NOGIL", "1")]
+    MACROS += [("NDX_CHECKED", "1")]  # assertions on memory: ndx/include/ndx/checked.h
+MACROS += [("CYTHON_TRACE_NOGIL", "1")] * TRACE
 
 # File times don't show a change of these, so each combination has its own folder.
 INPUTS = (Path(__file__).read_text(), Cython.__version__, np.__version__, SANITIZE,

@@ -1,6 +1,6 @@
 from ndx._layout cimport Strided
 from ndx._mapping cimport losses
-from ndx._memory cimport Block, Export, block_is_live, block_unpin
+from ndx._memory cimport Block, Export, block_is_live
 from ndx._arenas.base cimport Arena
 
 cdef enum:
@@ -75,14 +75,6 @@ cdef inline int check_usable(BaseArray x) except -1:
         return check_off_host(x)
     return 0
 
-cdef inline int pin(BaseArray x) except -1:
-    x.block.pins += 1
-    if not block_is_live(x.block):
-        block_unpin(x.block)
-        wait_until_live(x)
-        x.block.pins += 1
-    return 0
-
 cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexcept:
     cdef int axis
     if x.ndim != ndim:
@@ -97,11 +89,6 @@ cdef inline int recheck(BaseArray x) except -1:
     if losses[0] != 0:
         return find_loss(x)
     return 0
-
-cdef inline int unpin(BaseArray x) except -1:
-    """The end of `pin`; raises if the operation met pages that can't be read."""
-    block_unpin(x.block)
-    return recheck(x)
 
 cdef inline void strided(BaseArray x, Strided *out) noexcept:
     out.data = data_of(x)

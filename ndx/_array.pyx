@@ -1,7 +1,7 @@
 """The storage of an array: a dtype and a layout over a shared block.
 
-Views share their base's block. Every function that reaches the data checks the
-block's generation first, and pins the block where Python could run meanwhile.
+Views share their base's block. What reaches the data checks the block's generation
+first, and goes through `_gil` where Python could run meanwhile.
 """
 
 cimport cython
@@ -54,6 +54,9 @@ cdef extern from *:
     bint NDX_IS(object x, PyTypeObject *cls) noexcept
     void NDX_SET_OWNER(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
+
+cdef extern from "ndx/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
 
 cdef extern from "ndx/objects.h":
     object ndx_object_new(PyTypeObject *cls)
@@ -469,7 +472,9 @@ cdef object numpy_view(BaseArray x):
 
 
 cdef object transient_view(BaseArray x):
-    """Return a NumPy array over `x` that nobody keeps; the caller has pinned `x`."""
+    """Return a NumPy array over `x`, which is held for longer than that lives."""
+    ndx_require(x.block.pins > 0 or x.block.exports != NULL,
+                "an array that NumPy sees is not held")
     return make_numpy(
         &PyArray_Type, x.ndim, x.shape, typenum_of[x.dtype], x.strides, data_of(x), 0,
         0 if x.readonly else cnp.NPY_ARRAY_WRITEABLE, NULL)

@@ -6,7 +6,7 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array cimport BaseArray, check_usable, data_of, numpy_view, recheck
+from ndx._array cimport BaseArray, check, check_usable, data_of, numpy_view, recheck
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
@@ -46,6 +46,7 @@ cdef BaseArray readable(BaseArray x):
 cdef object read_scalar(BaseArray x):
     if x.block.device:
         x = readable(x)
+    check(x)
     value = read_as(x.dtype, data_of(x))
     recheck(x)
     return value

@@ -3,17 +3,18 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array cimport BaseArray, data_of, new_empty, pin, strided, unpin
+from ndx._array cimport BaseArray, new_empty, strided
 from ndx._dtypes cimport (
     INT64, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of, kind_of,
 )
 from ndx._engine cimport argument
+from ndx._gil cimport Operands, compute_on, put
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     shape_tuple, walk_merge, walk_order,
 )
-from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
-from ndx._operations cimport binary, cast, copy_into
+from ndx._loops cimport Loop, Ufunc, find_ufunc
+from ndx._operations cimport binary, cast, compute_loop, copy_into
 from ndx._passes.steps cimport Steps, steps_over
 
 __all__ = ["take", "take_along_axis"]
@@ -48,63 +49,73 @@ cdef BaseArray positions(object x, str name):
     return compact(indices if indices.dtype == INT64 else cast(indices, INT64))
 
 
-cdef Py_ssize_t copy_chunks(char *out, const char *x, const int64_t *indices,
-                            Py_ssize_t count, Py_ssize_t outer, Py_ssize_t length,
-                            Py_ssize_t chunk) noexcept nogil:
-    """Copy a run of bytes for each index, for each of the outer places.
+# Which runs of bytes are copied.
+cdef struct Chunks:
+    Py_ssize_t outer         # places before the axis
+    Py_ssize_t length        # of the axis
+    Py_ssize_t nbytes        # of each run
+    Py_ssize_t count         # of all indices
+    Py_ssize_t first         # of the outer places
+    Py_ssize_t start         # [start, stop) of the indices
+    Py_ssize_t stop
+    Py_ssize_t bad           # an index out of bounds; -1: none
 
-    Returns which index is out of bounds, or -1. Each is checked as it is read: another
-    thread may write to them.
+
+cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy a run of bytes of operand 0 for each index in 1 to 2, for each outer place.
+
+    Each index is checked as it is read: another thread may write to them.
     """
-    cdef Py_ssize_t i
+    cdef Chunks *chunks = <Chunks *>arg
+    cdef const char *x = data[0] + chunks.first * chunks.length * chunks.nbytes
+    cdef const int64_t *indices = <const int64_t *>data[1]
+    cdef char *out = data[2] + (
+        chunks.first * chunks.count + chunks.start) * chunks.nbytes
+    cdef Py_ssize_t i, nbytes = chunks.nbytes
     cdef int64_t index
-    for _ in range(outer):
-        for i in range(count):
+    for _ in range(chunks.outer):
+        for i in range(chunks.start, chunks.stop):
             index = indices[i]
             if index < 0:
-                index += length
-            if index < 0 or index >= length:
-                return i
+                index += chunks.length
+            if index < 0 or index >= chunks.length:
+                chunks.bad = i
+                return
             # With a constant size a copy is one instruction.
-            if chunk == 8:
+            if nbytes == 8:
                 memcpy(out, x + index * 8, 8)
-            elif chunk == 4:
+            elif nbytes == 4:
                 memcpy(out, x + index * 4, 4)
             else:
-                memcpy(out, x + index * chunk, chunk)
-            out += chunk
-        x += length * chunk
-    return -1
+                memcpy(out, x + index * nbytes, nbytes)
+            out += nbytes
+        x += chunks.length * nbytes
 
 
-cdef bint take_steps(BaseArray x, BaseArray indices, BaseArray out, Py_ssize_t outer,
-                     Py_ssize_t chunk, Py_ssize_t length, Py_ssize_t *bad) except -1:
+cdef bint take_steps(Operands *operands, Chunks *chunks) except -1:
     """Copy chunks of large arrays in files, or don't and say so."""
-    cdef Steps steps
-    cdef char *source = data_of(x)
-    cdef char *target = data_of(out)
-    cdef const int64_t *chosen = <const int64_t *>data_of(indices)
-    cdef Py_ssize_t count = indices.size, size, i, start, stop
-    if out.size * itemsize_of[out.dtype] < LARGE:
-        return False
-    steps = steps_over("take", (x, out))
+    cdef Chunks part = chunks[0]
+    cdef Py_ssize_t size, i, done
+    cdef Steps steps = steps_over("take", (
+        <BaseArray>operands.arrays[0], <BaseArray>operands.arrays[2]))
     if steps is None:
         return False
     try:
-        size = max(1, steps.now.block // max(1, chunk))
-        for i in range(outer):
-            for start in range(0, count, size):
-                stop = min(start + size, count)
-                with nogil:
-                    bad[0] = copy_chunks(
-                        target + (i * count + start) * chunk, source, chosen + start,
-                        stop - start, 1, length, chunk)
-                if bad[0] >= 0:
-                    bad[0] += start
-                    return True
-                steps.step(steps.total * (i * count + stop) // (outer * count)
-                           - steps.done)
-            source += length * chunk
+        size = max(1, steps.now.block // max(1, chunks.nbytes))
+        part.outer = 1
+        for i in range(chunks.outer):
+            part.first = i
+            for part.start in range(0, chunks.count, size):
+                part.stop = min(part.start + size, chunks.count)
+                compute_on(operands, NULL, copy_chunks, &part, True)
+                if part.bad >= 0:
+                    break
+                done = steps.total * (i * chunks.count + part.stop) // (
+                    chunks.outer * chunks.count)
+                steps.step(done - steps.done)
+            chunks.bad = part.bad
+            if part.bad >= 0:
+                break
     finally:
         steps.end()
     return True
@@ -149,11 +160,8 @@ def take(x, indices, /, *, axis=None):
     cdef BaseArray array = argument(x, "take")
     cdef BaseArray found, result
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef Py_ssize_t outer = 1, chunk = itemsize_of[array.dtype], count, length
-    cdef Py_ssize_t bad = -1
-    cdef char *source
-    cdef char *target
-    cdef int64_t *chosen
+    cdef Operands operands
+    cdef Chunks chunks
     cdef int which, i
     if axis is None:
         if array.ndim != 1:
@@ -166,44 +174,32 @@ def take(x, indices, /, *, axis=None):
             f"take: indices have {found.ndim} axes; they must have one (for others: "
             "x[indices])")
     array = compact(array)
+    chunks.outer = 1
+    chunks.nbytes = itemsize_of[array.dtype]
     for i in range(array.ndim):
         shape[i] = array.shape[i]
         if i < which:
-            outer *= shape[i]
+            chunks.outer *= shape[i]
         elif i > which:
-            chunk *= shape[i]
-    shape[which] = found.size
-    pin(array)
-    try:
-        pin(found)
-        try:
-            result = new_empty(array.dtype, array.ndim, shape)
-            source = data_of(array)
-            target = data_of(result)
-            chosen = <int64_t *>data_of(found)
-            count = found.size
-            length = array.shape[which]
-            pin(result)
-            try:
-                if take_steps(array, found, result, outer, chunk, length, &bad):
-                    pass
-                elif result.size * itemsize_of[array.dtype] < LARGE:
-                    bad = copy_chunks(
-                        target, source, chosen, count, outer, length, chunk)
-                else:
-                    with nogil:
-                        bad = copy_chunks(
-                            target, source, chosen, count, outer, length, chunk)
-            finally:
-                unpin(result)
-            if bad >= 0:
-                raise IndexError(
-                    f"take: index {indices[bad].item()} is out of bounds for an axis "
-                    f"of length {length}; valid are {-length} to {length - 1}")
-        finally:
-            unpin(found)
-    finally:
-        unpin(array)
+            chunks.nbytes *= shape[i]
+    chunks.length = shape[which]
+    chunks.count = chunks.stop = shape[which] = found.size
+    chunks.first = chunks.start = 0
+    chunks.bad = -1
+    result = new_empty(array.dtype, array.ndim, shape)
+    operands.count = 0
+    put(&operands, array)
+    put(&operands, found)
+    put(&operands, result)
+    if result.size * itemsize_of[array.dtype] < LARGE:
+        compute_on(&operands, NULL, copy_chunks, &chunks, False)
+    elif not take_steps(&operands, &chunks):
+        compute_on(&operands, NULL, copy_chunks, &chunks, True)
+    if chunks.bad >= 0:
+        raise IndexError(
+            f"take: index {indices[chunks.bad].item()} is out of bounds for an axis "
+            f"of length {chunks.length}; valid are {-chunks.length} to "
+            f"{chunks.length - 1}")
     return result
 
 
@@ -262,20 +258,8 @@ def take_along_axis(x, indices, /, *, axis=-1):
             f"take_along_axis: indices of shape {shape_tuple(found.ndim, found.shape)} "
             f"and an array of shape {shape_tuple(array.ndim, array.shape)} can't be "
             f"broadcast together but for axis {which}; axes must be equal or 1")
-    pin(array)
-    try:
-        pin(found)
-        try:
-            result = new_empty(array.dtype, array.ndim, shape)
-            pin(result)
-            try:
-                pick_along(result, array, found, which)
-            finally:
-                unpin(result)
-        finally:
-            unpin(found)
-    finally:
-        unpin(array)
+    result = new_empty(array.dtype, array.ndim, shape)
+    pick_along(result, array, found, which)
     return result
 
 
@@ -316,7 +300,7 @@ cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
                     int which) except -1:
     """Write to `result` the elements of `array` that the indices name."""
     cdef Strided layouts[2]
-    cdef char *data[3]
+    cdef Operands operands
     cdef Along along
     cdef Loop loop
     cdef Walk walk
@@ -338,16 +322,14 @@ cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
     memcpy(walk.strides[2], result.strides, walk.ndim * sizeof(Py_ssize_t))
     # Where along the axis an element is from says its index.
     walk.strides[0][which] = 0
-    data[0] = data_of(array)
-    data[1] = data_of(found)
-    data[2] = data_of(result)
     walk_order(&walk)
     walk_merge(&walk)
-    if result.size * along.itemsize < LARGE:
-        run_elementwise(&loop, 3, data, &walk)
-    else:
-        with nogil:
-            run_elementwise(&loop, 3, data, &walk)
+    operands.count = 0
+    put(&operands, array)
+    put(&operands, found)
+    put(&operands, result)
+    compute_on(&operands, &walk, compute_loop, &loop,
+               result.size * along.itemsize >= LARGE)
     if along.failed:
         raise IndexError(
             f"take_along_axis: index {along.bad} is out of bounds for axis {which} of "

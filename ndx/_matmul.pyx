@@ -3,11 +3,12 @@
 from libc.string cimport memcpy, memset
 
 from ndx._array cimport (
-    BaseArray, check, data_of, has_shape, new_empty, new_view, pin, require_writeable,
-    set_layout, strided, unpin,
+    BaseArray, check, data_of, has_shape, new_empty, new_view, require_writeable,
+    set_layout, strided,
 )
 from ndx._dtypes cimport dtype_object, itemsize_of, promote_table
 from ndx._dispatch cimport compute_elsewhere
+from ndx._gil cimport Operands, compute_on, put
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     shape_tuple, walk_merge,
@@ -63,16 +64,7 @@ cdef object matmul(object x1, object x2, BaseArray out):
             a = copy(a)
         if overlaps(out, b) or same_layout(out, b):
             b = copy(b)
-    pin(a)
-    try:
-        pin(b)
-        try:
-            out = matmul_walk(a, b, loop, dtype, out)
-        finally:
-            unpin(b)
-    finally:
-        unpin(a)
-    return out
+    return matmul_walk(a, b, loop, dtype, out)
 
 
 cdef BaseArray matmul_repeated(BaseArray a, BaseArray b, BaseArray out):
@@ -92,23 +84,22 @@ cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:
 
 cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype,
                            BaseArray out):
+    cdef Operands operands
     cdef Walk batch
-    cdef char *data[3]
-    cdef Py_ssize_t core_sizes[3]
-    cdef Py_ssize_t core_strides[6]
+    cdef Cores cores
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Strided stack
     cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
     cdef int ndim
     cdef Py_ssize_t work
-    core_sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
-    core_sizes[1] = a.shape[a.ndim - 1]
-    core_sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
-    if b.shape[b.ndim - b_core] != core_sizes[1]:
+    cores.sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
+    cores.sizes[1] = a.shape[a.ndim - 1]
+    cores.sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
+    if b.shape[b.ndim - b_core] != cores.sizes[1]:
         raise ValueError(
             f"matmul: shapes {shape_tuple(a.ndim, a.shape)} and "
             f"{shape_tuple(b.ndim, b.shape)} don't match: the last axis of the first "
-            f"has length {core_sizes[1]}, the "
+            f"has length {cores.sizes[1]}, the "
             f"{'only' if b_core == 1 else 'second last'} of the second "
             f"{b.shape[b.ndim - b_core]}")
     batch.ndim = a.ndim - a_core
@@ -120,10 +111,10 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     ndim = batch.ndim
     memcpy(shape, batch.shape, ndim * sizeof(Py_ssize_t))
     if a_core == 2:
-        shape[ndim] = core_sizes[0]
+        shape[ndim] = cores.sizes[0]
         ndim += 1
     if b_core == 2:
-        shape[ndim] = core_sizes[2]
+        shape[ndim] = cores.sizes[2]
         ndim += 1
     if out is None:
         out = new_empty(dtype, ndim, shape)
@@ -131,51 +122,55 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
         raise ValueError(
             f"matmul: out has shape {shape_tuple(out.ndim, out.shape)}, but the "
             f"result has shape {shape_tuple(ndim, shape)}")
-    pin(out)
-    try:
-        if out.size == 0:
-            return out
-        if core_sizes[1] == 0:
-            fill(out, 0)
-            return out
-        if loop.function == NULL:
-            call_public(MATMUL, a, b, NULL, loop, out)
-            return out
-        strided(a, &stack)
-        stack.ndim -= a_core
-        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
-        strided(b, &stack)
-        stack.ndim -= b_core
-        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
-        memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
-        # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
-        core_strides[1] = a.strides[a.ndim - 1]
-        core_strides[0] = (a.strides[a.ndim - 2] if a_core == 2
-                           else core_sizes[1] * core_strides[1])
-        core_strides[2] = b.strides[b.ndim - b_core]
-        core_strides[3] = (b.strides[b.ndim - 1] if b_core == 2
-                           else itemsize_of[dtype])
-        core_strides[5] = (out.strides[ndim - 1] if b_core == 2
-                           else itemsize_of[dtype])
-        core_strides[4] = (out.strides[ndim - b_core] if a_core == 2
-                           else core_sizes[2] * core_strides[5])
-        data[0] = data_of(a)
-        data[1] = data_of(b)
-        data[2] = data_of(out)
-        walk_merge(&batch)
-        work = ndx_multiply_most(out.size, core_sizes[1])
-        if work >= LARGE and batch.ndim == 0 and multiply_steps(
-                as_matrix(a, a.ndim == 1, False), as_matrix(b, False, b.ndim == 1),
-                as_matrix(out, a.ndim == 1, b.ndim == 1), product):
-            return out
-        if work >= LARGE:
-            with nogil:
-                run_stacked(loop, data, &batch, core_sizes, core_strides)
-        else:
-            run_stacked(loop, data, &batch, core_sizes, core_strides)
-    finally:
-        unpin(out)
+    if out.size == 0:
+        return out
+    if cores.sizes[1] == 0:
+        fill(out, 0)
+        return out
+    operands.count = 0
+    put(&operands, a)
+    put(&operands, b)
+    put(&operands, out)
+    if loop.function == NULL:
+        call_public(MATMUL, &operands, loop)
+        return out
+    strided(a, &stack)
+    stack.ndim -= a_core
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+    strided(b, &stack)
+    stack.ndim -= b_core
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+    memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+    # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
+    cores.strides[1] = a.strides[a.ndim - 1]
+    cores.strides[0] = (a.strides[a.ndim - 2] if a_core == 2
+                        else cores.sizes[1] * cores.strides[1])
+    cores.strides[2] = b.strides[b.ndim - b_core]
+    cores.strides[3] = b.strides[b.ndim - 1] if b_core == 2 else itemsize_of[dtype]
+    cores.strides[5] = out.strides[ndim - 1] if b_core == 2 else itemsize_of[dtype]
+    cores.strides[4] = (out.strides[ndim - b_core] if a_core == 2
+                        else cores.sizes[2] * cores.strides[5])
+    walk_merge(&batch)
+    work = ndx_multiply_most(out.size, cores.sizes[1])
+    if work >= LARGE and batch.ndim == 0 and multiply_steps(
+            as_matrix(a, a.ndim == 1, False), as_matrix(b, False, b.ndim == 1),
+            as_matrix(out, a.ndim == 1, b.ndim == 1), product):
+        return out
+    cores.loop = loop
+    compute_on(&operands, &batch, compute_stacked, &cores, work >= LARGE)
     return out
+
+
+# What a loop over stacks is called with.
+cdef struct Cores:
+    const Loop *loop
+    Py_ssize_t sizes[3]
+    Py_ssize_t strides[6]
+
+
+cdef void compute_stacked(void *arg, char **data, const Walk *batch) noexcept nogil:
+    cdef const Cores *cores = <const Cores *>arg
+    run_stacked(cores.loop, data, batch, cores.sizes, cores.strides)
 
 
 cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
@@ -205,7 +200,7 @@ cdef int product(BaseArray a, BaseArray b, BaseArray out) except -1:
 
 cdef object vecdot(object x1, object x2, object axis):
     """Return the dot products of vectors along an axis; or NotImplemented."""
-    cdef BaseArray a = as_operand(x1), b = as_operand(x2), out
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
     cdef const Loop *loop
     cdef int dtype
     if a is None or b is None:
@@ -228,16 +223,7 @@ cdef object vecdot(object x1, object x2, object axis):
         a = cast(a, dtype)
     if b.dtype != dtype:
         b = cast(b, dtype)
-    pin(a)
-    try:
-        pin(b)
-        try:
-            out = vecdot_walk(a, b, loop)
-        finally:
-            unpin(b)
-    finally:
-        unpin(a)
-    return out
+    return vecdot_walk(a, b, loop)
 
 
 cdef BaseArray axis_last(BaseArray x, int axis):
@@ -258,14 +244,12 @@ cdef BaseArray axis_last(BaseArray x, int axis):
 
 
 cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
+    cdef Operands operands
     cdef Walk batch
-    cdef char *data[3]
-    cdef Py_ssize_t core_sizes[3]
-    cdef Py_ssize_t core_strides[6]
+    cdef Cores cores
     cdef Strided stack
     cdef BaseArray out
-    memset(core_sizes, 0, sizeof(core_sizes))
-    memset(core_strides, 0, sizeof(core_strides))
+    memset(&cores, 0, sizeof(cores))
     batch.nops = 3
     batch.ndim = a.ndim - 1
     memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
@@ -275,33 +259,28 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     out = new_empty(loop.out_dtype, batch.ndim, batch.shape)
     if out.size == 0:
         return out
-    core_sizes[0] = a.shape[a.ndim - 1]
-    if core_sizes[0] == 0:
+    cores.sizes[0] = a.shape[a.ndim - 1]
+    if cores.sizes[0] == 0:
         fill(out, 0)
         return out
-    pin(out)
-    try:
-        if loop.function == NULL:
-            call_public(VECDOT, a, b, NULL, loop, out)
-            return out
-        core_strides[0] = a.strides[a.ndim - 1]
-        core_strides[1] = b.strides[b.ndim - 1]
-        strided(a, &stack)
-        stack.ndim -= 1
-        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
-        strided(b, &stack)
-        stack.ndim -= 1
-        broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
-        memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
-        data[0] = data_of(a)
-        data[1] = data_of(b)
-        data[2] = data_of(out)
-        walk_merge(&batch)
-        if ndx_multiply_most(out.size, core_sizes[0]) >= LARGE:
-            with nogil:
-                run_stacked(loop, data, &batch, core_sizes, core_strides)
-        else:
-            run_stacked(loop, data, &batch, core_sizes, core_strides)
-    finally:
-        unpin(out)
+    operands.count = 0
+    put(&operands, a)
+    put(&operands, b)
+    put(&operands, out)
+    if loop.function == NULL:
+        call_public(VECDOT, &operands, loop)
+        return out
+    cores.loop = loop
+    cores.strides[0] = a.strides[a.ndim - 1]
+    cores.strides[1] = b.strides[b.ndim - 1]
+    strided(a, &stack)
+    stack.ndim -= 1
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+    strided(b, &stack)
+    stack.ndim -= 1
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+    memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+    walk_merge(&batch)
+    compute_on(&operands, &batch, compute_stacked, &cores,
+               ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
     return out

@@ -19,6 +19,9 @@ from ndx.backends.base cimport ALLOCATED, Backend, Memory
 
 from ndx import _pressure
 
+cdef extern from "ndx/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
+
 # What blocks outside of workspaces, closed ones, and those whose file can't be read
 # compare their generation with.
 cdef uint64_t always = 0
@@ -176,6 +179,7 @@ cdef void block_release_memory(Block *block) noexcept:
     cdef PyObject *keeper = block.keeper
     cdef Memory memory = block.memory
     cdef uint64_t serial = block.serial
+    ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
     # Detached first: a backend or a keeper may run Python.
     block.backend = NULL

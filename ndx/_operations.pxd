@@ -1,4 +1,5 @@
 from ndx._array cimport BaseArray
+from ndx._gil cimport Operands
 from ndx._layout cimport Walk
 from ndx._loops cimport Loop, Ufunc
 
@@ -17,10 +18,8 @@ cdef BaseArray copy(BaseArray x)
 cdef BaseArray cast(BaseArray x, int dtype)
 cdef bint overlaps(BaseArray out, BaseArray x) noexcept
 cdef object shape_error(str name, BaseArray a, BaseArray b)
-cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
-                     const Loop *loop, BaseArray out) except -1
-cdef int run_large(const Loop *loop, char **data, const Walk *walk,
-                   const Py_ssize_t *itemsizes, str name, bint alone) except -1
+cdef int call_public(Ufunc ufunc, Operands *operands, const Loop *loop) except -1
+cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil
 cdef bint can_store(int dtype, int into) noexcept
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)

@@ -1,7 +1,7 @@
 """Computing on arrays: promotion, broadcasting and results around the C loops.
 
-Operands are pinned before anything that may run Python or drop the GIL (a result's
-allocation, a cast, a long loop), and released when the result is complete.
+Allocations and casts may run Python, and so end scopes. So pointers are taken, and
+operands held where the GIL is released, when all arrays are there (`_gil`).
 """
 
 cimport numpy as cnp
@@ -12,13 +12,15 @@ import numpy as np
 
 from ndx._array cimport (
     BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
-    new_contiguous_like, new_like, new_ordered, pin, require_writeable, strided,
-    transient_view, unpin,
+    new_contiguous_like, new_like, new_ordered, recheck, require_writeable, strided,
 )
 from ndx._dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code,
     dtype_object, itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar,
     typenum_of,
+)
+from ndx._gil cimport (
+    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
@@ -26,8 +28,10 @@ from ndx._layout cimport (
 )
 from ndx._dispatch cimport compute_elsewhere, is_off_host
 from ndx._loops cimport Loop, Ufunc, loop_of, run_elementwise
+from ndx._mapping cimport losses
+from ndx._memory cimport block_is_live
 from ndx._passes.copying cimport copy_walk
-from ndx._passes.engine cimport Pass, begin, run
+from ndx._passes.engine cimport run_large
 from ndx._quiet cimport restore, silence
 
 cnp.import_array()
@@ -127,6 +131,7 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
     cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
     cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
         and out.size == x.size and nbytes < LARGE
+    cdef Operands operands
     require_writeable(out)
     if out.dtype != x.dtype:
         require_castable(x.dtype, out.dtype)
@@ -134,67 +139,88 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         # NumPy looks for this too, but not where both have one axis: its
         # a[::2] = a[:5] copies what it has overwritten.
         x = copy(x)
-    pin(x)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, out)
+    if plain:
+        locate(&operands)
+        memmove(operands.data[1], operands.data[0], nbytes)
+        return recheck_all(&operands)
+    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous and out.size < LARGE:
+        return fill_contiguous(&operands, out)
+    hold(&operands)
     try:
-        pin(out)
-        try:
-            if plain:
-                memmove(data_of(out), data_of(x), nbytes)
-            elif out.size >= LARGE and copy_in_pass(out, x):
-                pass
-            elif x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
-                fill_contiguous(out, data_of(x))
-            elif kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
-                    kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
-                    or out.dtype == COMPLEX64):
-                # NumPy would warn of what overflows, or is no number.
-                token = silence()
-                try:
-                    PyArray_CopyInto(<cnp.ndarray>transient_view(out),
-                                     <cnp.ndarray>transient_view(x))
-                finally:
-                    restore(token)
-            else:
-                PyArray_CopyInto(<cnp.ndarray>transient_view(out),
-                                 <cnp.ndarray>transient_view(x))
-        finally:
-            unpin(out)
+        if out.size < LARGE or not copy_in_pass(&operands, out, x):
+            copy_by_numpy(&operands, out, x)
     finally:
-        unpin(x)
+        let_go(&operands)
+    return 0
+
+
+cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
+    """Copy operand 0 to operand 1, in any layout and dtype."""
+    cdef object token = None
+    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
+        return fill_contiguous(held, out)
+    if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
+            kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
+            or out.dtype == COMPLEX64):
+        # NumPy would warn of what overflows, or is no number.
+        token = silence()
+    try:
+        PyArray_CopyInto(<cnp.ndarray>view_of(held, 1), <cnp.ndarray>view_of(held, 0))
+    finally:
+        if token is not None:
+            restore(token)
     return 0
 
 
 cdef int fill(BaseArray out, object scalar) except -1:
     """Write a Python scalar to every element of `out`."""
     cdef char[16] value
+    cdef Operands operands
     store_scalar(scalar, out.dtype, value)
     require_writeable(out)
-    pin(out)
+    operands.count = 0
+    put_constant(&operands, value)
+    put(&operands, out)
+    if out.size < LARGE and out.c_contiguous:
+        return fill_contiguous(&operands, out)
+    hold(&operands)
     try:
-        if out.size >= LARGE and run_copy(out, value, NULL, out.dtype, "fill"):
+        if out.size >= LARGE and run_copy(&operands, out, NULL, out.dtype, "fill"):
             pass
         elif out.c_contiguous:
-            fill_contiguous(out, value)
+            fill_contiguous(&operands, out)
         else:
             PyArray_CopyInto(
-                <cnp.ndarray>transient_view(out),
+                <cnp.ndarray>view_of(&operands, 1),
                 <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
     finally:
-        unpin(out)
+        let_go(&operands)
     return 0
 
 
-cdef inline void fill_contiguous(BaseArray out, const char *item) noexcept:
-    cdef size_t itemsize = itemsize_of[out.dtype], nbytes = out.size * itemsize
-    cdef char *data = data_of(out)
-    if out.size >= LARGE:
-        with nogil:
-            ndx_fill(data, nbytes, item, itemsize)
-    else:
-        ndx_fill(data, nbytes, item, itemsize)
+# How many bytes of which elements are written.
+cdef struct Fill:
+    size_t nbytes
+    size_t itemsize
 
 
-cdef bint copy_in_pass(BaseArray out, BaseArray x) except -1:
+cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
+    """Let all elements of operand 1, `out`, be that which operand 0 is."""
+    cdef Fill fill
+    fill.itemsize = itemsize_of[out.dtype]
+    fill.nbytes = out.size * fill.itemsize
+    return compute_on(operands, NULL, run_fill, &fill, out.size >= LARGE)
+
+
+cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Fill *fill = <const Fill *>arg
+    ndx_fill(data[1], fill.nbytes, data[0], fill.itemsize)
+
+
+cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except -1:
     """Copy arrays that are large and in files; return whether they were."""
     cdef Strided layout
     cdef Py_ssize_t shape[MAXDIMS]
@@ -205,17 +231,16 @@ cdef bint copy_in_pass(BaseArray out, BaseArray x) except -1:
         return False
     strided(x, &layout)
     broadcast_strides(&layout, out.ndim, shape, strides)
-    return run_copy(out, data_of(x), strides, x.dtype, "copy")
+    return run_copy(held, out, strides, x.dtype, "copy")
 
 
-cdef bint run_copy(BaseArray out, char *x, const Py_ssize_t *strides, int dtype,
-                   str name) except -1:
-    """Copy to a large array, if that or `x` is in a file, else return False.
+cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
+                   int dtype, str name) except -1:
+    """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
 
-    Without strides, all elements become that which is at `x`.
+    Without strides, all elements become the first one of operand 0.
     """
     cdef Walk walk
-    cdef char *data[2]
     walk.ndim = out.ndim
     walk.nops = 2
     memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
@@ -223,11 +248,9 @@ cdef bint run_copy(BaseArray out, char *x, const Py_ssize_t *strides, int dtype,
     memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
     if strides != NULL:
         memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
-    data[0] = x
-    data[1] = data_of(out)
     walk_order(&walk)
     walk_merge(&walk)
-    return copy_walk(data, &walk, dtype, out.dtype, name)
+    return copy_walk(held, &walk, dtype, out.dtype, name)
 
 
 cdef BaseArray copy(BaseArray x):
@@ -368,76 +391,82 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             and loop.function != NULL and (a is None or b is None or (
                 b.dtype == loop.in_dtype and b.c_contiguous
                 and has_shape(a, b.ndim, b.shape))):
-        pin(first)
-        try:
-            if b is not None and first is not b:
-                pin(b)
-            try:
-                result = new_contiguous_like(first, loop.out_dtype)
-                size = result.size
-                steps[0] = steps[1] = itemsize_of[loop.in_dtype]
-                args[0] = data_of(a) if a is not None else scalar
-                if a is None:
-                    steps[0] = 0
-                if ufunc.nin == 1:
-                    args[1] = data_of(result)
-                    steps[1] = itemsize_of[loop.out_dtype]
-                else:
-                    args[1] = data_of(b) if b is not None else scalar
-                    if b is None:
-                        steps[1] = 0
-                    args[2] = data_of(result)
-                    steps[2] = itemsize_of[loop.out_dtype]
-                if size >= LARGE:
-                    pin(result)
-                    try:
-                        run_flat(loop, args, size, steps, ufunc)
-                    finally:
-                        unpin(result)
-                elif size:
-                    loop.function(args, &size, steps, loop.data)
-            finally:
-                if b is not None and first is not b:
-                    unpin(b)
-        finally:
-            unpin(first)
+        check(first)
+        if b is not None:
+            check(b)
+        result = new_contiguous_like(first, loop.out_dtype)
+        size = result.size
+        steps[0] = steps[1] = itemsize_of[loop.in_dtype]
+        if a is None:
+            steps[0] = 0
+        if ufunc.nin == 1:
+            steps[1] = itemsize_of[loop.out_dtype]
+        else:
+            if b is None:
+                steps[1] = 0
+            steps[2] = itemsize_of[loop.out_dtype]
+        if size >= LARGE:
+            run_flat(ufunc, loop, a, b, scalar, result, steps)
+        elif size:
+            # The allocation may have run Python. From here on none runs.
+            while not (block_is_live(first.block) and block_is_live(result.block)
+                       and (b is None or block_is_live(b.block))):
+                check(first)
+                check(result)
+                if b is not None:
+                    check(b)
+            args[0] = data_of(a) if a is not None else scalar
+            args[1] = data_of(b) if b is not None else scalar
+            args[ufunc.nin] = data_of(result)
+            loop.function(args, &size, steps, loop.data)
         if ufunc.raises and PyErr_Occurred() != NULL:
             raise_current()
+        if losses[0] != 0:
+            recheck(first)
+            if b is not None:
+                recheck(b)
+            recheck(result)
         return result
     return compute_general(ufunc, a, b, scalar, loop, out)
 
 
-cdef int run_flat(const Loop *loop, char **args, Py_ssize_t size,
-                  const Py_ssize_t *steps, Ufunc ufunc) except -1:
+cdef int run_flat(Ufunc ufunc, const Loop *loop, BaseArray a, BaseArray b,
+                  char *scalar, BaseArray result, const Py_ssize_t *steps) except -1:
     """Compute many elements of contiguous operands."""
+    cdef Operands operands
     cdef Walk walk
-    cdef Py_ssize_t itemsizes[3]
     cdef int op
+    put_inputs(&operands, ufunc, a, b, scalar)
+    put(&operands, result)
     walk.ndim = 1
-    walk.nops = ufunc.nin + 1
-    walk.shape[0] = size
+    walk.nops = operands.count
+    walk.shape[0] = result.size
     for op in range(walk.nops):
         walk.strides[op][0] = steps[op]
-        itemsizes[op] = itemsize_of[loop.in_dtype]
+    return run_loop(ufunc, loop, &operands, &walk)
+
+
+cdef void put_inputs(Operands *operands, Ufunc ufunc, BaseArray a, BaseArray b,
+                     char *scalar) noexcept:
+    """Begin with the operands of an operation; `scalar` stands for one that is None."""
+    cdef int op
+    operands.count = 0
+    for op in range(ufunc.nin):
+        if (a if op == 0 else b) is None:
+            put_constant(operands, scalar)
+        else:
+            put(operands, a if op == 0 else b)
+
+
+cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
+                  const Walk *walk) except -1:
+    """Compute many elements."""
+    cdef Py_ssize_t itemsizes[3]
+    itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
     itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
-    return run_large(loop, args, &walk, itemsizes, ufunc.name, ufunc.raises)
-
-
-cdef int run_large(const Loop *loop, char **data, const Walk *walk,
-                   const Py_ssize_t *itemsizes, str name, bint alone) except -1:
-    """Compute many elements: in a pass if they are in files, else at once.
-
-    Without the GIL; `alone` says that the loop may take it to set an error.
-    """
-    cdef Pass job
-    if begin(&job, walk, data, itemsizes, -1):
-        job.compute = compute_loop
-        job.arg = <void *>loop
-        job.alone = alone
-        return run(&job, name)
-    with nogil:
-        run_elementwise(loop, walk.nops, data, walk)
-    return 0
+    # A loop that raises takes the GIL to do so.
+    return run_large(operands, walk, itemsizes, compute_loop, <void *>loop, ufunc.name,
+                     ufunc.raises)
 
 
 cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
@@ -470,28 +499,15 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
             a = copy(a)
         if b is not None and overlaps(out, b):
             b = copy(b)
-    if a is not None:
-        pin(a)
-    try:
-        if b is not None:
-            pin(b)
-        try:
-            return compute_walk(ufunc, a, b, scalar, loop, out)
-        finally:
-            if b is not None:
-                unpin(b)
-    finally:
-        if a is not None:
-            unpin(a)
+    return compute_walk(ufunc, a, b, scalar, loop, out)
 
 
 cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                          const Loop *loop, BaseArray out):
     cdef Strided layouts[2]
     cdef Strided *ops[2]
+    cdef Operands operands
     cdef Walk walk
-    cdef char *data[3]
-    cdef Py_ssize_t itemsizes[3]
     cdef int order[MAXDIMS]
     cdef int nin = ufunc.nin, nops = 0, op
     cdef BaseArray operand, first = a if a is not None else b
@@ -504,12 +520,10 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
     for op in range(nin):
         operand = a if op == 0 else b
         if operand is None:
-            data[op] = scalar
             memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
             continue
         strided(operand, &layouts[nops])
         broadcast_strides(&layouts[nops], walk.ndim, walk.shape, walk.strides[op])
-        data[op] = layouts[nops].data
         ops[nops] = &layouts[nops]
         nops += 1
     if out is None:
@@ -517,44 +531,45 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False, None)
     elif not has_shape(out, walk.ndim, walk.shape):
         raise output_shape_error(ufunc, out, shape_tuple(walk.ndim, walk.shape))
-    pin(out)
-    try:
-        if out.size == 0:
-            return out
-        if loop.function == NULL:
-            call_public(ufunc, a, b, scalar, loop, out)
-            return out
-        data[nin] = data_of(out)
-        memcpy(walk.strides[nin], out.strides, walk.ndim * sizeof(Py_ssize_t))
-        walk.nops = nin + 1
-        walk_order(&walk)
-        walk_merge(&walk)
-        if out.size >= LARGE:
-            itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
-            itemsizes[nin] = itemsize_of[loop.out_dtype]
-            run_large(loop, data, &walk, itemsizes, ufunc.name, ufunc.raises)
-        else:
-            run_elementwise(loop, nin + 1, data, &walk)
-    finally:
-        unpin(out)
+    if out.size == 0:
+        return out
+    put_inputs(&operands, ufunc, a, b, scalar)
+    put(&operands, out)
+    if loop.function == NULL:
+        call_public(ufunc, &operands, loop)
+        return out
+    memcpy(walk.strides[nin], out.strides, walk.ndim * sizeof(Py_ssize_t))
+    walk.nops = nin + 1
+    walk_order(&walk)
+    walk_merge(&walk)
+    if out.size >= LARGE:
+        run_loop(ufunc, loop, &operands, &walk)
+    else:
+        compute_on(&operands, &walk, compute_loop, <void *>loop, False)
     if ufunc.raises and PyErr_Occurred() != NULL:
         raise_current()
     return out
 
 
-cdef int call_public(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
-                     const Loop *loop, BaseArray out) except -1:
+cdef int call_public(Ufunc ufunc, Operands *operands, const Loop *loop) except -1:
     """Compute through NumPy's public function, into our memory."""
-    operands = []
-    for operand in (a, b)[:ufunc.nin]:
-        if operand is None:
-            operands.append(
-                make_scalar_view(0, NULL, typenum_of[loop.in_dtype], scalar))
-        else:
-            operands.append(transient_view(operand))
     token = silence()
     try:
-        ufunc.public(*operands, out=transient_view(out))
+        hold(operands)
+        try:
+            views = views_of(operands, typenum_of[loop.in_dtype])
+            out = views.pop()
+            ufunc.public(*views, out=out)
+        finally:
+            let_go(operands)
     finally:
         restore(token)
     return 0
+
+
+cdef list views_of(const Operands *held, int typenum):
+    """Return NumPy arrays over operands; constants are of a type of NumPy's."""
+    return [
+        make_scalar_view(0, NULL, typenum, held.data[i]) if held.arrays[i] == NULL
+        else view_of(held, i)
+        for i in range(held.count)]

@@ -2,15 +2,14 @@
 
 from libc.string cimport memset
 
-from ndx._array cimport (
-    BaseArray, data_of, new_empty, new_view, same_view, set_layout,
-)
+from ndx._array cimport BaseArray, new_empty, new_view, same_view, set_layout
 from ndx._dtypes cimport (
     COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
 )
 from ndx._engine cimport argument, layout_argument
-from ndx._layout cimport read_int
-from ndx._operations cimport copy_into
+from ndx._gil cimport Operands, compute_on, put
+from ndx._layout cimport Walk, read_int
+from ndx._operations cimport LARGE, copy_into
 
 __all__ = ["imag", "real", "tril", "triu"]
 
@@ -208,8 +207,9 @@ def triu(x, /, *, k=0):
 
 
 cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
-    cdef Py_ssize_t itemsize = itemsize_of[x.dtype], row, first, stop, columns
     cdef BaseArray result
+    cdef Operands operands
+    cdef Triangle triangle
     if x.ndim < 2:
         raise ValueError(
             f"{name} is for arrays of 2 axes or more, this one has {x.ndim}")
@@ -217,16 +217,38 @@ cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
     copy_into(result, x)
     if result.size == 0:
         return result
-    columns = x.shape[x.ndim - 1]
+    triangle.rows = x.shape[x.ndim - 2]
+    triangle.columns = x.shape[x.ndim - 1]
+    triangle.count = result.size // triangle.columns
+    triangle.itemsize = itemsize_of[x.dtype]
+    triangle.lower = lower
     # Beyond the corners all diagonals are alike; and no sum below can overflow.
-    k = max(-x.shape[x.ndim - 2] - 1, min(k, columns + 1))
-    for row in range(result.size // columns):
-        first = row % x.shape[x.ndim - 2] + k + lower
-        first = max(0, min(first, columns))
-        stop = columns
-        if not lower:
+    triangle.diagonal = max(-triangle.rows - 1, min(k, triangle.columns + 1))
+    operands.count = 0
+    put(&operands, result)
+    compute_on(&operands, NULL, clear_triangle, &triangle, result.size >= LARGE)
+    return result
+
+
+# Which elements of contiguous matrices become 0.
+cdef struct Triangle:
+    Py_ssize_t rows              # of a matrix
+    Py_ssize_t columns
+    Py_ssize_t count             # of the rows of all matrices
+    Py_ssize_t diagonal
+    Py_ssize_t itemsize
+    bint lower                   # what stays
+
+
+cdef void clear_triangle(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Triangle *of = <const Triangle *>arg
+    cdef Py_ssize_t row, first, stop
+    for row in range(of.count):
+        first = row % of.rows + of.diagonal + of.lower
+        first = max(<Py_ssize_t>0, min(first, of.columns))
+        stop = of.columns
+        if not of.lower:
             stop = first
             first = 0
-        memset(data_of(result) + (row * columns + first) * itemsize, 0,
-               (stop - first) * itemsize)
-    return result
+        memset(data[0] + (row * of.columns + first) * of.itemsize, 0,
+               (stop - first) * of.itemsize)

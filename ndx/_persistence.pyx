@@ -15,10 +15,11 @@ from errno import EFAULT
 from ndx._arenas.file cimport FileArena
 from ndx._array cimport (
     BaseArray, array_words, bare_array, check, loss_error, new_ordered, numpy_view,
-    pin, recheck, set_layout, unpin,
+    recheck, set_layout,
 )
 from ndx._dtypes cimport FLOAT64, dtype_code, dtype_object, itemsize_of
 from ndx._files cimport MappedFile
+from ndx._gil cimport Operands, hold, let_go, put
 from ndx._layout cimport (
     MAXDIMS, count_elements, fill_c_strides, parse_shape, shape_tuple,
 )
@@ -321,29 +322,35 @@ cdef MappedFile file_of(BaseArray x, str wanted):
 
 cdef int flush(BaseArray x) except -1:
     cdef MappedFile file = file_of(x, "flushed")
+    cdef Operands operands
     if file.mode == "r" or file.mode == "c":
         todo = "x.commit() writes the file anew" if file.mode == "c" else \
             "nothing can have changed"
         raise ValueError(
             f"the {array_words(x)} can't be flushed: its file {file.path!r} is open "
             f"with mode {file.mode!r}, in which nothing is written to it; {todo}")
-    pin(x)
+    operands.count = 0
+    put(&operands, x)
+    hold(&operands)
     try:
         file.flush()
     finally:
-        unpin(x)
+        let_go(&operands)
     return 0
 
 
 cdef int commit(BaseArray x) except -1:
     cdef MappedFile file = file_of(x, "committed")
+    cdef Operands operands
     if file.mode != "c":
         todo = "open it with mode 'c'" if file.mode == "r" else \
             "what is written goes to the file itself: x.flush() waits for the disk"
         raise ValueError(
             f"the {array_words(x)} can't be committed: its file {file.path!r} is open "
             f"with mode {file.mode!r}; {todo}")
-    pin(x)
+    operands.count = 0
+    put(&operands, x)
+    hold(&operands)
     try:
         file.check_whole()
         with Replacement(file.path, file.nbytes) as new:
@@ -359,5 +366,5 @@ cdef int commit(BaseArray x) except -1:
             if x.block.exports == NULL and len(sys._current_frames()) == 1:
                 file.go_on_with(new.fd)
     finally:
-        unpin(x)
+        let_go(&operands)
     return 0

@@ -6,10 +6,12 @@ from math import ceil, inf
 
 import numpy as np
 
-from ndx._array cimport BaseArray, data_of, new_empty, numpy_view
+from ndx._array cimport BaseArray, new_empty, numpy_view
 from ndx._dtypes cimport COMPLEX128, FLOAT64, INT64, UINT64, dtype_code
+from ndx._gil cimport Compute, Operands, compute_on, put
+from ndx._layout cimport Walk
 from ndx._loops cimport Ufunc, find_ufunc
-from ndx._operations cimport binary, cast, is_scalar
+from ndx._operations cimport LARGE, binary, cast, is_scalar
 
 from ndx._creation import zeros
 from ndx._device import as_device
@@ -97,24 +99,56 @@ cdef object number(object value, str name):
     return float.__pos__(value) if isinstance(value, float) else complex.__pos__(value)
 
 
+# The first of evenly spaced numbers, and their distance.
+cdef struct Spacing:
+    Py_ssize_t count
+    int64_t start
+    int64_t distance
+    double float_start
+    double float_distance
+
+
+cdef BaseArray evenly_spaced(int dtype, Spacing *spacing, Compute write):
+    """Return a new array whose elements a function writes."""
+    cdef BaseArray x = new_empty(dtype, 1, &spacing.count)
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    compute_on(&operands, NULL, write, spacing, spacing.count >= LARGE)
+    return x
+
+
 cdef BaseArray integer_steps(int64_t start, Py_ssize_t count, object step):
     """Return ``start + i * step`` for i below `count`, which all fit int64."""
-    cdef BaseArray x = new_empty(INT64, 1, &count)
-    cdef int64_t *data = <int64_t *>data_of(x)
-    cdef int64_t distance = step if count > 1 else 0
+    cdef Spacing spacing
+    spacing.count = count
+    spacing.start = start
+    spacing.distance = step if count > 1 else 0
+    return evenly_spaced(INT64, &spacing, write_integers)
+
+
+cdef void write_integers(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Spacing *spacing = <const Spacing *>arg
+    cdef int64_t *out = <int64_t *>data[0]
     cdef Py_ssize_t i
-    for i in range(count):
-        data[i] = start + i * distance
-    return x
+    for i in range(spacing.count):
+        out[i] = spacing.start + i * spacing.distance
 
 
 cdef BaseArray float_steps(double start, Py_ssize_t count, double step):
-    cdef BaseArray x = new_empty(FLOAT64, 1, &count)
-    cdef double *data = <double *>data_of(x)
+    cdef Spacing spacing
+    spacing.count = count
+    spacing.float_start = start
+    spacing.float_distance = step
+    return evenly_spaced(FLOAT64, &spacing, write_floats)
+
+
+cdef void write_floats(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Spacing *spacing = <const Spacing *>arg
+    cdef double *out = <double *>data[0]
     cdef Py_ssize_t i
-    for i in range(count):
-        data[i] = start + <double>i * step
-    return x
+    for i in range(spacing.count):
+        out[i] = spacing.float_start + <double>i * spacing.float_distance
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from ndx._array cimport (
-    BaseArray, data_of, new_empty, new_view, pin, set_layout, transient_view, unpin,
-)
+from ndx._array cimport BaseArray, check, new_empty, new_view, set_layout
 from ndx._dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._gil cimport (
+    Operands, compute_held, compute_on, hold, let_go, put, view_of,
+)
 from ndx._layout cimport (
     MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
 )
@@ -42,39 +43,35 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     if count > 1:
         return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
-    pin(x)
-    try:
-        for i in range(x.ndim):
-            if not chosen[i]:
-                shape[ndim] = x.shape[i]
+    check(x)
+    for i in range(x.ndim):
+        if not chosen[i]:
+            shape[ndim] = x.shape[i]
+            ndim += 1
+        else:
+            empty = empty or x.shape[i] == 0
+            if keepdims:
+                shape[ndim] = 1
                 ndim += 1
-            else:
-                empty = empty or x.shape[i] == 0
-                if keepdims:
-                    shape[ndim] = 1
-                    ndim += 1
-        result = new_empty(x.dtype, ndim, shape)
-        pin(result)
-        try:
-            start(ufunc, result, x, chosen, empty)
-            if x.size:
-                reduce_into(result, ufunc, loop, x, chosen, keepdims)
-        finally:
-            unpin(result)
-    finally:
-        unpin(x)
+    result = new_empty(x.dtype, ndim, shape)
+    start(ufunc, result, x, chosen, empty)
+    if x.size:
+        reduce_into(result, ufunc, loop, x, chosen, keepdims)
     return result
 
 
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
                      bint *chosen, bint keepdims) except -1:
-    """Add the elements of `x` to those of `result`; both are pinned."""
+    """Add the elements of `x` to those of `result`."""
+    cdef Operands operands
+    cdef Folding folding
     cdef Walk walk
-    cdef char *data[2]
-    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     cdef int i, kept = 0
+    operands.count = 0
+    put(&operands, result)
+    put(&operands, x)
     if loop.function == NULL:
-        return reduce_public(ufunc, result, x, chosen, keepdims)
+        return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
     # The result's strides, by axis of x; the walk reads x in memory order.
     walk.ndim = x.ndim
     walk.nops = 2
@@ -85,61 +82,54 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
         kept += keepdims or not chosen[i]
     walk_order(&walk)
     walk_merge(&walk)
-    data[0] = data_of(result)
-    data[1] = data_of(x)
-    if ufunc is not ADD or kind_of[x.dtype] < KIND_FLOAT or walk.ndim < 2:
-        itemsize = 0
-    if x.size >= LARGE and reduce_in_pass(ufunc, loop, data, &walk, x.dtype):
-        pass
-    elif x.size >= LARGE:
-        with nogil:
-            accumulate(loop, data[0], data[1], &walk, itemsize)
-    else:
-        accumulate(loop, data[0], data[1], &walk, itemsize)
+    folding.loop = loop
+    folding.itemsize = 0
+    if ufunc is ADD and kind_of[x.dtype] >= KIND_FLOAT:
+        folding.itemsize = itemsize_of[x.dtype]
+    if x.size < LARGE:
+        return compute_on(&operands, &walk, compute_fold, &folding, False)
+    hold(&operands)
+    try:
+        if not reduce_in_pass(ufunc, &folding, &operands, &walk, x.dtype):
+            compute_held(&operands, &walk, compute_fold, &folding)
+    finally:
+        let_go(&operands)
     return 0
 
 
-cdef inline void accumulate(const Loop *loop, char *out, char *x, const Walk *walk,
-                            Py_ssize_t itemsize) noexcept nogil:
-    if itemsize:
-        run_sum(loop, out, x, walk, itemsize)
-    else:
-        run_reduce(loop, out, x, walk)
-
-
-# What a pass computes with: sums of floats with many stretches are gathered first.
+# What is computed with: sums of floats with many stretches are gathered first.
 cdef struct Folding:
     const Loop *loop
-    Py_ssize_t itemsize
+    Py_ssize_t itemsize              # of those sums; else 0
 
 
 cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef Folding *folding = <Folding *>arg
-    accumulate(folding.loop, data[0], data[1], walk,
-               folding.itemsize if walk.ndim > 1 else 0)
+    """Combine operand 1 with operand 0."""
+    cdef const Folding *folding = <const Folding *>arg
+    if folding.itemsize and walk.ndim > 1:
+        run_sum(folding.loop, data[0], data[1], walk, folding.itemsize)
+    else:
+        run_reduce(folding.loop, data[0], data[1], walk)
 
 
-cdef bint reduce_in_pass(Ufunc ufunc, const Loop *loop, char **data, const Walk *walk,
-                         int dtype) except -1:
+cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
+                         const Walk *walk, int dtype) except -1:
     """Reduce what is large and in a file; return whether it was.
 
     Each tile is reduced by itself, to a row of partial results for each element of the
     result; then these are, in their order, so that it does not depend on threads.
     """
     cdef Pass job
-    cdef Folding folding
+    cdef Operands partials
     cdef Walk rows
     cdef BaseArray partial
-    cdef char *totals[2]
     cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
     cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
     cdef int axis
-    if not begin(&job, walk, data, itemsizes, 0):
+    if not begin(&job, held, walk, itemsizes, 0):
         return False
-    folding.loop = loop
-    folding.itemsize = itemsize if ufunc is ADD and kind_of[dtype] >= KIND_FLOAT else 0
     job.compute = compute_fold
-    job.arg = &folding
+    job.arg = folding
     for axis in range(walk.ndim):
         if walk.strides[0][axis] == 0:
             count *= job.grid.counts[axis]
@@ -152,39 +142,44 @@ cdef bint reduce_in_pass(Ufunc ufunc, const Loop *loop, char **data, const Walk 
     size = kept * count
     partial = new_empty(dtype, 1, &size)
     fill(partial, identity(ufunc, dtype))
-    pin(partial)
+    rows.ndim = 0
+    rows.nops = 2
+    step = itemsize
+    for axis in range(walk.ndim - 1, -1, -1):
+        if walk.strides[0][axis] == 0:
+            job.ops[0].steps[axis] = step
+            step *= job.grid.counts[axis]
+    for axis in range(walk.ndim - 1, -1, -1):
+        if walk.strides[0][axis] != 0:
+            job.walk.strides[0][axis] = step
+            job.ops[0].steps[axis] = step * job.grid.tile[axis]
+            step *= walk.shape[axis]
+    for axis in range(walk.ndim):
+        if walk.strides[0][axis] != 0:
+            rows.shape[rows.ndim] = walk.shape[axis]
+            rows.strides[0][rows.ndim] = walk.strides[0][axis]
+            rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
+            rows.ndim += 1
+    rows.shape[rows.ndim] = count
+    rows.strides[0][rows.ndim] = 0
+    rows.strides[1][rows.ndim] = itemsize
+    rows.ndim += 1
+    # All three are held: the pass writes to operand 1 of these, not to the result.
+    partials.count = 0
+    put(&partials, <BaseArray>held.arrays[0])
+    put(&partials, partial)
+    put(&partials, <BaseArray>held.arrays[1])
+    hold(&partials)
     try:
-        job.ops[0].data = data_of(partial)
+        job.held = &partials
+        job.ops[0].data = partials.data[1]
         job.ops[0].mapped = False
-        step = itemsize
-        for axis in range(walk.ndim - 1, -1, -1):
-            if walk.strides[0][axis] == 0:
-                job.ops[0].steps[axis] = step
-                step *= job.grid.counts[axis]
-        for axis in range(walk.ndim - 1, -1, -1):
-            if walk.strides[0][axis] != 0:
-                job.walk.strides[0][axis] = step
-                job.ops[0].steps[axis] = step * job.grid.tile[axis]
-                step *= walk.shape[axis]
         run(&job, NAMES[ufunc.name])
-        rows.ndim = 0
-        rows.nops = 2
-        for axis in range(walk.ndim):
-            if walk.strides[0][axis] != 0:
-                rows.shape[rows.ndim] = walk.shape[axis]
-                rows.strides[0][rows.ndim] = walk.strides[0][axis]
-                rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
-                rows.ndim += 1
-        rows.shape[rows.ndim] = count
-        rows.strides[0][rows.ndim] = 0
-        rows.strides[1][rows.ndim] = itemsize
-        rows.ndim += 1
-        totals[0] = data[0]
-        totals[1] = data_of(partial)
-        with nogil:
-            accumulate(loop, totals[0], totals[1], &rows, 0)
+        # Each of these is the sum of a tile: nothing is gained by gathering them.
+        folding.itemsize = 0
+        compute_held(&partials, &rows, compute_fold, folding)
     finally:
-        unpin(partial)
+        let_go(&partials)
     return True
 
 
@@ -234,13 +229,17 @@ cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
     return 0
 
 
-cdef int reduce_public(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+cdef int reduce_public(Ufunc ufunc, Operands *operands, int ndim, bint *chosen,
                        bint keepdims) except -1:
-    axes = tuple([i for i in range(x.ndim) if chosen[i]])
+    axes = tuple([i for i in range(ndim) if chosen[i]])
     token = silence()
     try:
-        ufunc.public.reduce(transient_view(x), axis=axes, keepdims=keepdims,
-                            out=transient_view(result))
+        hold(operands)
+        try:
+            ufunc.public.reduce(view_of(operands, 1), axis=axes, keepdims=keepdims,
+                                out=view_of(operands, 0))
+        finally:
+            let_go(operands)
     finally:
         restore(token)
     return 0

@@ -4,19 +4,21 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ndx._array cimport (
-    BaseArray, data_of, new_empty, new_ordered, pin, strided, transient_view, unpin,
-)
+from ndx._array cimport BaseArray, new_empty, new_ordered, strided
 from ndx._dtypes cimport (
     INT64, itemsize_of, promote_table, scalar_dtype, store_scalar,
 )
 from ndx._engine cimport argument
+from ndx._gil cimport (
+    Operands, compute_on, hold, let_go, put, put_constant, view_of,
+)
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
     normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
 )
-from ndx._loops cimport Loop, Ufunc, find_ufunc, run_elementwise
-from ndx._operations cimport LARGE, cast, fill, is_scalar, run_large
+from ndx._loops cimport Loop, Ufunc, find_ufunc
+from ndx._operations cimport LARGE, cast, compute_loop, fill, is_scalar
+from ndx._passes.engine cimport run_large
 from ndx._passes.folding cimport fold, not_zero
 from ndx._passes.steps cimport Steps, boxes_of, part_of, steps_over
 from ndx._repeats cimport combined, distinct, repeats
@@ -46,6 +48,7 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     cdef BaseArray array = argument(x, name), result, view
     cdef int which = NPY_RAVEL_AXIS
     cdef Py_ssize_t shape[MAXDIMS]
+    cdef Operands operands
     cdef int i, ndim = 0
     if axis is not None:
         which = normalize_axis(axis, array.ndim)
@@ -65,22 +68,21 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     if keepdims:
         # NumPy has no keepdims here.
         view = reshape(result, ()) if axis is None else squeeze(result, which)
-    pin(array)
+    operands.count = 0
+    put(&operands, array)
+    put(&operands, view)
+    hold(&operands)
     try:
-        pin(view)
-        try:
-            if array.size >= LARGE and extreme_steps(name, array, view, which):
-                pass
-            elif name == "argmax":
-                PyArray_ArgMax(<cnp.ndarray>transient_view(array), which,
-                               <cnp.ndarray>transient_view(view))
-            else:
-                PyArray_ArgMin(<cnp.ndarray>transient_view(array), which,
-                               <cnp.ndarray>transient_view(view))
-        finally:
-            unpin(view)
+        if array.size >= LARGE and extreme_steps(name, &operands, which):
+            pass
+        elif name == "argmax":
+            PyArray_ArgMax(<cnp.ndarray>view_of(&operands, 0), which,
+                           <cnp.ndarray>view_of(&operands, 1))
+        else:
+            PyArray_ArgMin(<cnp.ndarray>view_of(&operands, 0), which,
+                           <cnp.ndarray>view_of(&operands, 1))
     finally:
-        unpin(array)
+        let_go(&operands)
     return result
 
 
@@ -91,7 +93,7 @@ cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
     cdef int i
     if axis is not None:
         return found
-    index = (<int64_t *>data_of(found))[0]
+    index = (<object>found).item()
     for i in range(x.ndim - 1, -1, -1):
         if x.strides[i] != 0:
             place += index % x.shape[i] * step
@@ -101,15 +103,19 @@ cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
     return found
 
 
-cdef bint extreme_steps(str name, BaseArray x, BaseArray out, int which) except -1:
-    """Find the extremes of a large array in a file, or don't and say so."""
+cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
+    """Find the extremes of a large array in a file, or don't and say so.
+
+    Both the array, operand 0, and the result are held.
+    """
+    cdef BaseArray x = <BaseArray>held.arrays[0], part
     cdef Steps steps = steps_over(name, (x,))
-    cdef BaseArray part
     if steps is None:
         return False
+    whole = view_of(held, 0)
     find = np.argmax if name == "argmax" else np.argmin
     along = None if which == NPY_RAVEL_AXIS else which
-    found = transient_view(out)
+    found = view_of(held, 1)
     if along is not None:
         found = np.expand_dims(found, along)
     best = None
@@ -119,7 +125,7 @@ cdef bint extreme_steps(str name, BaseArray x, BaseArray out, int which) except 
             if number + 1 < len(boxes):
                 steps.ahead(part_of(x, boxes[number + 1]))
             part = part_of(x, box)
-            values = transient_view(part)
+            values = whole[tuple([slice(start, stop) for start, stop in box])]
             places = find(values, axis=along, keepdims=True)
             if along is None:
                 place = np.unravel_index(int(places.reshape(())), values.shape)
@@ -131,9 +137,9 @@ cdef bint extreme_steps(str name, BaseArray x, BaseArray out, int which) except 
                         not is_better(name, best[0], value) and place < best[1]):
                     best = (value, place)
             else:
-                keep_better(name, transient_view(x), found, places, values, box, along)
+                keep_better(name, whole, found, places, values, box, along)
             steps.behind(part)
-            steps.step(part.size * itemsize_of[part.dtype])
+            steps.step(part.size * itemsize_of[x.dtype])
     finally:
         steps.end()
     if along is None:
@@ -459,31 +465,14 @@ def where(condition, x1, x2, /):
         store_scalar(x2, dtype, second)
     elif b.dtype != dtype:
         b = cast(b, dtype)
-    pin(chosen)
-    try:
-        if a is not None:
-            pin(a)
-        try:
-            if b is not None:
-                pin(b)
-            try:
-                result = selected(chosen, a, b, first, second, dtype)
-            finally:
-                if b is not None:
-                    unpin(b)
-        finally:
-            if a is not None:
-                unpin(a)
-    finally:
-        unpin(chosen)
-    return result
+    return selected(chosen, a, b, first, second, dtype)
 
 
 cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
                         char *second, int dtype):
     cdef Strided layouts[3]
     cdef Strided *ops[3]
-    cdef char *data[4]
+    cdef Operands operands
     cdef Py_ssize_t itemsizes[4]
     cdef int order[MAXDIMS]
     cdef Loop loop
@@ -501,21 +490,22 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
             raise ValueError(
                 f"where: shapes {', '.join(shapes)} can't be broadcast together; "
                 "counted from the last, axes must be equal or 1")
+    operands.count = 0
     for op, operand in enumerate((chosen, a, b)):
         if operand is None:
-            data[op] = first if op == 1 else second
+            put_constant(&operands, first if op == 1 else second)
             memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
             continue
         strided(<BaseArray>operand, &layouts[op])
         broadcast_strides(&layouts[op], walk.ndim, walk.shape, walk.strides[op])
-        data[op] = layouts[op].data
+        put(&operands, <BaseArray>operand)
         ops[nops] = &layouts[op]
         nops += 1
     memory_order(walk.ndim, nops, ops, order)
     result = new_ordered(dtype, walk.ndim, walk.shape, order, False, None)
     if result.size == 0:
         return result
-    data[3] = data_of(result)
+    put(&operands, result)
     memcpy(walk.strides[3], result.strides, walk.ndim * sizeof(Py_ssize_t))
     walk.nops = 4
     walk_order(&walk)
@@ -525,11 +515,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
     if result.size >= LARGE:
         itemsizes[0] = itemsize_of[chosen.dtype]
         itemsizes[1] = itemsizes[2] = itemsizes[3] = itemsize_of[dtype]
-        pin(result)
-        try:
-            run_large(&loop, data, &walk, itemsizes, "where", False)
-        finally:
-            unpin(result)
+        run_large(&operands, &walk, itemsizes, compute_loop, &loop, "where", False)
     else:
-        run_elementwise(&loop, 4, data, &walk)
+        compute_on(&operands, &walk, compute_loop, &loop, False)
     return result

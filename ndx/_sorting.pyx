@@ -2,8 +2,9 @@
 
 cimport numpy as cnp
 
-from ndx._array cimport BaseArray, new_empty, pin, transient_view, unpin
+from ndx._array cimport BaseArray, new_empty
 from ndx._engine cimport argument
+from ndx._gil cimport Operands, hold, let_go, put, view_of
 from ndx._layout cimport normalize_axis
 from ndx._operations cimport copy_into
 from ndx._passes.sorting cimport sort_steps
@@ -78,17 +79,20 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
         return by_rows(sort, array, which, descending, stable)
     cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
     cdef BaseArray view = result
+    cdef Operands operands
     copy_into(result, array)
     if descending and result.size:
         # Sorting a reversed view upwards keeps the order of equal elements, too.
         view = flip(result, axis=which)
-    pin(view)
+    operands.count = 0
+    put(&operands, view)
+    hold(&operands)
     try:
-        if not sort_steps(view, which):
-            PyArray_Sort(<cnp.ndarray>transient_view(view), which,
+        if not sort_steps(&operands, which):
+            PyArray_Sort(<cnp.ndarray>view_of(&operands, 0), which,
                          NPY_STABLESORT if stable else NPY_QUICKSORT)
     finally:
-        unpin(view)
+        let_go(&operands)
     return result
 
 

@@ -6,9 +6,10 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
 from ndx._dtypes cimport itemsize_of, typenum_of
+from ndx._gil cimport Operands
 from ndx._layout cimport Walk
 from ndx._loops cimport Loop, run_elementwise
-from ndx._passes.engine cimport Pass, begin, run
+from ndx._passes.engine cimport run_pass
 from ndx._quiet cimport restore, silence
 
 cnp.import_array()
@@ -31,36 +32,29 @@ cdef struct Conversion:
     PyObject *error
 
 
-cdef bint copy_walk(char **data, const Walk *walk, int dtype, int into,
+cdef bint copy_walk(const Operands *held, const Walk *walk, int dtype, int into,
                     str name) except -1:
     """Copy operand 0 to operand 1 if they are large and in files, else return False."""
-    cdef Pass job
     cdef Loop loop
     cdef Conversion conversion
     cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
-    if not begin(&job, walk, data, itemsizes, -1):
-        return False
+    cdef bint done
     if dtype == into:
         loop.function = copy_elements
         loop.data = <void *>itemsizes[0]
-        job.compute = compute_copy
-        job.arg = &loop
-        run(&job, name)
-        return True
+        return run_pass(held, walk, itemsizes, compute_copy, &loop, name, False)
     conversion.source = typenum_of[dtype]
     conversion.target = typenum_of[into]
     conversion.error = NULL
-    job.compute = compute_conversion
-    job.arg = &conversion
-    job.alone = True
     try:
-        run(&job, name)
+        done = run_pass(held, walk, itemsizes, compute_conversion, &conversion, name,
+                        True)
         if conversion.error != NULL:
             raise <object>conversion.error
     finally:
         if conversion.error != NULL:
             Py_DECREF(<object>conversion.error)
-    return True
+    return done
 
 
 cdef void compute_copy(void *loop, char **data, const Walk *walk) noexcept nogil:

@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t
 
+from ndx._gil cimport Compute, Operands
 from ndx._layout cimport MAXDIMS, MAXOPS, Walk
 from ndx._passes.settings cimport Settings
 from ndx._passes.tiles cimport Grid
@@ -11,9 +12,6 @@ cdef enum Advice:
     POPULATE                         # both kinds
     WRITE
     WRITE_AND_DROP
-
-# Computes one piece: `data` and `walk` as for the loops of `_loops`.
-ctypedef void (*Compute)(void *arg, char **data, const Walk *walk) noexcept nogil
 
 # One operand of a pass.
 cdef struct Operand:
@@ -30,6 +28,7 @@ cdef struct Operand:
 
 # An operation that goes from tile to tile; filled in by `begin`.
 cdef struct Pass:
+    const Operands *held
     Walk walk
     Grid grid
     Operand ops[MAXOPS]
@@ -48,9 +47,14 @@ cdef struct Pass:
     Py_ssize_t next                  # tile to be taken; atomic
     volatile bint stop
 
-cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *itemsizes,
-                int folded) except -1
+cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
+                const Py_ssize_t *itemsizes, int folded) except -1
 cdef int run(Pass *job, str name) except -1
+cdef bint run_pass(const Operands *held, const Walk *walk,
+                   const Py_ssize_t *itemsizes, Compute function, void *arg,
+                   str name, bint alone) except -1
+cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
+                   Compute function, void *arg, str name, bint alone) except -1
 cdef void find_file(Operand *operand) noexcept nogil
 cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
                       Advice advice) noexcept nogil

@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from ndx._gil cimport Compute, Operands, compute_held, hold, let_go, unlocked
 from ndx._layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
 from ndx._mapping cimport Mapped, find_mapping
 from ndx._passes.settings cimport Settings, memory_for_pages, settings
@@ -93,9 +94,11 @@ cdef void find_file(Operand *operand) noexcept nogil:
         operand.shift = mapped.offset - <int64_t><uintptr_t>mapped.start
 
 
-cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *itemsizes,
-                int folded) except -1:
+cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
+                const Py_ssize_t *itemsizes, int folded) except -1:
     """Prepare a pass over operands, if they are in files and large; else say no.
+
+    They are held by the caller until the pass is done.
 
     The last operand is the one that is written but, where operand `folded` is
     not -1, that one is, and it is read, too: it does not move along the axes that are
@@ -106,13 +109,14 @@ cdef bint begin(Pass *job, const Walk *walk, char **data, const Py_ssize_t *item
     cdef Operand *operand
     cdef bint found = False, sequential = True
     cdef int op, axis
+    job.held = held
     job.each = element_bytes(walk, itemsizes)
     job.total = ndx_multiply_most(size, job.each)
     if job.total == 0 or job.total < now.threshold:
         return False
     for op in range(walk.nops):
         operand = &job.ops[op]
-        operand.data = data[op]
+        operand.data = held.data[op]
         operand.itemsize = itemsizes[op]
         operand.written = op == (walk.nops - 1 if folded < 0 else folded)
         # What a reduction writes is what was there, combined with the other operand.
@@ -418,27 +422,51 @@ cdef void helper(void *arg) noexcept nogil:
 
 # ---------------------------------------------------------------- a pass
 
+# A pass that is run, and the threads that do.
+cdef struct Team:
+    Pass *job
+    Worker worker                        # the calling thread
+    ndx_thread helpers[MAX_THREADS]
+    int started
+
+
+cdef void start_team(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    cdef Pass *job = team.job
+    cdef Py_ssize_t ahead
+    if job.asking:
+        for ahead in range(AHEAD):
+            advise(job, ahead, READ_AHEAD)
+    if not job.alone:
+        while team.started < job.threads - 1 and ndx_thread_start(
+                &team.helpers[team.started], helper, job):
+            team.started += 1
+
+
+cdef void work_on_block(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    work(team.job, team.job.block, &team.worker)
+
+
+cdef void join_team(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    cdef int i
+    for i in range(team.started):
+        ndx_thread_join(&team.helpers[i])
+
+
 cdef int run(Pass *job, str name) except -1:
     """Compute all tiles; raise what Ctrl-C or the user's callback does between two."""
-    cdef ndx_thread helpers[MAX_THREADS]
     cdef Settings now = settings()
-    cdef Worker worker
-    cdef int started = 0, i
-    cdef Py_ssize_t ahead
-    start_worker(&worker, job)
+    cdef Team team
+    team.job = job
+    team.started = 0
+    start_worker(&team.worker, job)
     try:
-        with nogil:
-            if job.asking:
-                for ahead in range(AHEAD):
-                    advise(job, ahead, READ_AHEAD)
-            if not job.alone:
-                while started < job.threads - 1 and ndx_thread_start(
-                        &helpers[started], helper, job):
-                    started += 1
+        unlocked(job.held, start_team, &team)
         try:
             while True:
-                with nogil:
-                    work(job, job.block, &worker)
+                unlocked(job.held, work_on_block, &team)
                 raise_current()
                 if now_at(&job.next) >= job.grid.total:
                     break
@@ -447,12 +475,39 @@ cdef int run(Pass *job, str name) except -1:
             job.stop = True
             raise
         finally:
-            with nogil:
-                for i in range(started):
-                    ndx_thread_join(&helpers[i])
+            unlocked(job.held, join_team, &team)
     finally:
-        end_worker(&worker, job)
+        end_worker(&team.worker, job)
     return report(now, job.total, job.total, name)
+
+
+cdef bint run_pass(const Operands *held, const Walk *walk,
+                   const Py_ssize_t *itemsizes, Compute function, void *arg,
+                   str name, bint alone) except -1:
+    """Compute on operands that are held, if they are in files and large.
+
+    `alone`: in the calling thread only, which may take the GIL. Returns whether it did.
+    """
+    cdef Pass job
+    if not begin(&job, held, walk, itemsizes, -1):
+        return False
+    job.compute = function
+    job.arg = arg
+    job.alone = alone
+    run(&job, name)
+    return True
+
+
+cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
+                   Compute function, void *arg, str name, bint alone) except -1:
+    """Compute many elements: in a pass if they are in files, else at once."""
+    hold(operands)
+    try:
+        if not run_pass(operands, walk, itemsizes, function, arg, name, alone):
+            compute_held(operands, walk, function, arg)
+    finally:
+        let_go(operands)
+    return 0
 
 
 cdef int raise_current() except? -1:

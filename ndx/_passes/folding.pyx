@@ -2,8 +2,9 @@
 
 cimport numpy as cnp
 
-from ndx._array cimport BaseArray, new_empty, new_view, set_layout, transient_view
+from ndx._array cimport BaseArray, new_empty, new_view, set_layout
 from ndx._dtypes cimport BOOL, itemsize_of
+from ndx._gil cimport Operands, hold, let_go, put, view_of
 from ndx._layout cimport MAXDIMS, parse_axes
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._operations cimport binary, cast, copy_into, fill, inplace
@@ -139,18 +140,30 @@ cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
                 # What came before is carried in the first element.
                 inplace(ufunc, part_of(out, at(box, axis, start)),
                         part_of(out, at(box, axis, start - 1)))
-            token = silence()
-            try:
-                view = transient_view(rest)
-                ufunc.public.accumulate(view, axis=axis, out=view)
-            finally:
-                restore(token)
+            accumulate_in_place(ufunc, rest, axis)
             steps.behind(part)
             steps.written(rest)
             steps.step(part.size * (itemsize_of[part.dtype] + itemsize_of[rest.dtype]))
     finally:
         steps.end()
     return True
+
+
+cdef int accumulate_in_place(Ufunc ufunc, BaseArray x, int axis) except -1:
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    token = silence()
+    try:
+        hold(&operands)
+        try:
+            view = view_of(&operands, 0)
+            ufunc.public.accumulate(view, axis=axis, out=view)
+        finally:
+            let_go(&operands)
+    finally:
+        restore(token)
+    return 0
 
 
 cdef tuple at(tuple box, int axis, Py_ssize_t index):

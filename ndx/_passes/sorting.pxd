@@ -1,3 +1,3 @@
-from ndx._array cimport BaseArray
+from ndx._gil cimport Operands
 
-cdef bint sort_steps(BaseArray x, int axis) except -1
+cdef bint sort_steps(const Operands *held, int axis) except -1

@@ -11,10 +11,9 @@ cimport numpy as cnp
 
 import numpy as np
 
-from ndx._array cimport (
-    BaseArray, new_empty, new_view, pin, set_layout, transient_view, unpin,
-)
+from ndx._array cimport BaseArray, new_empty, new_view, set_layout
 from ndx._dtypes cimport itemsize_of
+from ndx._gil cimport Operands, hold, let_go, put, view_of
 from ndx._operations cimport copy_into
 from ndx._passes.steps cimport Steps, boxes_of, part_of, steps_over
 
@@ -30,14 +29,20 @@ cdef enum:
     WHOLE = 4
 
 
-cdef bint sort_steps(BaseArray x, int axis) except -1:
-    """Sort in place, stable, what is large and in a file; return whether it was."""
+cdef bint sort_steps(const Operands *held, int axis) except -1:
+    """Sort in place, stable, what is large and in a file; return whether it was.
+
+    It is operand 0, and held.
+    """
+    cdef BaseArray x = <BaseArray>held.arrays[0]
     cdef Steps steps = steps_over("sort", (x,))
     cdef BaseArray part, line, runs = None
+    cdef Operands operands
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype], length
     cdef int i
     if steps is None:
         return False
+    whole = view_of(held, 0)
     length = x.shape[axis]
     if length * itemsize > WHOLE * steps.now.block:
         # Where new arrays lie, not in plain memory.
@@ -47,8 +52,11 @@ cdef bint sort_steps(BaseArray x, int axis) except -1:
     try:
         for box in boxes_of(lines_of(x, axis), max(1, steps.now.block // length)):
             if length * itemsize <= WHOLE * steps.now.block:
-                part = part_of(x, (*box[:axis], (0, length), *box[axis + 1:]))
-                PyArray_Sort(<cnp.ndarray>transient_view(part), axis, NPY_STABLESORT)
+                box = (*box[:axis], (0, length), *box[axis + 1:])
+                part = part_of(x, box)
+                PyArray_Sort(
+                    <cnp.ndarray>whole[tuple([slice(*bounds) for bounds in box])],
+                    axis, NPY_STABLESORT)
                 steps.written(part)
                 steps.step(part.size * itemsize)
                 continue
@@ -60,11 +68,14 @@ cdef bint sort_steps(BaseArray x, int axis) except -1:
                 line.shape[0] = length
                 line.strides[0] = x.strides[axis]
                 set_layout(line)
-                pin(runs)
+                operands.count = 0
+                put(&operands, line)
+                put(&operands, runs)
+                hold(&operands)
                 try:
-                    sort_line(steps, line, runs)
+                    sort_line(steps, &operands)
                 finally:
-                    unpin(runs)
+                    let_go(&operands)
     finally:
         steps.end()
     return True
@@ -77,12 +88,19 @@ cdef BaseArray lines_of(BaseArray x, int axis):
     return part_of(x, tuple(box))
 
 
-cdef int sort_line(Steps steps, BaseArray line, BaseArray space) except -1:
-    """Sort what does not fit in memory, through a second array of its size."""
+cdef int sort_line(Steps steps, const Operands *held) except -1:
+    """Sort what does not fit in memory, through a second array of its size.
+
+    Operand 0 is the line and 1 the other.
+    """
+    cdef BaseArray line = <BaseArray>held.arrays[0]
+    cdef BaseArray space = <BaseArray>held.arrays[1]
     cdef Py_ssize_t n = line.shape[0], itemsize = itemsize_of[line.dtype]
     cdef Py_ssize_t size = max(2, steps.now.block // itemsize), start, every, at = 0
     cdef Py_ssize_t whole = steps.done + n * itemsize
     cdef BaseArray part
+    out = view_of(held, 0)
+    sorted_runs = view_of(held, 1)
     runs = []
     for start in range(0, n, size):
         box = ((start, min(start + size, n)),)
@@ -90,7 +108,7 @@ cdef int sort_line(Steps steps, BaseArray line, BaseArray space) except -1:
             steps.ahead(part_of(line, ((start + size, min(start + 2 * size, n)),)))
         part = part_of(space, box)
         copy_into(part, part_of(line, box))
-        run = transient_view(part)
+        run = sorted_runs[slice(*box[0])]
         PyArray_Sort(<cnp.ndarray>run, 0, NPY_STABLESORT)
         runs.append(run)
         steps.behind(part_of(line, box))
@@ -101,7 +119,6 @@ cdef int sort_line(Steps steps, BaseArray line, BaseArray space) except -1:
     cuts = np.unique(samples[len(runs)::len(runs)])
     below = [np.searchsorted(run, cuts, "left") for run in runs]
     above = [np.searchsorted(run, cuts, "right") for run in runs]
-    out = transient_view(line)
     for i in range(len(cuts) + 1):
         pieces = []
         for run, first, last in zip(runs, above, below, strict=True):
@@ -111,17 +128,17 @@ cdef int sort_line(Steps steps, BaseArray line, BaseArray space) except -1:
         between = np.concatenate(pieces)
         between.sort(kind="stable")
         start = at
-        at = put(out, at, between)
+        at = write_at(out, at, between)
         if i < len(cuts):
             for run, first, last in zip(runs, below, above, strict=True):
-                at = put(out, at, run[first[i]:last[i]])
+                at = write_at(out, at, run[first[i]:last[i]])
         steps.written(part_of(line, ((start, at),)))
         steps.step((at - start) * itemsize // 2)
     # Halves were rounded down.
     return steps.step(whole - steps.done)
 
 
-cdef Py_ssize_t put(object out, Py_ssize_t at, object values) except -1:
+cdef Py_ssize_t write_at(object out, Py_ssize_t at, object values) except -1:
     """Write values to `out` from a place on; return the next."""
     cdef Py_ssize_t end = at + len(values)
     out[at:end] = values

@@ -7,6 +7,7 @@ on parts are none.
 
 from ndx._array cimport BaseArray, data_of, new_view, set_layout
 from ndx._dtypes cimport itemsize_of
+from ndx._gil cimport Operands, hold, let_go, put, unlocked
 from ndx._layout cimport MAXDIMS, Walk
 from ndx._passes.engine cimport (
     DROP, READ_AHEAD, WRITE_AND_DROP, Advice, Operand, advise_part, find_file, report,
@@ -66,16 +67,22 @@ cdef class Steps:
 
     cdef int advise(self, BaseArray part, Advice advice, bint written) except -1:
         """Say what becomes of the pages of a part."""
-        cdef Operand operand
-        cdef Walk walk
-        operand.data = data_of(part)
-        operand.itemsize = itemsize_of[part.dtype]
-        operand.written = written
-        find_file(&operand)
-        if operand.mapped and part.size:
-            as_walk(part, &walk)
-            with nogil:
-                advise_part(&operand, operand.data, &walk, 0, advice)
+        cdef Operands operands
+        cdef Advised advised
+        operands.count = 0
+        put(&operands, part)
+        hold(&operands)
+        try:
+            advised.operand.data = operands.data[0]
+            advised.operand.itemsize = itemsize_of[part.dtype]
+            advised.operand.written = written
+            advised.advice = advice
+            find_file(&advised.operand)
+            if advised.operand.mapped and part.size:
+                as_walk(part, &advised.walk)
+                unlocked(&operands, give_advice, &advised)
+        finally:
+            let_go(&operands)
         return 0
 
     cdef int ahead(self, BaseArray part) except -1:
@@ -106,6 +113,19 @@ cdef class Steps:
         resume(self.token)
         self.scope.__exit__(None, None, None)
         return 0
+
+
+# Of whose pages what is said.
+cdef struct Advised:
+    Operand operand
+    Walk walk
+    Advice advice
+
+
+cdef void give_advice(void *arg) noexcept nogil:
+    cdef const Advised *advised = <const Advised *>arg
+    advise_part(&advised.operand, advised.operand.data, &advised.walk, 0,
+                advised.advice)
 
 
 cdef void as_walk(BaseArray x, Walk *walk) noexcept:

@@ -1,0 +1,157 @@
+"""Check that only `ndx._gil` hands out arrays' memory, and releases the GIL for it.
+
+A pointer to an array's memory holds until Python runs, or another thread has the GIL:
+then a scope may end, and its memory be used again. `_gil` sees to that, by pinning. So
+this fails on any other function that releases the GIL, takes the address of an array's
+elements, or pins a block, unless it is listed below with the reason why it may; and on
+a reason that nothing needs any more. Usage: ``python tools/check_memory.py [FOLDER]``
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from check_layers import logical_lines
+
+_POOL = "locks and the system's memory: no array lies in what is idle"
+_FILE = "a file is mapped, or waited for: its owner keeps the mapping"
+
+# What may release the GIL ("module:function" or "module:Class.method"), and why.
+NOGIL = {
+    "_gil:unlocked": "this is the one that computes; its operands are held",
+    "_arenas.plan:plan_offsets": "sorts numbers of its own; it has no array",
+    "_files:MappedFile.map": _FILE,
+    "_files:MappedFile.flush": _FILE,
+    "_files:MappedFile.go_on_with": _FILE,
+    "_files:reserve": _FILE,
+    "backends.base:Backend.trim": _POOL,
+    "backends.base:Backend.stats": _POOL,
+    "backends.base:Backend.reset_peak": _POOL,
+    "backends.base:Backend.raise_peak": _POOL,
+    "backends.buffers:Buffer.__cinit__": _POOL,
+    "backends.buffers:Buffer_release": _POOL,
+    "backends.pooled:PooledBackend.limit": _POOL,
+    "backends.pooled:PooledBackend.trim": _POOL,
+    "backends.pooled:PooledBackend.synchronize": _POOL,
+    "backends.pooled:PooledBackend.close_stream": _POOL,
+    "testing._pool_timing:*": _POOL,
+}
+
+_EXPORT = "the export that was just made keeps the bytes"
+_NOTHING_READ = "the address is compared, or looked up in a table; nothing is read"
+
+# What may take an address or pin a block, and why.
+ADDRESSES = {
+    "_gil:*": "it is for that",
+    "_array:data_of": "what the others call",
+    "_array:strided": "layouts; `_layout` reads no element",
+    "_array:numpy_view": _EXPORT,
+    "_array:transient_view": "its callers are listed here",
+    "_array:stale_error": _NOTHING_READ,
+    "_array:find_block_loss": _NOTHING_READ,
+    "_capi:acquire": _EXPORT,
+    "_interchange:fill_buffer": _EXPORT,
+    "_interchange:to_dlpack": _EXPORT,
+    "_numpy_memory:view_of_block": _NOTHING_READ,
+    "_operations:compute": "few elements: checked last, and with the GIL",
+    "_display:read_scalar": "one element, checked just before",
+    "_exports:pickled": _NOTHING_READ,
+    "_matmul:same_layout": _NOTHING_READ,
+    "_passes.steps:steps_over": _NOTHING_READ,
+    "_persistence:save": _NOTHING_READ,
+    "_cuda.bridge:*": "memory of devices, which their streams order",
+}
+
+RULES = [
+    ("releases the GIL", re.compile(r"\bwith\b.*\bnogil\b"), NOGIL),
+    (
+        "takes the address of an array's memory, or pins it",
+        re.compile(
+            r"\b(data_of|transient_view|block_pin|block_unpin)\s*\(|"
+            r"\bblock\.ptr\b|\bblock\.pins\b"
+        ),
+        ADDRESSES,
+    ),
+]
+# Blocks of arenas and pools, and what keeps them, are of the rooms below arrays.
+BELOW = ("_arenas.", "_memory", "_pool", "_recording", "backends.")
+HEADERS = re.compile(r"Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread|PyEval_ReleaseThread")
+COMMENT = re.compile(r"(?s)/\*.*?\*/|//[^\n]*")
+DEFINED = re.compile(
+    r"(?:async\s+)?(?:(?:cdef|cpdef)\s+(?!class\b|extern\b|struct\b|enum\b)"
+    r"(?:[^=(]*[\s*])?|def\s+)(?P<name>\w+)\s*\(.*:(\s*(return|pass)\b.*)?$"
+)
+DECLARED = re.compile(r"(?:cdef|cpdef)\s+[^=:]*$")
+CLASS = re.compile(r"(?:cdef\s+)?class\s+(?P<name>\w+).*:$")
+STATEMENT = re.compile(r"(if|while|for|with|elif|return|raise|assert|except)\b")
+
+
+def places(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield (line number, function or Class.method, statement)."""
+    blocks: list[tuple[int, str]] = []
+    for number, indent, statement in logical_lines(text):
+        while blocks and blocks[-1][0] >= indent:
+            blocks.pop()
+        found = None
+        if not STATEMENT.match(statement):
+            found = DEFINED.match(statement) or CLASS.match(statement)
+        if found:
+            blocks.append((indent, found["name"]))
+            statement = statement.rpartition(":")[2]
+        elif DECLARED.match(statement):
+            continue
+        yield number, ".".join(name for _, name in blocks), statement
+
+
+def _lines_of(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+def check(root: Path) -> list[str]:
+    """Return a message for every violation in the package at `root`."""
+    problems = []
+    used: set[tuple[int, str]] = set()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in {".pyx", ".pxd"}):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        where = path.relative_to(root.parent).as_posix()
+        for number, function, statement in places(path.read_text(encoding="utf-8")):
+            for index, (what, pattern, allowed) in enumerate(RULES):
+                if not pattern.search(statement):
+                    continue
+                if index == 1 and module.startswith(BELOW):
+                    continue
+                names = (f"{module}:{function}", f"{module}:*")
+                fitting = [name for name in names if name in allowed]
+                used.update((index, name) for name in fitting)
+                if not fitting:
+                    problems.append(
+                        f"{where}:{number}: {function or 'the module'} {what}; go "
+                        "through ndx._gil (compute_on, or hold and let_go), or say in "
+                        "tools/check_memory.py why it may"
+                    )
+    for path in sorted(root.rglob("*.h")):
+        text = COMMENT.sub(_lines_of, path.read_text(encoding="utf-8"))
+        for number, line in enumerate(text.split("\n"), 1):
+            if HEADERS.search(line):
+                where = path.relative_to(root.parent).as_posix()
+                problems.append(f"{where}:{number}: a header releases the GIL")
+    problems += [
+        f"tools/check_memory.py: nothing needs {name!r} in the list of what {what}"
+        for index, (what, _, allowed) in enumerate(RULES)
+        for name in allowed
+        if (index, name) not in used
+    ]
+    return problems
+
+
+def main(root: Path) -> int:
+    """Report on the package at `root`; return the exit status."""
+    problems = check(root)
+    print("\n".join([*problems, f"memory: {len(problems)} problem(s)"]))
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    default = Path(__file__).resolve().parents[1] / "ndx"
+    sys.exit(main(Path(sys.argv[1]).resolve() if sys.argv[1:] else default))
