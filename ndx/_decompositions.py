@@ -1,5 +1,7 @@
 """Decompositions of matrices, for `ndx.linalg`."""
 
+from numpy.linalg import LinAlgError
+
 from ndx._data_types import astype, float64, result_type
 from ndx._engine import argument, call
 
@@ -213,7 +215,8 @@ def matrix_rank(x, /, *, rtol=None):
     >>> ndx.linalg.matrix_rank(ndx.ones((3, 3)))
     NDArray(1)
     """
-    return call("linalg.matrix_rank", argument(x, "matrix_rank"), rtol=rtol)
+    x = _matrices(x, "matrix_rank")
+    return call("linalg.matrix_rank", x, rtol=rtol)
 
 
 def pinv(x, /, *, rtol=None):
@@ -234,7 +237,7 @@ def pinv(x, /, *, rtol=None):
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the computation does not converge.
+        If `x` has fewer than two axes, or the computation does not converge.
 
     Notes
     -----
@@ -247,7 +250,7 @@ def pinv(x, /, *, rtol=None):
     NDArray([[0.5, 0. ],
              [0. , 0.5]])
     """
-    x = argument(x, "pinv")
+    x = _matrices(x, "pinv")
     if x.dtype.kind not in "fc":
         # NumPy asks for the precision of the dtype, which integers have not.
         x = astype(x, float64)
@@ -354,3 +357,12 @@ def svdvals(x, /):
     NDArray([4., 3.])
     """
     return call("linalg.svdvals", argument(x, "svdvals"))
+
+
+def _matrices(x, name):
+    """Return the array that `x` is, of which NumPy does not look at the axes."""
+    x = argument(x, name)
+    if x.ndim < 2:
+        msg = f"{name} is for arrays of 2 axes or more, this one has {x.ndim}"
+        raise LinAlgError(msg)
+    return x

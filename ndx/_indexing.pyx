@@ -182,8 +182,12 @@ cdef object numpy_key(BaseArray x, object key):
     """Return an advanced key as NumPy takes it, or raise IndexError."""
     items = []
     for item in key if type(key) is tuple else (key,):
-        if item is None or item is Ellipsis or PySlice_Check(item) or is_integer(item):
+        if item is None or item is Ellipsis or PySlice_Check(item):
             items.append(item)
+            continue
+        if is_integer(item):
+            # NumPy would lose an error that this raises.
+            items.append(PyNumber_AsSsize_t(item, PyExc_IndexError))
             continue
         if is_array(item):
             item = numpy_view(<BaseArray>item)

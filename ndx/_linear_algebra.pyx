@@ -1,14 +1,12 @@
 """Linear algebra of the main namespace; `ndx.linalg` has the rest."""
 
-from operator import index
-
 from ndx._array cimport is_array
 from ndx._engine cimport layout_argument
 from ndx._loops cimport Ufunc, find_ufunc
 from ndx._matmul cimport matmul as multiply_matrices, vecdot as multiply_vectors
 from ndx._operations cimport operand_error
 
-from ndx._engine import axes_of, axis_index
+from ndx._engine import as_int, axes_of, axis_index
 from ndx._views import matrix_transpose, permute_dims, reshape
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
@@ -93,7 +91,7 @@ def tensordot(x1, x2, /, *, axes=2):
     cdef object a = layout_argument(x1, "tensordot")
     cdef object b = layout_argument(x2, "tensordot")
     if hasattr(axes, "__index__"):
-        axes = index(axes)
+        axes = as_int(axes, "axes")
         if not 0 <= axes <= min(a.ndim, b.ndim):
             raise ValueError(
                 f"tensordot: axes={axes} is out of range for arrays of {a.ndim} and "

@@ -1,16 +1,18 @@
 """Manipulation functions of the standard that repeat and move elements."""
 
 from itertools import product
-from operator import index
+from math import prod
 
 from ndx._broadcasting import broadcast_to
 from ndx._creation import empty_like
 from ndx._data_types import astype, float64, int64
-from ndx._engine import argument, axes_of, axis_index, call
+from ndx._engine import argument, as_int, axes_of, axis_index, call
 from ndx._statistical import sum as _sum
 from ndx._views import expand_dims, reshape
 
 __all__ = ["repeat", "roll", "tile"]
+
+_MOST_AXES = 64
 
 
 def repeat(x, repeats, /, *, axis=None):
@@ -53,7 +55,7 @@ def repeat(x, repeats, /, *, axis=None):
         axis = 0
     axis = axis_index(axis, x.ndim)
     try:
-        repeats = index(repeats)
+        repeats = as_int(repeats, "repeats")
     except TypeError:
         counts = argument(repeats, "repeat")
         if counts.ndim > 1:
@@ -71,8 +73,15 @@ def repeat(x, repeats, /, *, axis=None):
         msg = f"repeats={repeats} is negative; it is 0 or more"
         raise ValueError(msg)
     before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    spread = broadcast_to(expand_dims(x, axis + 1), (*before, length, repeats, *after))
-    return reshape(spread, (*before, length * repeats, *after), copy=True)
+    shape = (*before, length * repeats, *after)
+    if x.ndim == _MOST_AXES:
+        # There is no room for another axis: the others become two.
+        before, after = (prod(before),), (prod(after),)
+        x = reshape(x, (*before, length, *after))
+    spread = broadcast_to(
+        expand_dims(x, len(before) + 1), (*before, length, repeats, *after)
+    )
+    return reshape(spread, shape, copy=True)
 
 
 def roll(x, /, shift, *, axis=None):
@@ -172,6 +181,8 @@ def tile(x, repetitions, /):
     ndim = max(x.ndim, len(repetitions))
     counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
     lengths = (1,) * (ndim - x.ndim) + x.shape
+    if ndim + sum(count != 1 for count in counts) > _MOST_AXES:
+        return _tile_by_axes(x, counts, lengths)
     # An axis that is repeated comes behind a new one, along which it is broadcast.
     split, wanted = [], []
     for count, length in zip(counts, lengths, strict=True):
@@ -180,3 +191,17 @@ def tile(x, repetitions, /):
     spread = broadcast_to(reshape(x, tuple(split)), tuple(wanted))
     pairs = zip(counts, lengths, strict=True)
     return reshape(spread, tuple(a * b for a, b in pairs), copy=True)
+
+
+def _tile_by_axes(x, counts, lengths):
+    """Tile along one axis after the other: for arrays of too many for all at once."""
+    x, shape = reshape(x, lengths), list(lengths)
+    for axis, count in enumerate(counts):
+        if count != 1:
+            before, after = prod(shape[:axis]), prod(shape[axis:])
+            spread = broadcast_to(
+                reshape(x, (before, 1, after)), (before, count, after)
+            )
+            shape[axis] *= count
+            x = reshape(spread, tuple(shape), copy=True)
+    return x

@@ -11,7 +11,7 @@ from ndx._dispatch cimport compute_elsewhere
 from ndx._gil cimport Operands, compute_on, put
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
-    shape_tuple, walk_merge,
+    read_axes, shape_tuple, walk_merge,
 )
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._operations cimport (
@@ -205,6 +205,7 @@ cdef object vecdot(object x1, object x2, object axis):
     cdef int dtype
     if a is None or b is None:
         return NotImplemented
+    axis = read_axes(axis)
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(VECDOT, dtype)
     check(a)

@@ -241,6 +241,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     NDArray([[1., 0.],
              [0., 1.]])
     """
+    n_rows = as_int(n_rows, "n_rows")
     x = zeros((n_rows, n_rows if n_cols is None else n_cols), dtype=dtype,
               device=device)
     rows, columns = x.shape

@@ -310,7 +310,9 @@ def nonzero(x, /):
     """
     cdef BaseArray array = argument(x, "nonzero")
     cdef Py_ssize_t[2] shape
-    if array.ndim and array.size >= LARGE and repeats(array, None) > 1:
+    if array.ndim == 0:
+        raise ValueError("nonzero needs an array of one axis or more")
+    if array.size >= LARGE and repeats(array, None) > 1:
         # NumPy looks at each element before it asks for memory; here that may never
         # end. Where there is memory, there are not so many.
         shape[0] = int(count_nonzero(array))

@@ -218,6 +218,9 @@ def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, nor
             raise ValueError(msg)
         if axes is not None:
             axes = _axes(axes, x.ndim)
+        if name in _TO_REAL + _FROM_REAL and not (x.ndim if axes is None else axes):
+            msg = f"{name} needs an axis; the array has shape {x.shape}"
+            raise ValueError(msg)
         if name in _FROM_REAL and x.dtype.kind == "c":
             raise _complex_error(name)
         if s is not None:
