@@ -311,7 +311,7 @@ def nonzero(x, /):
     cdef BaseArray array = argument(x, "nonzero")
     cdef Py_ssize_t[2] shape
     if array.ndim == 0:
-        raise ValueError("nonzero needs an array of one axis or more")
+        raise ValueError("nonzero needs an array of one axis or more, not a 0d one")
     if array.size >= LARGE and repeats(array, None) > 1:
         # NumPy looks at each element before it asks for memory; here that may never
         # end. Where there is memory, there are not so many.
