@@ -1,5 +1,6 @@
 """Programs: made of a seed, run, and replayed."""
 
+import contextlib
 import copy
 import gc
 import os
@@ -14,7 +15,7 @@ import numpy as np
 import ndx
 from fuzzing.escapes import Escapes
 from fuzzing.files import Files
-from fuzzing.machine import NAMES, Failure, Machine
+from fuzzing.machine import NAMES, Failure, Machine, Skip
 from fuzzing.operations import Operations
 from fuzzing.scopes import Scopes
 
@@ -52,8 +53,8 @@ def make_program(seed, number):
     large = rng.randrange(LARGE) == 0
     names, weights = OPS[large]
     steps = [
-        [op, rng.randrange(NAMES), rng.randrange(24), rng.randrange(24),
-         rng.randrange(1 << 60)]
+        [op, int(rng.random() * NAMES), int(rng.random() * 24), int(rng.random() * 24),
+         rng.getrandbits(60)]
         for op in rng.choices(names, weights, k=LENGTH)
     ]  # fmt: skip
     return {"seed": seed, "number": number, "large": large, "steps": steps}
@@ -107,7 +108,8 @@ def run_program(
         op = "finish"
         player.finish_scopes()
         player.finish()
-        player.close_scopes()
+        with contextlib.suppress(Skip):
+            player.close_scopes()
     except Exception as error:
         if isinstance(error, Failure):
             message = str(error)

@@ -1,5 +1,6 @@
 """Steps that open and close scopes: workspaces of all kinds, backends, passes."""
 
+import gc
 import os
 
 import ndx
@@ -80,7 +81,10 @@ class Scopes:
         name = f"s{self.made}"
         self.made += 1
         self.say(f"{name} = {code}; {name}.__enter__()")
-        entered = eval(self.compiled(code, "eval"), self.xs)
+        if kind == "workspace":
+            entered = self.workspace(scope)
+        else:
+            entered = eval(self.compiled(code, "eval"), self.xs)
         try:
             entered.__enter__()
         except ndx.WorkspaceError:
@@ -149,10 +153,7 @@ class Scopes:
         if not closed:
             raise Skip
         scope = closed[first % len(closed)]
-        self.say(f"{scope.code}.destroy()")
-        eval(self.compiled(scope.code, "eval"), self.xs).destroy()
-        for slot in range(scope.slots):
-            self.expire(scope, slot)
+        self.destroy(scope)
         scope.turn = -1
 
     def do_initialize(self, _, first, *rest):
@@ -161,7 +162,23 @@ class Scopes:
             raise Skip
         scope = closed[first % len(closed)]
         self.say(f"{scope.code}.initialize()")
-        eval(self.compiled(scope.code, "eval"), self.xs).initialize()
+        self.workspace(scope).initialize()
+
+    def workspace(self, scope):
+        """Return the workspace of a scope; it is made anew after it was destroyed."""
+        try:
+            return eval(self.compiled(scope.code, "eval"), self.xs)
+        except ndx.WorkspaceError:
+            # Its file is still the old one's, as long as an array there is exported.
+            if scope.path:
+                raise Skip from None
+            raise
+
+    def destroy(self, scope):
+        self.say(f"{scope.code}.destroy()")
+        self.workspace(scope).destroy()
+        for slot in range(scope.slots):
+            self.expire(scope, slot)
 
     def expire(self, scope, slot):
         """Have the arrays of a cycle go stale, or leave."""
@@ -183,16 +200,14 @@ class Scopes:
         for scope in self.scopes.values():
             if scope.path:
                 continue
-            self.say(f"{scope.code}.destroy()")
-            eval(self.compiled(scope.code, "eval"), self.xs).destroy()
-            for slot in range(scope.slots):
-                self.expire(scope, slot)
+            self.destroy(scope)
         self.compare()
 
     def close_scopes(self):
         """Destroy what is left, when no array is."""
+        gc.collect(0)
         for scope in self.scopes.values():
-            ws = eval(self.compiled(scope.code, "eval"), self.xs)
+            ws = self.workspace(scope)
             if ws.is_open:
                 raise Failure(f"{scope.name} is open at the end")
             ws.destroy()
