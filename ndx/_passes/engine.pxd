@@ -45,7 +45,7 @@ cdef struct Pass:
     Py_ssize_t each                  # bytes of an element of the walk
     Py_ssize_t done                  # bytes; atomic
     Py_ssize_t next                  # tile to be taken; atomic
-    volatile bint stop
+    Py_ssize_t stop                  # not 0: take no more tiles; atomic
 
 cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
                 const Py_ssize_t *itemsizes, int folded) except -1

@@ -157,7 +157,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
     job.alone = False
     job.done = 0
     job.next = 0
-    job.stop = False
+    job.stop = 0
     return True
 
 
@@ -389,7 +389,7 @@ cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogi
     cdef Py_ssize_t index, size
     cdef Py_ssize_t limit = now_at(&job.done) + nbytes
     cdef int axis
-    while not job.stop:
+    while not now_at(&job.stop):
         if nbytes >= 0 and now_at(&job.done) >= limit:
             return
         index = ndx_fetch_add(&job.next, 1)
@@ -472,7 +472,7 @@ cdef int run(Pass *job, str name) except -1:
                     break
                 report(now, now_at(&job.done), job.total, name)
         except BaseException:
-            job.stop = True
+            ndx_fetch_add(&job.stop, 1)
             raise
         finally:
             unlocked(job.held, join_team, &team)
