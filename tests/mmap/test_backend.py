@@ -407,6 +407,59 @@ with scope, ndx.passes(threshold=0, memory=memory, block="64KiB"):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("memory", ["1GiB", "0"])
+def test_a_forked_child_computes_as_its_parent(tmp_path, memory):
+    """Whatever passes over its parent's arrays, and writes to them."""
+    code = """
+import os, sys, numpy as np, ndx
+n = 40_000
+directory, memory = sys.argv[1:]
+values = np.linspace(0.01, 0.99, n)
+calls = {name: (lambda x, f=getattr(ndx, name): f(x)) for name in (
+    "abs acos asin atan cos exp expm1 floor isfinite isnan log log1p negative sign "
+    "signbit sin sqrt square tanh trunc sum prod max min mean var any all argmax "
+    "count_nonzero cumulative_sum cumulative_prod sort diff flip").split()}
+calls |= {
+    "add": lambda x: x + x, "pow": lambda x: x**0.5, "where": lambda x: ndx.where(
+        x > 0.5, x, 0.0), "matmul": lambda x: ndx.reshape(x, (200, 200)) @ x[:200],
+    "floor_divide": lambda x: x // 0.1, "astype": lambda x: ndx.astype(x, ndx.float32),
+    "rows": lambda x: ndx.max(ndx.reshape(x, (1, n)), axis=0),
+}
+host = ndx.asarray(values, copy=True)
+expected = {name: np.array(call(host)) for name, call in calls.items()}
+with ndx.use("mmap", directory=directory), ndx.passes(
+        threshold=0, memory=memory, block="64KiB"):
+    x = ndx.asarray(values, copy=True)
+    outs = {name: ndx.full(answer.shape, 1, dtype=answer.dtype)
+            for name, answer in expected.items()}
+    turned = ndx.full(n, 0.0)[::-1]
+    if (pid := os.fork()) == 0:
+        with ndx.use("host"):
+            for name, call in calls.items():
+                for _ in range(2):
+                    found = call(x)
+                    np.testing.assert_allclose(np.asarray(found), expected[name],
+                                               rtol=1e-12, err_msg=name)
+                    outs[name][...] = found
+                    assert bool(ndx.all(ndx.equal(outs[name], found))), name
+            ndx.multiply(x, 2.0, out=turned)
+            np.testing.assert_array_equal(np.asarray(turned), values * 2)
+            x += turned
+            np.testing.assert_array_equal(np.asarray(x), values + values * 2)
+            np.testing.assert_array_equal(np.asarray(x + 0.0), values + values * 2)
+        print("child", flush=True)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    np.testing.assert_array_equal(np.asarray(x), values)
+    assert not np.asarray(turned).any()
+    for out in outs.values():
+        assert (np.asarray(out) == 1).all()
+    print("parent")
+"""
+    assert run_python(code, tmp_path, memory).split() == ["child", "parent"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_child_has_copies_of_its_own(tmp_path):
     code = """
 import os, sys, ndx
