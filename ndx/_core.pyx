@@ -18,7 +18,7 @@ from ndx._display cimport read_scalar, readable, scalar_of, text_of, text_of_dea
 from ndx._exports cimport (
     array_interface, cuda_array_interface, export_dlpack, pickled,
 )
-from ndx._indexing cimport get_item, set_item
+from ndx._indexing cimport get_item, item_at, set_item
 from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._loops cimport Ufunc, find_ufunc
@@ -453,6 +453,12 @@ cdef class NDArray(BaseArray):
             numpy_view(readable(equal)).any())
 
     def __getitem__(self, key):
+        """Return a part of the array.
+
+        Slices, integers for some of the axes, ``...`` and None give views. Integers
+        for all axes give an independent array of the one element, without axes;
+        arrays of integers or booleans give copies, too.
+        """
         check_usable(self)
         return get_item(self, key)
 
@@ -718,10 +724,12 @@ cdef object swap_last(BaseArray x):
     return view
 
 
-def iterate(x):
-    """Yield the sub-arrays along the first axis; each step checks the array."""
-    for i in range(len(x)):
-        yield x[i]
+def iterate(BaseArray x):
+    """Yield what is along the first axis; each step checks the array."""
+    cdef Py_ssize_t i
+    for i in range(x.shape[0]):
+        check_usable(x)
+        yield item_at(x, i)
 
 
 def rebuild(data, dtype, shape, order):

@@ -1,20 +1,21 @@
-"""Indexing: views by integers, slices, ellipsis and newaxis; the rest by NumPy."""
+"""Indexing: elements, views by slices, ellipsis and newaxis; the rest by NumPy."""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
+from libc.string cimport memcpy
 
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check_usable, is_array, new_view, numpy_view, require_writeable,
-    set_layout,
+    BaseArray, check_usable, data_of, is_array, new_empty, new_view, numpy_view, pin,
+    require_writeable, set_layout, unpin,
 )
 from ndx._dispatch cimport compute_elsewhere
-from ndx._dtypes cimport dtype_object, scalar_dtype
+from ndx._dtypes cimport dtype_object, itemsize_of, scalar_dtype
 from ndx._layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._numpy_memory cimport call_numpy, own_result
-from ndx._operations cimport as_operand, can_store, copy_into, fill, is_scalar
+from ndx._operations cimport as_operand, can_store, copy, copy_into, fill, is_scalar
 
 cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
@@ -44,8 +45,12 @@ cdef inline bint is_integer(object item) noexcept:
 
 cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except -1:
     """Return an integer index counted from the front, or raise IndexError."""
-    cdef Py_ssize_t index = PyNumber_AsSsize_t(item, PyExc_IndexError)
-    cdef Py_ssize_t size = x.shape[axis]
+    cdef Py_ssize_t index, size = x.shape[axis]
+    cdef int overflow = 1
+    if PyLong_CheckExact(item):
+        index = PyLong_AsLongLongAndOverflow(item, &overflow)
+    if overflow:
+        index = PyNumber_AsSsize_t(item, PyExc_IndexError)
     if index < -size or index >= size:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size} of an "
@@ -87,9 +92,8 @@ cdef BaseArray slice_view(BaseArray x, object item):
     return view
 
 
-cdef BaseArray row_view(BaseArray x, object item):
-    """Return the view that one integer along the first axis selects."""
-    cdef Py_ssize_t index = checked_index(x, item, 0)
+cdef BaseArray row_view(BaseArray x, Py_ssize_t index):
+    """Return the view at a position along the first axis."""
     cdef BaseArray view = new_view(x, x.ndim - 1)
     cdef int axis
     for axis in range(1, x.ndim):
@@ -106,7 +110,7 @@ cdef BaseArray basic_view(BaseArray x, object key):
         if PySlice_Check(key):
             return slice_view(x, key)
         if PyLong_CheckExact(key):
-            return row_view(x, key)
+            return row_view(x, checked_index(x, key, 0))
     return view_of_items(x, key if type(key) is tuple else (key,))
 
 
@@ -178,6 +182,56 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
     return view
 
 
+cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
+    """Say where the element lies that a key of integers for all axes selects.
+
+    Return False if the key is another.
+    """
+    cdef tuple items
+    cdef int axis
+    offset[0] = 0
+    if type(key) is not tuple:
+        if x.ndim != 1 or not is_integer(key):
+            return False
+        offset[0] = checked_index(x, key, 0) * x.strides[0]
+        return True
+    items = key
+    if len(items) != x.ndim:
+        return False
+    for item in items:
+        if not is_integer(item):
+            return False
+    for axis in range(x.ndim):
+        offset[0] += checked_index(x, items[axis], axis) * x.strides[axis]
+    return True
+
+
+cdef BaseArray element(BaseArray x, Py_ssize_t offset):
+    """Return a new array of the element that lies at an offset."""
+    cdef BaseArray result
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    pin(x)
+    try:
+        result = new_empty(x.dtype, 0, NULL)
+        if itemsize == 8:
+            # With a constant size a copy is one instruction.
+            memcpy(data_of(result), data_of(x) + offset, 8)
+        else:
+            memcpy(data_of(result), data_of(x) + offset, itemsize)
+    finally:
+        unpin(x)
+    return result
+
+
+cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
+    """Return ``x[index]`` for an index that is in range."""
+    if x.ndim > 1:
+        return row_view(x, index)
+    if x.block.device:
+        return copy(row_view(x, index))
+    return element(x, index * x.strides[0])
+
+
 cdef object numpy_key(BaseArray x, object key):
     """Return an advanced key as NumPy takes it, or raise IndexError."""
     items = []
@@ -213,8 +267,12 @@ cdef object numpy_key(BaseArray x, object key):
 
 
 cdef object get_item(BaseArray x, object key):
-    """Return ``x[key]``: a view for a basic key, else a new array."""
-    cdef BaseArray view = basic_view(x, key)
+    """Return ``x[key]``: a view for a basic key that leaves axes, else a new array."""
+    cdef BaseArray view
+    cdef Py_ssize_t offset = 0
+    if not PySlice_Check(key) and find_element(x, key, &offset):
+        return copy(basic_view(x, key)) if x.block.device else element(x, offset)
+    view = basic_view(x, key)
     if view is not None:
         return view
     if x.block.device:

@@ -11,6 +11,7 @@ cdef enum:
 cdef bint is_scalar(object x) noexcept
 cdef BaseArray as_operand(object x)
 cdef object operand_error(Ufunc ufunc, object x1, object x2)
+cdef object refused(Ufunc ufunc, object x1, object x2)
 cdef object elsewhere(Ufunc ufunc, tuple operands, BaseArray out)
 cdef int copy_into(BaseArray out, BaseArray x) except -1
 cdef int fill(BaseArray out, object scalar) except -1

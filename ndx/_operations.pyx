@@ -44,6 +44,21 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
+cdef extern from *:
+    """
+    #define NDX_SLOT(x, group, slot) \\
+        (Py_TYPE(x)->group != NULL && Py_TYPE(x)->group->slot != NULL)
+    /* Whether operators of a type compute, or take the multiplication by a number for
+     * a repetition. */
+    #define NDX_CALCULATES(x) \\
+        (NDX_SLOT(x, tp_as_number, nb_add) || NDX_SLOT(x, tp_as_number, nb_multiply))
+    #define NDX_REPEATS(x) \\
+        (NDX_SLOT(x, tp_as_sequence, sq_repeat) \\
+            && !NDX_SLOT(x, tp_as_number, nb_multiply))
+    """
+    bint NDX_CALCULATES(object x) noexcept
+    bint NDX_REPEATS(object x) noexcept
+
 cdef extern from "ndx/fill.h" nogil:
     void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
@@ -85,6 +100,18 @@ cdef object operand_error(Ufunc ufunc, object x1, object x2):
     return TypeError(
         f"{ufunc.name} does not take a {type(bad).__name__}; valid are arrays (convert "
         "with ndx.asarray) and Python scalars next to an array")
+
+
+cdef object refused(Ufunc ufunc, object x1, object x2):
+    """Return NotImplemented from an operator; raise where Python goes on by itself.
+
+    It would repeat a sequence, or find that an array and a list are not equal.
+    """
+    cdef object other = x2 if is_array(x1) else x1
+    if isinstance(other, (list, tuple)) and not NDX_CALCULATES(other) or \
+            ufunc.name == "multiply" and NDX_REPEATS(other):
+        raise operand_error(ufunc, x1, x2)
+    return NotImplemented
 
 
 cdef object shape_error(str name, BaseArray a, BaseArray b):
@@ -330,6 +357,8 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     cdef BaseArray b = None
     cdef int dtype, result
     if x.block.device or is_off_host(other):
+        if not is_scalar(other) and as_operand(other) is None:
+            return NotImplemented
         return compute_elsewhere("inplace", (ufunc.name, x, other), {})
     check(x)
     if is_scalar(other):

@@ -446,4 +446,5 @@ def unstack(x, /, *, axis=0):
     cdef int i = normalize_axis(axis, array.ndim)
     check_room(array.shape[i], sizeof(BaseArray), "unstack")
     key = (slice(None),) * i
-    return tuple([array[(*key, k)] for k in range(array.shape[i])])
+    # The ellipsis makes it a view also where no axis is left.
+    return tuple([array[(*key, k, ...)] for k in range(array.shape[i])])

@@ -1,0 +1,80 @@
+"""Operators with lists, tuples and other sequences of Python's."""
+
+import array
+import operator
+from collections import deque
+from typing import NamedTuple
+
+import pytest
+
+import ndx
+
+OPERATORS = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv,
+    operator.mod, operator.pow, operator.and_, operator.or_, operator.xor,
+    operator.lshift, operator.rshift, operator.matmul, operator.eq, operator.ne,
+    operator.lt, operator.le, operator.gt, operator.ge,
+]  # fmt: skip
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+
+
+@pytest.mark.parametrize("compute", OPERATORS)
+@pytest.mark.parametrize("values", [[1, 2], (1, 2), [], Pair(1, 2), [[1], [2]]])
+@pytest.mark.parametrize("x", [ndx.asarray(3), ndx.asarray([1, 2])], ids=["0d", "1d"])
+def test_operators_with_lists_and_tuples_name_asarray(compute, values, x):
+    with pytest.raises(TypeError, match=r"ndx\.asarray"):
+        compute(x, values)
+    with pytest.raises(TypeError, match=r"ndx\.asarray"):
+        compute(values, x)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [operator.iadd, operator.imul, operator.isub, operator.ipow, operator.imatmul],
+)
+def test_operators_in_place_with_lists_name_asarray(compute):
+    x = ndx.asarray(3)
+    values = [1, 2]
+    with pytest.raises(TypeError, match=r"ndx\.asarray"):
+        compute(x, values)
+    with pytest.raises(TypeError, match=r"ndx\.asarray"):
+        compute(values, x)
+    assert values == [1, 2]
+    assert int(x) == 3
+
+
+@pytest.mark.parametrize(
+    "values", ["ab", b"ab", bytearray(b"ab"), array.array("d", [1.0]), deque([1, 2])]
+)
+def test_no_sequence_is_repeated_by_an_array(values):
+    for x in (ndx.asarray(2), ndx.asarray([2]), ndx.asarray(2.0)):
+        with pytest.raises(TypeError, match=r"ndx\.asarray"):
+            x * values
+        with pytest.raises(TypeError, match=r"ndx\.asarray"):
+            values * x
+
+
+def test_what_is_no_sequence_of_numbers_is_not_equal():
+    x = ndx.asarray([1, 2])
+    for other in (None, "auto", {}, object()):
+        assert (x == other) is False
+        assert (x != other) is True
+
+
+def test_tuples_with_operators_of_their_own_are_asked():
+    class Vector(tuple):
+        __slots__ = ()
+
+        def __radd__(self, other):
+            return "added"
+
+        def __rmul__(self, other):
+            return "multiplied"
+
+    x = ndx.asarray([1, 2])
+    assert x + Vector((1, 2)) == "added"
+    assert ndx.asarray(2) * Vector((1, 2)) == "multiplied"
