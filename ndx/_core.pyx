@@ -29,7 +29,7 @@ from ndx._memory cimport (
 from ndx._matmul cimport matmul
 from ndx._numpy_memory cimport adopted_backend
 from ndx._operations cimport (
-    as_operand, binary, copy as copy_of, copy_into, inplace, unary,
+    as_operand, binary, copy as copy_of, copy_into, inplace, refused, unary,
 )
 from ndx._persistence cimport commit, flush
 from ndx._placement cimport detached, leveraged, leveraged_to, migrated
@@ -57,6 +57,7 @@ cdef Ufunc INVERT = find_ufunc("bitwise_invert")
 cdef Ufunc LEFT_SHIFT = find_ufunc("bitwise_left_shift")
 cdef Ufunc LESS = find_ufunc("less")
 cdef Ufunc LESS_EQUAL = find_ufunc("less_equal")
+cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc NEGATIVE = find_ufunc("negative")
 cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
@@ -453,12 +454,7 @@ cdef class NDArray(BaseArray):
             numpy_view(readable(equal)).any())
 
     def __getitem__(self, key):
-        """Return a part of the array.
-
-        Slices, integers for some of the axes, ``...`` and None give views. Integers
-        for all axes give an independent array of the one element, without axes;
-        arrays of integers or booleans give copies, too.
-        """
+        """Return a view; of integers for all axes, or arrays of them, a copy."""
         check_usable(self)
         return get_item(self, key)
 
@@ -484,7 +480,7 @@ cdef class NDArray(BaseArray):
             ufunc = GREATER_EQUAL
         else:
             ufunc = NOT_EQUAL
-        return binary(ufunc, self, other, None)
+        return operate(ufunc, self, other)
 
     __hash__ = None
 
@@ -501,121 +497,123 @@ cdef class NDArray(BaseArray):
         return unary(INVERT, self, None)
 
     def __add__(self, other):
-        return binary(ADD, self, other, None)
+        return operate(ADD, self, other)
 
     def __radd__(self, other):
-        return binary(ADD, other, self, None)
+        return operate(ADD, other, self)
 
     def __iadd__(self, other):
-        return inplace(ADD, self, other)
+        return operate_inplace(ADD, self, other)
 
     def __sub__(self, other):
-        return binary(SUBTRACT, self, other, None)
+        return operate(SUBTRACT, self, other)
 
     def __rsub__(self, other):
-        return binary(SUBTRACT, other, self, None)
+        return operate(SUBTRACT, other, self)
 
     def __isub__(self, other):
-        return inplace(SUBTRACT, self, other)
+        return operate_inplace(SUBTRACT, self, other)
 
     def __mul__(self, other):
-        return binary(MULTIPLY, self, other, None)
+        return operate(MULTIPLY, self, other)
 
     def __rmul__(self, other):
-        return binary(MULTIPLY, other, self, None)
+        return operate(MULTIPLY, other, self)
 
     def __imul__(self, other):
-        return inplace(MULTIPLY, self, other)
+        return operate_inplace(MULTIPLY, self, other)
 
     def __truediv__(self, other):
-        return binary(DIVIDE, self, other, None)
+        return operate(DIVIDE, self, other)
 
     def __rtruediv__(self, other):
-        return binary(DIVIDE, other, self, None)
+        return operate(DIVIDE, other, self)
 
     def __itruediv__(self, other):
-        return inplace(DIVIDE, self, other)
+        return operate_inplace(DIVIDE, self, other)
 
     def __floordiv__(self, other):
-        return binary(FLOOR_DIVIDE, self, other, None)
+        return operate(FLOOR_DIVIDE, self, other)
 
     def __rfloordiv__(self, other):
-        return binary(FLOOR_DIVIDE, other, self, None)
+        return operate(FLOOR_DIVIDE, other, self)
 
     def __ifloordiv__(self, other):
-        return inplace(FLOOR_DIVIDE, self, other)
+        return operate_inplace(FLOOR_DIVIDE, self, other)
 
     def __mod__(self, other):
-        return binary(REMAINDER, self, other, None)
+        return operate(REMAINDER, self, other)
 
     def __rmod__(self, other):
-        return binary(REMAINDER, other, self, None)
+        return operate(REMAINDER, other, self)
 
     def __imod__(self, other):
-        return inplace(REMAINDER, self, other)
+        return operate_inplace(REMAINDER, self, other)
 
     def __and__(self, other):
-        return binary(AND, self, other, None)
+        return operate(AND, self, other)
 
     def __rand__(self, other):
-        return binary(AND, other, self, None)
+        return operate(AND, other, self)
 
     def __iand__(self, other):
-        return inplace(AND, self, other)
+        return operate_inplace(AND, self, other)
 
     def __or__(self, other):
-        return binary(OR, self, other, None)
+        return operate(OR, self, other)
 
     def __ror__(self, other):
-        return binary(OR, other, self, None)
+        return operate(OR, other, self)
 
     def __ior__(self, other):
-        return inplace(OR, self, other)
+        return operate_inplace(OR, self, other)
 
     def __xor__(self, other):
-        return binary(XOR, self, other, None)
+        return operate(XOR, self, other)
 
     def __rxor__(self, other):
-        return binary(XOR, other, self, None)
+        return operate(XOR, other, self)
 
     def __ixor__(self, other):
-        return inplace(XOR, self, other)
+        return operate_inplace(XOR, self, other)
 
     def __lshift__(self, other):
-        return binary(LEFT_SHIFT, self, other, None)
+        return operate(LEFT_SHIFT, self, other)
 
     def __rlshift__(self, other):
-        return binary(LEFT_SHIFT, other, self, None)
+        return operate(LEFT_SHIFT, other, self)
 
     def __ilshift__(self, other):
-        return inplace(LEFT_SHIFT, self, other)
+        return operate_inplace(LEFT_SHIFT, self, other)
 
     def __rshift__(self, other):
-        return binary(RIGHT_SHIFT, self, other, None)
+        return operate(RIGHT_SHIFT, self, other)
 
     def __rrshift__(self, other):
-        return binary(RIGHT_SHIFT, other, self, None)
+        return operate(RIGHT_SHIFT, other, self)
 
     def __irshift__(self, other):
-        return inplace(RIGHT_SHIFT, self, other)
+        return operate_inplace(RIGHT_SHIFT, self, other)
 
     def __pow__(self, other, modulo):
-        return NotImplemented if modulo is not None else binary(POW, self, other, None)
+        return NotImplemented if modulo is not None else operate(POW, self, other)
 
     def __rpow__(self, other, modulo):
-        return NotImplemented if modulo is not None else binary(POW, other, self, None)
+        return NotImplemented if modulo is not None else operate(POW, other, self)
 
     def __ipow__(self, other, modulo):
-        return NotImplemented if modulo is not None else inplace(POW, self, other)
+        if modulo is not None:
+            return NotImplemented
+        return operate_inplace(POW, self, other)
 
     def __matmul__(self, other):
-        return matmul(self, other, None)
+        return multiply_matrices(self, other, None)
 
     def __rmatmul__(self, other):
-        return matmul(other, self, None)
+        return multiply_matrices(other, self, None)
 
     def __imatmul__(self, other):
-        return matmul(self, other, self)
+        return multiply_matrices(self, other, self)
 
     # ------------------------------------------------------------ protocols
 
@@ -711,6 +709,22 @@ cdef class NDArray(BaseArray):
 set_array_type(NDArray)
 # Where users find it: tracebacks, `help` and the like name that.
 (<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
+
+
+cdef inline object operate(Ufunc ufunc, object x1, object x2):
+    """Compute an operator of two operands, one of which may be unknown to it."""
+    result = binary(ufunc, x1, x2, None)
+    return refused(ufunc, x1, x2) if result is NotImplemented else result
+
+
+cdef object operate_inplace(Ufunc ufunc, BaseArray x, object other):
+    result = inplace(ufunc, x, other)
+    return refused(ufunc, x, other) if result is NotImplemented else result
+
+
+cdef object multiply_matrices(object x1, object x2, BaseArray out):
+    result = matmul(x1, x2, out)
+    return refused(MATMUL, x1, x2) if result is NotImplemented else result
 
 
 cdef object swap_last(BaseArray x):

@@ -45,7 +45,7 @@ cdef inline bint is_integer(object item) noexcept:
 
 cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except -1:
     """Return an integer index counted from the front, or raise IndexError."""
-    cdef Py_ssize_t index, size = x.shape[axis]
+    cdef Py_ssize_t index = 0, size = x.shape[axis]
     cdef int overflow = 1
     if PyLong_CheckExact(item):
         index = PyLong_AsLongLongAndOverflow(item, &overflow)

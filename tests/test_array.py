@@ -84,7 +84,17 @@ def test_views_share_a_block():
     backend = ndx.backends.get("host", limit="1MiB")
     with ndx.use(backend):
         x = ndx.zeros((4, 6))
-    views = [x[1:], x[0], x[0, 0], x.T, x.mT, x[::-1, ::2], x[None], x[...], x[0:0]]
+    views = [
+        x[1:],
+        x[0],
+        x[0, 0, ...],
+        x.T,
+        x.mT,
+        x[::-1, ::2],
+        x[None],
+        x[...],
+        x[0:0],
+    ]
     assert backend.stats()["allocated_count"] == 1
     for view in views:
         assert view.backend is backend

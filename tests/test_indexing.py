@@ -1,5 +1,7 @@
 """Reading and writing by all kinds of keys, against NumPy's."""
 
+import random
+
 import numpy as np
 import pytest
 from helpers import dtypes, patterns
@@ -84,6 +86,10 @@ def test_get_by_a_basic_key(data, dtype):
     view = x[key]
     expected = a[key]
     assert_same(view, expected)
+    whole = key if isinstance(key, tuple) else (key,)
+    if len(whole) == a.ndim and all(isinstance(item, int) for item in whole):
+        assert not np.shares_memory(np.asarray(x), np.asarray(view))
+        return
     assert shares(x, view)
     if np.asarray(expected).ndim and np.asarray(expected).size:
         for step, other, side in zip(
@@ -155,7 +161,116 @@ def test_elements_are_arrays_without_axes():
     assert_same(x[1, 1][...], np.array(4))
     y = x[0, 0]
     y[...] = 7
+    assert x.tolist() == [[1, 2], [3, 4]]
+    y = x[0, 0, ...]
+    y[...] = 7
     assert x.tolist() == [[7, 2], [3, 4]]
+
+
+KEYS_OF_ELEMENTS = [(1, 0), (np.int64(1), 0), (-1, np.uint8(0)), (True + 0, -2)]
+
+
+@pytest.mark.parametrize("key", KEYS_OF_ELEMENTS)
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_an_element_is_independent_of_its_array(key, dtype):
+    a = np.arange(4).reshape(2, 2).astype(dtype)
+    x = ndx.asarray(a)
+    found, expected = x[key], np.array(a[key])
+    assert_same(found, expected)
+    x[...] = ndx.zeros((), dtype=dtype)
+    assert_same(found, expected)
+    found[...] = ndx.ones((), dtype=dtype)
+    assert not np.asarray(x).any()
+
+
+def test_an_element_keeps_no_array_alive():
+    backend = ndx.backends.get("host", limit="16MiB")
+    with ndx.use(backend):
+        kept = [ndx.ones(100_000)[0] for _ in range(5)]
+    assert sum(kept) == 5.0
+    assert backend.stats()["allocated_bytes"] < 100_000
+
+
+def test_an_element_of_a_read_only_array_can_be_written():
+    x = ndx.broadcast_to(ndx.asarray(3.0), (2,))
+    found = x[1]
+    found += 1
+    assert float(found) == 4.0
+    assert float(x[1]) == 3.0
+
+
+def test_an_array_without_axes_is_copied_by_an_empty_key():
+    x = ndx.asarray(1.0)
+    found = x[()]
+    found[...] = 2.0
+    assert float(x) == 1.0
+    x[...][...] = 3.0
+    assert float(x) == 3.0
+
+
+def test_elements_are_exchanged_and_shuffled_as_those_of_numpy():
+    x = ndx.arange(3.0)
+    x[0], x[2] = x[2], x[0]
+    assert x.tolist() == [2.0, 1.0, 0.0]
+    for seed in range(20):
+        y = ndx.arange(5)
+        random.Random(seed).shuffle(y)  # type: ignore[arg-type]
+        assert sorted(y.tolist()) == [0, 1, 2, 3, 4]
+    old = x[0]
+    x += 10
+    assert float(old) == 2.0
+
+
+@pytest.mark.parametrize("key", [1, (1,), -2])
+def test_an_element_is_changed_in_place(key):
+    x = ndx.arange(3)
+    x[key] += 5
+    x[key] *= 2
+    assert x.tolist() == [0, 12, 2]
+
+
+def test_iteration_gives_independent_elements():
+    x = ndx.arange(3)
+    found = list(x)
+    x[...] = 7
+    assert [int(each) for each in found] == [0, 1, 2]
+    backwards = x[::-1]
+    x[0] = 1
+    assert [int(each) for each in backwards] == [7, 7, 1]
+
+
+def test_iteration_stops_where_the_scope_ends():
+    with ndx.workspace("iterated"):
+        found = iter(ndx.arange(3))
+        next(found)
+    with pytest.raises(ndx.StaleArrayError):
+        next(found)
+
+
+def test_an_element_is_where_new_arrays_are():
+    outside = ndx.arange(3)
+    with ndx.workspace("elements", size="1KiB") as ws:
+        inside = ndx.arange(3)
+        for found in (outside[1], inside[1], *inside):
+            assert found.workspace == "elements"
+        assert ws.stats()["spilled_count"] == 0
+        with ndx.no_workspace():
+            kept = inside[1]
+    assert int(kept) == 1
+    with pytest.raises(ndx.StaleArrayError):
+        found + 1
+    with pytest.raises(ndx.StaleArrayError):
+        inside[0]
+
+
+def test_an_element_of_an_array_in_a_file_is_independent(tmp_path):
+    ndx.save(tmp_path / "x.npy", ndx.arange(5.0))
+    x = ndx.open(tmp_path / "x.npy", "r+")
+    found = x[2]
+    x[2] = 9.0
+    assert float(found) == 2.0
+    found[...] = 5.0
+    assert x.tolist() == [0.0, 1.0, 9.0, 3.0, 4.0]
 
 
 def test_integers_of_all_kinds():

@@ -120,6 +120,30 @@ def test_out():
         ndx.exp(g, out=ndx.broadcast_to(g[0], (2, 3)))
 
 
+def test_elements_are_independent():
+    _, g = both()
+    with ndx.workspace("elements", backend="cuda:0", size="1MiB"):
+        found = [g[0, 1], g[0][1], *g[0], g[0, 1, ...], g[:, 1][0, ...]]
+        assert {each.workspace for each in found[:5]} == {"elements"}
+        assert {each.device for each in found} == {"cuda:0"}
+        before = [float(each) for each in found]
+        g += 1
+        after = [float(each) for each in found]
+    assert [a - b for a, b in zip(after, before, strict=True)] == [0] * 5 + [1] * 2
+    g[0, 1] += 2
+    assert float(g[0, 1]) == after[-1] + 2
+    g[0, 0], g[0, 1] = g[0, 1], g[0, 0]
+    assert float(g[0, 0]) == after[-1] + 2
+
+
+def test_lists_are_no_operands():
+    _, g = both()
+    for other in ([1, 2, 3], (1, 2, 3)):
+        for compute in (operator.add, operator.mul, operator.eq, operator.imul):
+            with pytest.raises(TypeError, match="asarray"):
+                compute(g, other)
+
+
 def test_views_are_of_the_same_memory():
     x, g = both()
     for view in (g[1], g.T, g[:, ::2], ndx.reshape(g, (3, 2)), ndx.flip(g), g[None]):
