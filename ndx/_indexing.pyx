@@ -208,8 +208,13 @@ cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
 
 cdef BaseArray element(BaseArray x, Py_ssize_t offset):
     """Return a new array of the element that lies at an offset."""
-    cdef BaseArray result
+    cdef BaseArray result, view
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    if x.block.device:
+        view = new_view(x, 0)
+        view.offset += offset
+        set_layout(view)
+        return copy(view)
     pin(x)
     try:
         result = new_empty(x.dtype, 0, NULL)
@@ -227,8 +232,6 @@ cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
     """Return ``x[index]`` for an index that is in range."""
     if x.ndim > 1:
         return row_view(x, index)
-    if x.block.device:
-        return copy(row_view(x, index))
     return element(x, index * x.strides[0])
 
 
@@ -271,7 +274,7 @@ cdef object get_item(BaseArray x, object key):
     cdef BaseArray view
     cdef Py_ssize_t offset = 0
     if not PySlice_Check(key) and find_element(x, key, &offset):
-        return copy(basic_view(x, key)) if x.block.device else element(x, offset)
+        return element(x, offset)
     view = basic_view(x, key)
     if view is not None:
         return view
