@@ -8,11 +8,12 @@ from libc.string cimport memcpy
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check_usable, data_of, is_array, new_empty, new_view, numpy_view, pin,
-    require_writeable, set_layout, unpin,
+    BaseArray, check_usable, is_array, new_empty, new_view, numpy_view,
+    require_writeable, set_layout,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport dtype_object, itemsize_of, scalar_dtype
+from ndx._gil cimport Operands, locate, put, recheck_all
 from ndx._layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, can_store, copy, copy_into, fill, is_scalar
@@ -209,22 +210,25 @@ cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
 cdef BaseArray element(BaseArray x, Py_ssize_t offset):
     """Return a new array of the element that lies at an offset."""
     cdef BaseArray result, view
+    cdef Operands operands
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     if x.block.device:
         view = new_view(x, 0)
         view.offset += offset
         set_layout(view)
         return copy(view)
-    pin(x)
-    try:
-        result = new_empty(x.dtype, 0, NULL)
-        if itemsize == 8:
-            # With a constant size a copy is one instruction.
-            memcpy(data_of(result), data_of(x) + offset, 8)
-        else:
-            memcpy(data_of(result), data_of(x) + offset, itemsize)
-    finally:
-        unpin(x)
+    result = new_empty(x.dtype, 0, NULL)
+    # After the allocation, which may run Python.
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, result)
+    locate(&operands)
+    if itemsize == 8:
+        # With a constant size a copy is one instruction.
+        memcpy(operands.data[1], operands.data[0] + offset, 8)
+    else:
+        memcpy(operands.data[1], operands.data[0] + offset, itemsize)
+    recheck_all(&operands)
     return result
 
 

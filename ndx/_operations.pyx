@@ -44,18 +44,7 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
-cdef extern from *:
-    """
-    #define NDX_SLOT(x, group, slot) \\
-        (Py_TYPE(x)->group != NULL && Py_TYPE(x)->group->slot != NULL)
-    /* Whether operators of a type compute, or take the multiplication by a number for
-     * a repetition. */
-    #define NDX_CALCULATES(x) \\
-        (NDX_SLOT(x, tp_as_number, nb_add) || NDX_SLOT(x, tp_as_number, nb_multiply))
-    #define NDX_REPEATS(x) \\
-        (NDX_SLOT(x, tp_as_sequence, sq_repeat) \\
-            && !NDX_SLOT(x, tp_as_number, nb_multiply))
-    """
+cdef extern from "ndx/operators.h":
     bint NDX_CALCULATES(object x) noexcept
     bint NDX_REPEATS(object x) noexcept
 
