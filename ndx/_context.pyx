@@ -2,37 +2,24 @@
 
 import os
 
-from cpython.contextvars cimport (
-    PyContextVar_Get, PyContextVar_New, PyContextVar_Set,
-)
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
+from cpython.contextvars cimport PyContextVar_New
 
 from ndx._memory cimport Block, block_decref, block_new, block_wrap
-from ndx._numpy_handler cimport restore_numpy
 from ndx._plain_numpy cimport PlainNumpy
 from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 
 from ndx import backends
 from ndx._budget import set_process_limit
-from ndx._errors import WorkspaceError
 
 __all__ = ["set_default"]
-
-cdef extern from "Python.h":
-    ctypedef struct PyThreadState:
-        # The current contextvars.Context; NULL before its first use.
-        PyObject *context
-    PyThreadState *PyThreadState_Get() noexcept
-
 
 cdef class Context:
     """A backend, and the scopes that were entered where it is the current one."""
 
-    def __cinit__(self, Backend backend=None, Scope scope=None):
+    def __cinit__(self, Backend backend=None, Entry gate=None):
         self.backend = backend
-        self.scope = scope
+        self.gate = gate
 
 
 cdef class Entry:
@@ -46,33 +33,42 @@ cdef class Entry:
 cdef class Scope:
     """Base class of what is entered and left, in reverse order."""
 
-    cdef int left(self, Backend outside) except -1:
-        """Act on the end of a scope, whose entry is gone already."""
+    cdef int left(self, Entry entry, Backend outside) except -1:
+        """Act on the end of an entry, which is in no context any more."""
+        drop_entry(self, entry)
+
+    cdef list peers(self):
+        """Return the scopes for whose entries an exit of this one may be."""
+        return [self]
 
     cdef Entry last_entry(self):
-        """Return the innermost entry, wherever that is; None: unknown."""
+        """Return the last entry of the list in which those of this scope are."""
+        return self.top
+
+    cdef bint task_has_ended(self):
+        """Whether the task that is inside is known to have ended."""
+        return False
 
 
-cdef object variable = PyContextVar_New("ndx.context", NULL)
+cdef void drop_entry(Scope owner, Entry entry) noexcept:
+    """Take an entry that has ended from the list of a scope."""
+    cdef Entry above = owner.top
+    if above is entry:
+        owner.top = entry.before
+    else:
+        while above.before is not entry:
+            above = above.before
+        above.before = entry.before
+    # No cycle of references is left, so that the last one frees all.
+    entry.before = entry.scope = None
+
+
+variable = PyContextVar_New("ndx.context", NULL)
 cdef Backend default_backend     # of the CPU's arrays
 cdef Backend default_place       # of new arrays: the same, or a device's
 
 
 # ---------------------------------------------------------------- what serves here
-
-cdef Context top_context():
-    """Return the current value of the variable; None if it has none."""
-    cdef PyObject *value = NULL
-    cdef Context context
-    PyContextVar_Get(variable, NULL, &value)
-    if value == NULL:
-        return None
-    context = <Context>value
-    Py_DECREF(context)
-    if context is not None and context.abandoned:
-        return before(context)
-    return context
-
 
 cdef Context before(Context context):
     """Return the context that was current before one was entered."""
@@ -82,26 +78,11 @@ cdef Context before(Context context):
     return context
 
 
-cdef inline Backend backend_of(Context context):
+cdef Backend backend_of(Context context):
     """Return the backend of the arrays that the CPU computes."""
     if context is None or context.host is None:
         return default_backend
     return context.host
-
-
-cdef void *current_home() noexcept:
-    """Return which contextvars.Context is the current one; only to compare."""
-    return <void *>PyThreadState_Get().context
-
-
-cdef bint is_here(Context context) noexcept:
-    """Whether the entries of a context are those of this thread or task.
-
-    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context, and find
-    the parent's value there. They must not allocate from its arena, whose cycle may
-    end before they do.
-    """
-    return <PyObject *>context.home == PyThreadState_Get().context
 
 
 cdef Arena arena_of(Context context):
@@ -181,175 +162,6 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
             block_decref(block)
             raise
     return block
-
-
-# ----------------------------------------------------------- entering and leaving
-
-cdef int enter_context(Context context) except -1:
-    """Make a context the current one of this thread or task, and what inherits it."""
-    context.previous = top_context()
-    if context.backend is not None and not context.backend.device_number:
-        context.host = context.backend
-    elif context.previous is not None:
-        context.host = context.previous.host
-    if context.previous is not None:
-        context.numpy = context.previous.numpy
-    try:
-        PyContextVar_Set(variable, context)
-    except MemoryError:
-        # CPython's failure may be that of the token, after the variable was set.
-        if top_context() is not context:
-            raise
-    # After the set: that is what creates a thread's first contextvars.Context.
-    context.home = <object>PyThreadState_Get().context
-    return 0
-
-
-cdef Context own_context():
-    """Return the current context, whose entries are, or can be, those of this task.
-
-    Entries are pushed to it without a change of the variable, which is slow. A context
-    without entries is anyone's who has it; where another task has entries in it, this
-    one gets a context of its own, which it keeps.
-    """
-    cdef Context context = top_context()
-    cdef Context made
-    if context is not None and (context.home is None or is_here(context)):
-        return context
-    made = Context(None if context is None else context.backend)
-    enter_context(made)
-    made.home = made.previous = None
-    return made
-
-
-cdef int push(Context context, Entry entry) noexcept:
-    """Make an entry the innermost one of a context of one's own."""
-    if context.home is None:
-        context.home = <object>PyThreadState_Get().context
-    entry.left_early = False
-    entry.context = context
-    entry.lower = context.top
-    if entry.arena is not None and entry.arena.backend.device_number:
-        # The CPU's arrays are made where they were outside of it.
-        entry.on_device = entry.arena
-        entry.arena = None if context.top is None else context.top.arena
-    context.top = entry
-    return 0
-
-
-cdef void unlink_entry(Entry entry) noexcept:
-    """Remove an entry, which need not be the innermost one."""
-    cdef Context context = entry.context
-    cdef Entry above = context.top
-    if above is entry:
-        context.top = entry.lower
-    else:
-        while above is not entry:
-            if above.on_device is not None and above.arena is entry.arena:
-                above.arena = None if entry.lower is None else entry.lower.arena
-            if above.lower is entry:
-                above.lower = entry.lower
-                break
-            above = above.lower
-    entry.lower = entry.context = None
-    if context.top is None and context.scope is None:
-        context.home = None
-
-
-cdef int leave_scope(Scope scope, object kind) except -1:
-    """Leave the innermost scope, which `scope` must be, entered here.
-
-    Where it is not the innermost, nothing is changed and WorkspaceError is raised.
-    But an exit comes only once, so it takes effect as soon as those above have left.
-    What a finalizer leaves in another task (`kind` is GeneratorExit) ends at once.
-    """
-    cdef Context context = top_context()
-    cdef Entry entry
-    cdef Backend outside
-    if context is not None and is_here(context) and innermost(context) is scope:
-        return leave_innermost(context)
-    if scope.settled:
-        scope.settled -= 1
-        return 0
-    if mark_early(context, scope):
-        raise WorkspaceError(
-            f"{scope} was left out of order: the innermost scope here is "
-            f"{innermost(context)}; nothing was changed, and it is left when that is. "
-            "Leave scopes in the reverse order in which they were entered.")
-    entry = scope.last_entry()
-    if entry is not None and not entry.left_early and kind is GeneratorExit:
-        outside = backend_of(entry.context)
-        unlink_entry(entry)
-        return scope.left(outside)
-    inner = "none" if context is None else innermost(context) or "none"
-    inherited = context is not None and not is_here(context)
-    raise WorkspaceError(
-        f"{scope} was left out of order: it was not entered in this thread or task, "
-        f"where the innermost scope is {inner}{' (inherited)' * inherited}; nothing "
-        "was changed. Leave scopes where they were entered, in the reverse order.")
-
-
-cdef Scope innermost(Context context):
-    """Return the innermost scope of a context; None if it has none."""
-    return context.scope if context.top is None else context.top.scope
-
-
-cdef bint mark_early(Context context, Scope scope) noexcept:
-    """Note that a scope that was entered here is left too early; False: it was not."""
-    cdef Entry entry
-    while context is not None:
-        if is_here(context):
-            entry = context.top
-            while entry is not None:
-                if entry.scope is scope and not entry.left_early:
-                    entry.left_early = True
-                    return True
-                entry = entry.lower
-            if context.scope is scope and not context.left_early:
-                context.left_early = True
-                return True
-        context = before(context)
-    return False
-
-
-cdef int leave_innermost(Context context) except -1:
-    """Leave the innermost scope, and with it those that were left too early."""
-    cdef Scope scope
-    error = None
-    while True:
-        scope = innermost(context)
-        try:
-            if context.top is not None:
-                unlink_entry(context.top)
-                scope.left(backend_of(context))
-            else:
-                remove(context)
-        except BaseException as raised:
-            error = error or raised
-        context = top_context()
-        if context is None or not is_here(context):
-            break
-        if context.top is not None:
-            if not context.top.left_early:
-                break
-        elif not context.left_early:
-            break
-        scope = innermost(context)
-        scope.settled += 1
-    if error is not None:
-        raise error
-    return 0
-
-
-cdef void remove(Context context) noexcept:
-    """Make the context before one that is left current again."""
-    restore_numpy(context.numpy_before)
-    try:
-        PyContextVar_Set(variable, context.previous)
-    except MemoryError:
-        # Leaving does not fail: where the variable can't be set, it is passed over.
-        context.abandoned = True
-    context.home = None
 
 
 def set_default(backend, /, **options):

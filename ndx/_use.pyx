@@ -3,11 +3,10 @@
 import functools
 import inspect
 
-from ndx._context cimport (
-    Context, Entry, Scope, enter_context, leave_scope, own_context, plain_numpy, push,
-)
+from ndx._context cimport Context, Entry, Here, Scope, ndx_here, plain_numpy
 from ndx._numpy_handler cimport restore_numpy, switch_numpy
 from ndx._plain_numpy cimport PlainNumpy
+from ndx._scopes cimport enter_context, leave_scope, own_context, push
 
 from ndx import backends
 
@@ -79,7 +78,7 @@ class use(Scope):
         return f"ndx.use({self.backend.name!r}{given})"
 
     def __enter__(self):
-        enter_use(Context(self.backend, self), self.numpy)
+        enter_use(Context(self.backend, Entry(self)), self.numpy)
         return self.backend
 
     def __exit__(self, kind, error, traceback):
@@ -142,7 +141,9 @@ class no_workspace(Scope):
         return "ndx.no_workspace()"
 
     def __enter__(self):
-        push(own_context(), Entry(self))
+        cdef Context context = own_context()
+        cdef Here here = ndx_here()
+        push(context, Entry(self), self, &here)
 
     def __exit__(self, kind, error, traceback):
         leave_scope(self, kind)

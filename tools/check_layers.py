@@ -25,7 +25,7 @@ LAYERS = [
     {"_pool_store"}, {"_pool"}, {"_pool_trim", "_pool_report"},
     {"backends", "backends.*"},
     {"_arenas.*", "_plain_numpy"},
-    {"_context"}, {"_serving", "_use"},
+    {"_context"}, {"_serving", "_scopes"}, {"_use"},
     {"_array"},
     {"_gil"},
     {"_passes.engine", "_passes.copying"},

@@ -57,12 +57,22 @@ def workspaces(*, thread=None, all_threads=False):
     return sorted(found, key=lambda each: (_name(each.thread), each.name))
 
 
+def _state(workspace):
+    if workspace.bypassed:
+        return "bypassed"
+    if workspace.is_open:
+        return "left open" if workspace.is_left_open else "open"
+    return "closed"
+
+
 def _name(thread):
     return "(ended)" if thread is None else thread.name
 
 
 def destroy_all(*, thread=None, all_threads=False):
     """Destroy the workspaces of a thread; those that are open are left alone.
+
+    Not those whose thread or task has ended inside: no other end will come.
 
     Parameters
     ----------
@@ -89,7 +99,7 @@ def destroy_all(*, thread=None, all_threads=False):
     """
     count = 0
     for each in workspaces(thread=thread, all_threads=all_threads):
-        if not each.is_open:
+        if not each.is_open or each.is_left_open:
             each.destroy()
             count += 1
     return count
@@ -131,7 +141,7 @@ def workspace_summary(*, thread=None, all_threads=False):
     total = dict.fromkeys(_COLUMNS.values(), 0)
     for each in workspaces(thread=thread, all_threads=all_threads):
         stats = each.stats()
-        state = "bypassed" if each.bypassed else "open" if each.is_open else "closed"
+        state = _state(each)
         sizes = [format_size(stats[key]) for key in _COLUMNS.values()]
         counts = [str(stats["cycles"]), str(stats["generation"])]
         rows.append([each.name, _name(each.thread), state, *sizes, *counts])

@@ -1,4 +1,6 @@
-from ndx._context cimport Context, Entry, Scope
+from libc.stdint cimport uint64_t
+
+from ndx._context cimport Context, Entry, Here, Scope
 from ndx._arenas.base cimport Arena
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.file cimport FileBackend
@@ -11,27 +13,27 @@ cdef class Workspace(Scope):
     cdef list arenas                 # one, or one for each slot of a ring
     cdef FileBackend file            # that the arena lies in; usually None
     cdef Arena arena                 # of the current or last cycle
-    cdef unsigned long ident         # of the thread that it belongs to
+    cdef uint64_t owner_id           # of the thread that it belongs to
     cdef object owner                # weak reference to that
     cdef object registry             # weak reference to what has it by its name
     cdef Sizing sizing
-    cdef Py_ssize_t depth            # how often it is entered now
+    cdef Py_ssize_t depth            # how often it is entered, or borrowed, now
     cdef Py_ssize_t turn             # the slot of `arena`
     cdef bint ring
     cdef bint busy                   # a cycle starts or ends
-    cdef Entry top                   # the last entry that was not left
     cdef Entry spare                 # of the outermost scope, used again each time
-    cdef void *last_task             # the contextvars.Context of the last entry
-    cdef object task                 # weak reference, or None outside of a task
+    cdef void *last_home             # the contextvars.Context of the last entry
+    cdef object task                 # of that, a weak reference; None outside of tasks
     cdef object __weakref__
 
     cdef int start(self, Context context) except -1
     cdef Workspace own(self)
     cdef int check_open_here(self) except -1
-    cdef int check_owner(self) except -1
+    cdef int check_owner(self, const Here *here) except -1
     cdef bint is_owned_here(self)
     cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
     cdef int check_idle(self, str what) except -1
+    cdef int end_abandoned(self) except -1
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed)

@@ -9,16 +9,15 @@ import weakref
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
-from cpython.pythread cimport PyThread_get_thread_ident
 
 from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
-    Context, Entry, Scope, current_home, is_here, leave_scope, outer_backend,
-    own_context, push,
+    Context, Entry, Here, Scope, drop_entry, is_here, ndx_here, outer_backend,
 )
 from ndx._ignored cimport report_ignored
 from ndx._memory cimport Block, block_is_usable
+from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.file cimport FileArena
@@ -61,7 +60,7 @@ cdef class Workspace(Scope):
             self.sizing = Sizing(dataclasses.replace(config, size=self.file.size))
         else:
             self.sizing = Sizing(config)
-        self.ident = PyThread_get_thread_ident()
+        self.owner_id = ndx_here().thread
         self.owner = weakref.ref(threading.current_thread())
         self.task = None if task is None else weakref.ref(task)
         kind = FileArena if self.file is not None else \
@@ -80,6 +79,7 @@ cdef class Workspace(Scope):
 
     def __enter__(self):
         cdef Context context = own_context()
+        cdef Here here = ndx_here()
         cdef Entry entry = self.spare
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
@@ -88,18 +88,15 @@ cdef class Workspace(Scope):
         else:
             # Usually where it was entered the last time. (The address may be that of
             # another task's by now; then only this check is less strict.)
-            if self.last_task != current_home() or \
-                    self.ident != <unsigned long>PyThread_get_thread_ident():
-                self.check_owner()
-                self.last_task = current_home()
+            if self.last_home != here.home or self.owner_id != here.thread:
+                self.check_owner(&here)
+                self.last_home = here.home
             self.check_idle("entered")
             if not self.bypassed:
                 self.start(context)
             entry.arena = self.arena
             entry.scope = self
-        push(context, entry)
-        entry.before = self.top
-        self.top = entry
+        push(context, entry, self, &here)
         self.depth += 1
         return self
 
@@ -132,11 +129,8 @@ cdef class Workspace(Scope):
                 raise
             report_ignored(self, failure)
 
-    cdef int left(self, Backend outside) except -1:
-        cdef Entry entry = self.top
-        self.top = entry.before
-        # No cycle of references is left, so that the last one frees all.
-        entry.before = entry.scope = None
+    cdef int left(self, Entry entry, Backend outside) except -1:
+        drop_entry(self, entry)
         self.depth -= 1
         if self.depth or self.bypassed:
             return 0
@@ -151,17 +145,24 @@ cdef class Workspace(Scope):
         scope_ended()
         return 0
 
-    cdef Entry last_entry(self):
-        return self.top
+    cdef bint task_has_ended(self):
+        if self.task is None:
+            return False
+        task = self.task()
+        return task is None or task.done()
 
     cdef int check_open_here(self) except -1:
-        if not self.is_entered_here():
+        if self.is_entered_here():
+            return 0
+        if has_ended(self.top):
             raise WorkspaceError(
-                f"{self} is open in another thread or task; each has its own of every "
-                "name: ask ndx.workspace(name) there")
-        return 0
+                f"{self} can't be entered: the thread or task that is in a scope of it "
+                "has ended; destroy it, or use another")
+        raise WorkspaceError(
+            f"{self} is open in another thread or task; each has its own of every "
+            "name: ask ndx.workspace(name) there")
 
-    cdef int check_owner(self) except -1:
+    cdef int check_owner(self, const Here *here) except -1:
         if not self.is_owned_here():
             raise WorkspaceError(
                 f"{self} belongs to another thread or task; each has its own of every "
@@ -169,7 +170,7 @@ cdef class Workspace(Scope):
         return 0
 
     cdef bint is_owned_here(self):
-        if self.ident != <unsigned long>PyThread_get_thread_ident():
+        if self.owner_id != ndx_here().thread:
             return False
         task = current_task()
         return self.task is None if task is None else (
@@ -321,9 +322,10 @@ cdef class Workspace(Scope):
             If a NumPy view, a buffer or a DLPack capsule of an array of a past cycle
             is alive; nothing is changed then.
         WorkspaceError
-            If a scope of it is open, in any thread.
+            If a scope of it is open, in a thread or task that has not ended.
         """
         cdef Arena arena
+        self.end_abandoned()
         self.check_closed("closed")
         for arena in all_arenas(self):
             if arena.pinned_count or arena.retired_bytes:
@@ -341,9 +343,10 @@ cdef class Workspace(Scope):
         Raises
         ------
         WorkspaceError
-            If a scope of it is open, in any thread.
+            If a scope of it is open, in a thread or task that has not ended.
         """
         cdef Arena arena
+        self.end_abandoned()
         self.check_closed("destroyed")
         named = None if self.registry is None else self.registry()
         if named is not None and named.get(self.name) is self:
@@ -359,6 +362,12 @@ cdef class Workspace(Scope):
                 self.file.leave()
         finally:
             self.busy = False
+
+    cdef int end_abandoned(self) except -1:
+        """End the scopes in which their thread or task has ended."""
+        while self.top is not None:
+            abandon(self.top.scope, self.top)
+        return 0
 
     cdef int check_closed(self, str what) except -1:
         if self.depth:
@@ -387,6 +396,11 @@ cdef class Workspace(Scope):
     def is_open(self):
         """Whether a scope of it is entered now."""
         return self.depth > 0
+
+    @property
+    def is_left_open(self):
+        """Whether the thread or task that entered it, and has not left, has ended."""
+        return self.top is not None and has_ended(self.top)
 
     @property
     def thread(self):
@@ -491,15 +505,28 @@ cdef class Borrowed(Scope):
         self.workspace = workspace
 
     def __enter__(self):
+        cdef Context context = own_context()
+        cdef Here here = ndx_here()
         if not self.workspace.depth or not self.workspace.is_entered_here():
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
-        push(own_context(), Entry(self, self.workspace.arena))
+        # An entry of the workspace, too, which stays open until the last one ends.
+        push(context, Entry(self, self.workspace.arena), self.workspace, &here)
+        self.workspace.depth += 1
         return self.workspace
 
     def __exit__(self, kind, error, traceback):
         leave_scope(self, kind)
+
+    cdef int left(self, Entry entry, Backend outside) except -1:
+        return self.workspace.left(entry, outside)
+
+    cdef Entry last_entry(self):
+        return self.workspace.top
+
+    cdef bint task_has_ended(self):
+        return self.workspace.task_has_ended()
 
     def __repr__(self):
         return f"<borrowed {self.workspace!r}>"
