@@ -14,7 +14,6 @@ from ndx._context cimport (
     variable,
 )
 from ndx._numpy_handler cimport restore_numpy
-from ndx.backends.base cimport Backend
 
 from ndx._errors import WorkspaceError
 
@@ -50,8 +49,8 @@ cdef struct Rule:
     Action action
 
 STATES = ("out", "innermost", "covered", "early", "settled")
-EVENTS = ("enter", "cover", "uncover", "leave", "close", "intrude", "inherit", "destroy",
-          "reclaim")
+EVENTS = ("enter", "cover", "uncover", "leave", "close", "intrude", "inherit",
+          "destroy", "reclaim")
 ACTIONS = ("pass", "push", "end", "refuse")
 
 RULES = (
@@ -279,9 +278,9 @@ cdef object refusal(Scope scope, State state, Event event):
 
 # ---------------------------------------------------------- which entry an exit is for
 #
-# The last one that was made by the same frame (of a function, a generator, a coroutine);
-# or, where there is none (as with ExitStack), the last one at all. What is early already
-# comes last.
+# The last one that was made by the same frame (of a function, a generator, a
+# coroutine); or, where there is none (as with ExitStack), the last one at all. What is
+# early already comes last.
 
 cdef Entry better(Entry best, Entry entry, list peers, void *frame):
     if entry is None or entry.scope not in peers:
@@ -404,8 +403,8 @@ cdef bint may_end(Entry entry, bint here) noexcept:
 cdef int settle(Entry entry, void *home) except -1:
     """Remember that an exit may come (from a home; NULL: from any) for what has ended.
 
-    After an early exit it does if that was a call of `__exit__` within a `with` statement,
-    and not if it was a generator's; so no more than a few are remembered.
+    After an early exit it does if that was a call of `__exit__` within a `with`
+    statement, and not if it was a generator's; so no more than a few are remembered.
     """
     cdef Scope scope = entry.scope
     cdef Entry mark = Entry(scope)

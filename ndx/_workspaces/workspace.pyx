@@ -1,23 +1,18 @@
 """Workspaces as users see them: arenas, entered and left."""
 
-import collections
 import dataclasses
 import functools
 import inspect
 import threading
 import weakref
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.object cimport PyObject
-
-from ndx._array cimport BaseArray
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
     Context, Entry, Here, Scope, drop_entry, is_here, ndx_here, outer_backend,
 )
 from ndx._ignored cimport report_ignored
-from ndx._memory cimport Block, block_is_usable
 from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
+from ndx._workspaces.rescue cimport rescue
 from ndx._arenas.base cimport Arena
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.file cimport FileArena
@@ -249,12 +244,12 @@ cdef class Workspace(Scope):
             @functools.wraps(function)
             async def wrapper(*args, **kwargs):
                 with enter() as scope:
-                    return rescue(scope, await function(*args, **kwargs))
+                    return rescued(scope, await function(*args, **kwargs))
         else:
             @functools.wraps(function)
             def wrapper(*args, **kwargs):
                 with enter() as scope:
-                    return rescue(scope, function(*args, **kwargs))
+                    return rescued(scope, function(*args, **kwargs))
         return wrapper
 
     cdef Workspace own(self):
@@ -550,54 +545,5 @@ cdef list all_arenas(Workspace scope):
     return found
 
 
-cdef object rescue(Workspace scope, object result):
-    """Let the arrays in a function's result leave the scope that it ran in."""
-    rescue_from(scope.arena, result)
-    if scope.arena.twin is not None:
-        rescue_from(scope.arena.twin, result)
-    return result
-
-
-cdef int rescue_from(Arena arena, object result) except -1:
-    cdef dict found = arrays_in(arena, result)
-    cdef Block **blocks
-    cdef Py_ssize_t count = 0
-    cdef BaseArray x
-    if not found:
-        return 0
-    blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
-    if blocks == NULL:
-        raise MemoryError("no memory to detach a result")
-    try:
-        for x in found.values():
-            blocks[count] = x.block
-            count += 1
-        arena.move_out(blocks, count, outer_backend())
-    finally:
-        PyMem_RawFree(blocks)
-    return 0
-
-
-cdef dict arrays_in(Arena arena, object result):
-    """Return one array of each block of an arena in a nested result."""
-    cdef BaseArray x
-    cdef dict found = {}
-    cdef dict seen = {}          # by id, and kept while that counts
-    cdef list left = [result]
-    while left:
-        item = left.pop()
-        if isinstance(item, BaseArray):
-            x = item
-            if block_is_usable(x.block) and x.block.owner == <PyObject *>arena:
-                found[<size_t>x.block] = x
-        elif not isinstance(item, (str, bytes, int, float, complex)) \
-                and id(item) not in seen:
-            seen[id(item)] = item
-            if isinstance(item, dict):
-                left.extend(item.values())
-            elif isinstance(item, (tuple, list, set, frozenset, collections.deque)):
-                left.extend(item)
-            elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-                left.extend([getattr(item, field.name, None)
-                             for field in dataclasses.fields(item)])
-    return found
+cdef object rescued(Workspace scope, object result):
+    return rescue(scope.arena, result)

@@ -1,0 +1,3 @@
+from ndx._arenas.base cimport Arena
+
+cdef object rescue(Arena arena, object result)

@@ -1,0 +1,69 @@
+"""What a decorated function returns: its arrays leave the workspace."""
+
+import collections
+import dataclasses
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+
+from ndx._arenas.base cimport Arena
+from ndx._array cimport BaseArray
+from ndx._context cimport outer_backend
+from ndx._memory cimport Block, block_is_usable
+
+
+cdef object rescue(Arena arena, object result):
+    """Let the arrays in a function's result leave the scope that it ran in.
+
+    None: that of a workspace without an arena.
+    """
+    if arena is not None:
+        rescue_from(arena, result)
+        if arena.twin is not None:
+            rescue_from(arena.twin, result)
+    return result
+
+
+cdef int rescue_from(Arena arena, object result) except -1:
+    cdef dict found = arrays_in(arena, result)
+    cdef Block **blocks
+    cdef Py_ssize_t count = 0
+    cdef BaseArray x
+    if not found:
+        return 0
+    blocks = <Block **>PyMem_RawMalloc(len(found) * sizeof(Block *))
+    if blocks == NULL:
+        raise MemoryError("no memory to detach a result")
+    try:
+        for x in found.values():
+            blocks[count] = x.block
+            count += 1
+        arena.move_out(blocks, count, outer_backend())
+    finally:
+        PyMem_RawFree(blocks)
+    return 0
+
+
+cdef dict arrays_in(Arena arena, object result):
+    """Return one array of each block of an arena in a nested result."""
+    cdef BaseArray x
+    cdef dict found = {}
+    cdef dict seen = {}          # by id, and kept while that counts
+    cdef list left = [result]
+    while left:
+        item = left.pop()
+        if isinstance(item, BaseArray):
+            x = item
+            if block_is_usable(x.block) and x.block.owner == <PyObject *>arena:
+                found[<size_t>x.block] = x
+        elif not isinstance(item, (str, bytes, int, float, complex)) \
+                and id(item) not in seen:
+            seen[id(item)] = item
+            if isinstance(item, dict):
+                left.extend(item.values())
+            elif isinstance(item, (tuple, list, set, frozenset, collections.deque)):
+                left.extend(item)
+            elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+                left.extend([getattr(item, field.name, None)
+                             for field in dataclasses.fields(item)])
+    return found
