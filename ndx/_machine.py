@@ -1,6 +1,9 @@
 """What the machine has, in bytes; each answer is a guess where it does not tell."""
 
 import os
+import tempfile
+
+from ndx._control_groups import memory_group
 
 try:
     import resource
@@ -10,43 +13,47 @@ except ImportError:  # not on Windows
 __all__ = [
     "address_space_is_rationed",
     "available_memory",
+    "default_directory",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
+    "physical_memory",
     "read_ahead_of",
+    "usable_cores",
+    "why_refused",
 ]
 
-_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
-_USED = (
-    "/sys/fs/cgroup/memory.current",
-    "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-)
 
-
-def machine_memory():
+def machine_memory(root="/"):
     """Return the bytes of memory that this process may use: the machine's, or less.
 
-    Less where a control group (a container) has a limit of its own.
+    Less where its control group (a container, a unit of systemd, a job), or one that
+    this is in, has a limit.
     """
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        total = 2**40
-    limit = _read_number(_LIMITS)
+    limit, _ = memory_group(root)
+    total = physical_memory(root)
     return total if limit is None else min(total, limit)
 
 
-def memory_for_pages():
+def physical_memory(root="/"):
+    """Return the bytes of memory that the machine has."""
+    info = _read_meminfo(root)
+    if "MemTotal" in info:
+        return info["MemTotal"]
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**40
+
+
+def memory_for_pages(root="/"):
     """Return the bytes of files that are likely to stay in memory when they are read.
 
     Half of what is free or held by pages of files already, as far as the process's
     control group, or one that it is in, lets it have that.
     """
-    available = _read_meminfo().get("MemAvailable", machine_memory())
-    return min(available, machine_memory(), *_own_limits()) // 2
+    most = machine_memory(root)
+    return min(_read_meminfo(root).get("MemAvailable", most), most) // 2
 
 
 def read_ahead_of(fd):
@@ -68,12 +75,48 @@ def memory_and_swap():
     return 2**47
 
 
-def available_memory():
+def available_memory(root="/"):
     """Return the bytes that could be had now without pushing others out."""
-    limit = machine_memory()
-    available = _read_meminfo().get("MemAvailable", limit)
-    used = _read_number(_USED)
-    return available if used is None else max(0, min(available, limit - used))
+    limit, left = memory_group(root)
+    most = physical_memory(root) if limit is None else limit
+    available = _read_meminfo(root).get("MemAvailable", most)
+    return available if left is None else min(available, left)
+
+
+def usable_cores():
+    """Return how many cores the process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def default_directory():
+    """Return where temporary memory in files goes if no directory is given.
+
+    That is the directory of ``TMPDIR`` if it is set; or else ``/var/tmp``, which is
+    for what is large, where ``/tmp`` is often in memory.
+    """
+    if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
+        return "/var/tmp"
+    return tempfile.gettempdir()
+
+
+def why_refused():
+    """Return what may be the reason that the system gives no memory, for a message."""
+    if resource is not None and hasattr(resource, "RLIMIT_AS"):
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            return f" (the process may have {most} bytes of address space: ulimit -v)"
+    ranges = _read_number(("/proc/sys/vm/max_map_count",))
+    if ranges is not None and _count_lines("/proc/self/maps") >= ranges - 16:
+        return (
+            f" (the process has the most mappings there can be: {ranges}, "
+            "vm.max_map_count)"
+        )
+    if _read_number(("/proc/sys/vm/overcommit_memory",)) == 2:
+        return " (it promises no more than it has: vm.overcommit_memory is 2)"
+    return ""
 
 
 def address_space_is_rationed():
@@ -81,30 +124,6 @@ def address_space_is_rationed():
     if resource is None or not hasattr(resource, "RLIMIT_AS"):
         return True
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-
-
-def _own_limits():
-    """Return the limits of the control groups that the process is in."""
-    limits = []
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeError):
-        return limits
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            root, name = "/sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            root, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        while path not in ("", "/"):
-            limit = _read_number((f"{root}{path}/{name}",))
-            if limit is not None:
-                limits.append(limit)
-            path = path.rpartition("/")[0]
-    return limits
 
 
 def _read_number(paths):
@@ -117,10 +136,18 @@ def _read_number(paths):
     return None
 
 
-def _read_meminfo():
+def _count_lines(path):
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
+
+
+def _read_meminfo(root="/"):
     """Return what the kernel says of memory, in bytes by name; empty if nothing."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
+        with open(os.path.join(root, "proc/meminfo"), encoding="ascii") as file:
             lines = file.read().splitlines()
     except (OSError, UnicodeError):
         return {}

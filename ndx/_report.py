@@ -7,6 +7,8 @@ import platform
 import numpy as np
 
 import ndx
+from ndx._control_groups import memory_group
+from ndx._machine import available_memory, physical_memory, usable_cores
 from ndx._sizes import format_size
 
 __all__ = ["report"]
@@ -56,23 +58,15 @@ def _version(package):
 def _machine():
     rows = [
         ("processor", platform.processor() or platform.machine()),
-        ("cores", f"{len(_usable_cores())} usable of {os.cpu_count()}"),
+        ("cores", f"{usable_cores()} usable of {os.cpu_count()}"),
         ("SIMD", " ".join(_cpu_features()) or "unknown to NumPy"),
     ]
-    total, free = _memory()
-    if total:
-        rows.append(("memory", f"{format_size(total)}, {format_size(free)} available"))
-    limit = _container_limit()
+    total, free = physical_memory(), available_memory()
+    rows.append(("memory", f"{format_size(total)}, {format_size(free)} available"))
+    limit, _ = memory_group()
     if limit is not None:
-        rows.append(("container's limit", format_size(limit)))
+        rows.append(("control group", f"limit of {format_size(limit)}"))
     return rows
-
-
-def _usable_cores():
-    try:
-        return os.sched_getaffinity(0)
-    except AttributeError:
-        return range(os.cpu_count() or 1)
 
 
 def _cpu_features():
@@ -82,27 +76,6 @@ def _cpu_features():
     except (AttributeError, KeyError, TypeError):
         return []
     return [*features.get("baseline", ()), *features.get("found", ())]
-
-
-def _memory():
-    """Return the bytes of memory, and how many of them are available; 0: unknown."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = {name: rest.split()[0] for name, _, rest in
-                     (line.partition(":") for line in file)}  # fmt: skip
-        return 1024 * int(found["MemTotal"]), 1024 * int(found["MemAvailable"])
-    except (OSError, KeyError, ValueError, IndexError):
-        return 0, 0
-
-
-def _container_limit():
-    """Return the most bytes that a container grants; None: no limit is known."""
-    try:
-        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        # No such group, or "max".
-        return None
 
 
 def _backends():

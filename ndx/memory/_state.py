@@ -105,7 +105,7 @@ def empty_cache(backend=None):
     int
         Bytes given back.
     """
-    found = list(_pressure.pooled) if backend is None else [get(backend)]
+    found = _pressure.live_pools() if backend is None else [get(backend)]
     return sum(each.trim() for each in found)
 
 
@@ -115,8 +115,9 @@ def info(backend=None):
     Returns
     -------
     MemoryInfo
-        ``free`` and ``total`` of the device (None where not known), ``reserved``
-        and ``allocated`` by the backend, its ``limit``.
+        ``free`` and ``total`` of the device (None where not known; of the machine's
+        memory, what the process's control groups let it have), ``reserved`` and
+        ``allocated`` by the backend, its ``limit``.
 
     Examples
     --------

@@ -1,0 +1,155 @@
+"""The control groups (cgroups) that bound the memory of this process, on Linux.
+
+A container, a unit of systemd or a job of Slurm is such a group, of version 1 or 2. The
+limit of each group above the process's own counts, too. Where a container sees a part
+of the tree only, ``/proc/self/mountinfo`` says which.
+"""
+
+import os
+import posixpath
+import re
+from typing import NamedTuple
+
+__all__ = ["Group", "memory_group", "memory_groups"]
+
+# From here on the kernel means "no limit": version 1 says the largest number of pages.
+_UNLIMITED = 2**62
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+class Group(NamedTuple):
+    """A limit on memory, and how much of it is in use; bytes."""
+
+    limit: int
+    used: int
+
+
+def memory_group(root="/"):
+    """Return the least limit on the process's memory, and what is left of it.
+
+    Parameters
+    ----------
+    root : str
+        The folder that has ``proc`` and ``sys``.
+
+    Returns
+    -------
+    tuple of (int or None, int or None)
+        The limit, and the bytes that can be had without exceeding any limit; None if
+        there is no limit.
+    """
+    groups = memory_groups(root)
+    if not groups:
+        return None, None
+    return (
+        min(group.limit for group in groups),
+        min(max(0, group.limit - group.used) for group in groups),
+    )
+
+
+def memory_groups(root="/"):
+    """Return the groups that the process is in and that have a limit, its own first."""
+    found = []
+    paths = _own_paths(root)
+    for version, top, seen in _mounts(root):
+        at = _below(paths.get(version, "/"), seen)
+        while True:
+            group = _read_group(_join(root, top, at), version)
+            if group is not None:
+                found.append(group)
+            if at == "/":
+                break
+            at = posixpath.dirname(at)
+    return found
+
+
+def _own_paths(root):
+    """Return the path of the process's group, by version of the hierarchy."""
+    paths = {}
+    for line in _read(_join(root, "/proc/self/cgroup")).splitlines():
+        fields = line.split(":", 2)
+        if len(fields) != 3:
+            continue
+        _, controllers, path = fields
+        if not controllers:
+            paths[2] = path
+        elif "memory" in controllers.split(","):
+            paths[1] = path
+    return paths
+
+
+def _mounts(root):
+    """Return (version, mount point, which group is seen there) of each hierarchy."""
+    found = []
+    for line in _read(_join(root, "/proc/self/mountinfo")).splitlines():
+        before, separator, after = line.partition(" - ")
+        fields, rest = before.split(), after.split()
+        if not separator or len(fields) < 5 or not rest:
+            continue
+        if rest[0] == "cgroup2":
+            version = 2
+        elif rest[0] == "cgroup" and "memory" in rest[-1].split(","):
+            version = 1
+        else:
+            continue
+        found.append((version, _unescape(fields[4]), _unescape(fields[3])))
+    # Where the kernel does not tell: the usual places.
+    return found or [(2, "/sys/fs/cgroup", "/"), (1, "/sys/fs/cgroup/memory", "/")]
+
+
+def _below(path, seen):
+    """Return where a group lies below the one that is seen at a mount point."""
+    path, seen = posixpath.normpath(path), posixpath.normpath(seen)
+    if ".." in path.split("/"):
+        # Outside of what this process may see.
+        return "/"
+    if seen != "/":
+        if path != seen and not path.startswith(seen + "/"):
+            return "/"
+        path = path[len(seen) :]
+    return "/" + path.strip("/")
+
+
+def _read_group(folder, version):
+    """Return the limit of a group, and what counts towards it; None if it has none."""
+    names = (
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        if version == 1
+        else ("memory.max", "memory.current", "inactive_file")
+    )
+    limit = _number(_read(posixpath.join(folder, names[0])))
+    if limit is None or limit >= _UNLIMITED:
+        return None
+    used = _number(_read(posixpath.join(folder, names[1]))) or 0
+    # Pages of files count, but go as soon as others are wanted.
+    for line in _read(posixpath.join(folder, "memory.stat")).splitlines():
+        name, _, value = line.partition(" ")
+        if name == names[2]:
+            used -= min(used, _number(value) or 0)
+    return Group(limit, used)
+
+
+def _join(root, *parts):
+    """Return a path below the root; all parts are absolute."""
+    return os.path.join(root, *(part.lstrip("/") for part in parts))
+
+
+def _unescape(text):
+    r"""Return a path of mountinfo, where a space is written as ``\040``."""
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+def _number(text):
+    try:
+        return int(text)
+    except ValueError:  # "max", or no such file
+        return None
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
