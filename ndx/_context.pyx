@@ -192,56 +192,36 @@ def set_default(backend, /, **options):
     return default_place
 
 
-def as_option(name, text):
-    """Return an option's value from the text of a variable."""
-    if name in ("idle_release", "reserve_fraction", "latency"):
-        return None if text.lower() == "none" else float(text)
-    return text
-
-
 def defaults_from_environment(environment):
     """Set the defaults from ``NDX_BACKEND``, ``NDX_LIMIT`` and ``NDX_<NAME>_<OPTION>``.
 
     Raises
     ------
     ValueError
-        If a variable's value is bad; it names the variables.
+        If a variable's value is bad, or its name is close to that of another one; it
+        names the variable.
     """
     global default_backend
     chosen = environment.get("NDX_BACKEND", "host")
-    # Of "cuda:1" the variables are those of "cuda".
-    kind = chosen.partition(":")[0]
-    options = {name: options_of(environment, name)
-               for name in (*backends.BUILTIN, kind)}
-    try:
-        if "NDX_LIMIT" in environment:
+    if "NDX_LIMIT" in environment:
+        try:
             set_process_limit(environment["NDX_LIMIT"])
-        for name, keys in options.items():
-            given = {option: as_option(option, environment[key])
-                     for option, key in keys.items()}
-            if name in backends.BY_CUPY:
-                # CuPy is imported for who uses it only.
-                backends.configure_later(name, **given)
-            elif keys or name == kind:
-                backends.configure(chosen if name == kind else name, **given)
+        except ValueError as error:
+            raise ValueError(
+                f"in the environment, NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}"
+            ) from None
+    # Of "cuda:1" the variables are those of "cuda".
+    backends.set_environment(environment, chosen.partition(":")[0])
+    try:
         set_default(chosen)
     except (ValueError, TypeError, OSError) as error:
-        used = ["NDX_BACKEND", "NDX_LIMIT"]
-        for keys in options.values():
-            used += keys.values()
-        variables = ", ".join([f"{key}={environment[key]!r}" for key in used
-                               if key in environment])
-        raise ValueError(f"in the environment, {variables}: {error}") from None
+        if str(error).startswith("in the environment"):
+            raise
+        raise ValueError(
+            f"in the environment, NDX_BACKEND={chosen!r}: {error}") from None
     if default_backend is None:
         # The default is a device's; the CPU's arrays need one, too.
         default_backend = backends.get("host")
-
-
-cdef dict options_of(object environment, str name):
-    """Return which variable gives each option of a backend."""
-    prefix = f"NDX_{name.upper()}_"
-    return {key[len(prefix):].lower(): key for key in environment
-            if key.startswith(prefix)}
 
 
 defaults_from_environment(os.environ)

@@ -7,6 +7,8 @@
 import threading
 
 from ndx._device import find_device
+from ndx._environment import check_names, describe, read_options
+from ndx._errors import DeviceError
 from ndx._options import option_error, options_of
 from ndx._source import Source
 from ndx.backends._lookup import set_lookup
@@ -57,7 +59,10 @@ _OF_A_GPU = ("cuda", "cudahost", "cudammap")
 # Those for which CuPy is needed: none is made because a variable has an option of it.
 BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
+# Of each kind: what the environment says of options that the code does not name, and
+# the variables, as (name, text), that say it.
 _options = {}
+_variables = {}
 _shared = {}
 _of_thread = threading.local()
 
@@ -144,7 +149,8 @@ def get(backend, **options):
         A name from `available`, or a backend, which is returned as it is.
     **options
         The backend's own options, such as ``limit="2GiB"``; with any, the result
-        is a new backend with its own counters.
+        is a new backend with its own counters. What is not given is as the
+        environment says (``NDX_HOST_LIMIT=2GiB``).
 
     Raises
     ------
@@ -185,24 +191,35 @@ def _create_shared(name):
         raise ValueError(msg)
     under_way.append(name)
     try:
-        return _create(name, _options.get(name.partition(":")[0], {}))
+        return _create(name, {})
     finally:
         under_way.pop()
 
 
-def configure(name, **options):
-    """Replace the shared instance of a backend by one with these options."""
-    name = _canonical(name)
-    _shared[name] = _create(name, options)
-    return _shared[name]
+def set_environment(environment, chosen):
+    """Take options from variables, for the backends of ndx and a chosen one.
 
+    All are known before the first instance is made, since backends have fallbacks.
 
-def configure_later(kind, **options):
-    """Let shared instances of a kind, for each GPU, have options when first needed."""
-    _options[kind] = options
-    for name in list(_shared):
-        if name.partition(":")[0] == kind:
-            del _shared[name]
+    Raises
+    ------
+    ValueError
+        If a variable is bad; it names the variable.
+    """
+    kinds = [*BUILTIN, *({chosen} - {*BUILTIN})]
+    check_names(environment, kinds)
+    for kind in kinds:
+        options, variables = read_options(environment, kind)
+        if options == _options.get(kind, {}):
+            continue
+        _options[kind], _variables[kind] = options, variables
+        for name in list(_shared):
+            if name.partition(":")[0] == kind:
+                del _shared[name]
+    for kind in kinds:
+        # CuPy is imported for who uses it only.
+        if _options.get(kind) and kind not in BY_CUPY:
+            get(kind)
 
 
 def _canonical(name):
@@ -213,7 +230,30 @@ def _canonical(name):
     return kind + str(find_device(f"cuda{colon}{number}")).removeprefix("cuda")
 
 
-def _create(name, options):
+def _create(name, given):
+    """Return a new instance with given options, and others of the environment."""
+    kind = name.partition(":")[0]
+    options = {**_options.get(kind, {}), **given}
+    variables = [
+        variable
+        for option, variable in _variables.get(kind, {}).items()
+        if option not in given and option in options
+    ]
+    try:
+        return _make(name, options)
+    except DeviceError:
+        raise
+    except (ValueError, TypeError, OSError) as error:
+        if not variables or str(error).startswith("in the environment"):
+            raise
+        if given:
+            error.add_note(f"Other options are those of {describe(variables)}")
+            raise
+        msg = f"in the environment, {describe(variables)}: {error}"
+        raise ValueError(msg) from error
+
+
+def _make(name, options):
     kind, _, number = name.partition(":")
     if kind in _OF_A_GPU:
         name, options = kind, {"device": int(number), **options}

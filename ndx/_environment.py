@@ -1,0 +1,77 @@
+"""Options of backends that the environment gives: ``NDX_<NAME>_<OPTION>``."""
+
+__all__ = ["OPTIONS", "check_names", "describe", "read_options"]
+
+# What the backends of ndx take; only to tell a misspelt variable from a foreign one.
+OPTIONS = frozenset({
+    "capacity", "device", "directory", "fallback", "idle_release", "initial",
+    "keep_idle", "latency", "limit", "page", "pool", "reserve_fraction", "source",
+})  # fmt: skip
+
+_PREFIX = "NDX_"
+_OTHERS = ("NDX_BACKEND", "NDX_LIMIT")
+_SECONDS_AND_PARTS = ("idle_release", "reserve_fraction", "latency")
+
+
+def read_options(environment, kind):
+    """Return the options of a kind of backend, and the variable that gives each.
+
+    Raises
+    ------
+    ValueError
+        If a variable is not what its option takes; it names the variable.
+    """
+    prefix = f"{_PREFIX}{kind.upper()}_"
+    options, variables = {}, {}
+    for name, text in environment.items():
+        if not name.startswith(prefix):
+            continue
+        option = name[len(prefix) :].lower()
+        variables[option] = name, text
+        options[option] = text
+        if option in _SECONDS_AND_PARTS:
+            try:
+                options[option] = None if text.lower() == "none" else float(text)
+            except ValueError:
+                msg = f"in the environment, {name}={text!r} is not a number, nor 'none'"
+                raise ValueError(msg) from None
+    return options, variables
+
+
+def check_names(environment, kinds):
+    """Raise ValueError for a variable that is a misspelt one of ndx.
+
+    Others may begin with ``NDX_``, too: only what is close to a name is refused.
+    """
+    known = {kind.upper() for kind in kinds}
+    unknown = [
+        name
+        for name in sorted(environment)
+        if name.startswith(_PREFIX)
+        and name not in _OTHERS
+        and name.removeprefix(_PREFIX).partition("_")[0] not in known
+    ]
+    if not unknown:
+        return
+    # An import should cost little: most programs set none.
+    from difflib import get_close_matches
+
+    for name in unknown:
+        kind, _, option = name.removeprefix(_PREFIX).partition("_")
+        close = get_close_matches(name, _OTHERS, cutoff=0.85)
+        if get_close_matches(option.lower(), OPTIONS, cutoff=0.8):
+            close += [
+                f"{_PREFIX}{match}_{option}"
+                for match in get_close_matches(kind, sorted(known), cutoff=0.7)
+            ]
+        if close:
+            msg = (
+                f"in the environment, {name}={environment[name]!r} is not a variable "
+                f"of ndx; did you mean {' or '.join(close)}?"
+            )
+            raise ValueError(msg)
+
+
+def describe(variables):
+    """Return variables as messages show them."""
+    return ", ".join(f"{name}={text!r}" for name, text in variables)
