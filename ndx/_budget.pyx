@@ -13,6 +13,13 @@ cdef ndx_lock lock               # taken last; guards the following
 cdef size_t held = 0
 cdef size_t peak = 0
 cdef size_t limit = <size_t>-1   # the greatest: none
+cdef size_t segments = 0         # of address space
+
+# 256 segments may have 16 GiB each; then k of them have 4 TiB/k, in all 4 TiB * log(k).
+cdef size_t SPACE = <size_t>1 << (42 if sizeof(size_t) == 8 else 28)
+
+cdef enum:
+    LEAST_SPACE = 67108864       # 64 MiB
 
 
 cdef bint budget_take(size_t nbytes) noexcept nogil:
@@ -34,6 +41,40 @@ cdef void budget_give(size_t nbytes) noexcept nogil:
     global held
     ndx_lock_acquire(&lock)
     held -= nbytes
+    ndx_lock_release(&lock)
+
+
+cdef size_t budget_short(size_t nbytes) noexcept nogil:
+    """Return how many bytes must go back before so many more can be held."""
+    cdef size_t wanted
+    ndx_lock_acquire(&lock)
+    wanted = held + min(nbytes, <size_t>-1 - held)
+    wanted -= min(wanted, limit)
+    ndx_lock_release(&lock)
+    return wanted
+
+
+# Address space is reserved in advance, and has an end, too: the more segments have
+# some, the less the next one gets.
+
+cdef size_t space_share(size_t extent) noexcept nogil:
+    """Return how much address space to reserve, of an extent that one would like."""
+    return min(extent, max(SPACE // (segments + 1), min(extent, <size_t>LEAST_SPACE)))
+
+
+cdef void space_take() noexcept nogil:
+    """Count a segment of address space."""
+    global segments
+    ndx_lock_acquire(&lock)
+    segments += 1
+    ndx_lock_release(&lock)
+
+
+cdef void space_give() noexcept nogil:
+    """Count one as given back."""
+    global segments
+    ndx_lock_acquire(&lock)
+    segments -= 1
     ndx_lock_release(&lock)
 
 

@@ -25,11 +25,15 @@ cdef int collect(double now) except -1:
 
 
 cdef int collect_for_memory() except -1:
-    """Collect, because memory is short; unless the last time was just before."""
+    """Collect, because memory is short; unless the last time was just before.
+
+    Returns whether it did.
+    """
     cdef double now = time.monotonic()
-    if now - last_time >= window:
-        collect(now)
-    return 0
+    if now - last_time < window:
+        return False
+    collect(now)
+    return True
 
 
 cdef int scope_ended() except -1:

@@ -64,6 +64,11 @@ class OutOfMemoryError(MemoryError):
         Bytes of the largest piece of those.
     device_free, device_total : int or None
         Bytes of the device's memory; None where that is not known.
+    reason : str or None
+        What refused the request: "limit" (the backend's own), "process" (the limit of
+        the process), "size" (more than there can ever be), "source" (the device or the
+        disk is full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a
+        workspace is full.
     """
 
     def __init__(
@@ -79,12 +84,14 @@ class OutOfMemoryError(MemoryError):
         largest_free=0,
         device_free=None,
         device_total=None,
+        reason=None,
     ):
         super().__init__(message)
         self.cached = cached
         self.largest_free = largest_free
         self.device_free = device_free
         self.device_total = device_total
+        self.reason = reason
         self.requested = requested
         self.allocated = allocated
         self.reserved = reserved

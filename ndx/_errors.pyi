@@ -23,6 +23,7 @@ class OutOfMemoryError(MemoryError):
     largest_free: int
     device_free: int | None
     device_total: int | None
+    reason: str | None
     @property
     def fragmentation(self) -> float: ...
     def __init__(
@@ -38,4 +39,5 @@ class OutOfMemoryError(MemoryError):
         largest_free: int = 0,
         device_free: int | None = None,
         device_total: int | None = None,
+        reason: str | None = None,
     ) -> None: ...

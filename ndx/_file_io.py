@@ -131,7 +131,8 @@ class Replacement:
             reserve(self.fd, self.nbytes)
         except OSError as error:
             # Memory in files may have what is idle on the same disk.
-            if error.errno != errno.ENOSPC or not release_idle():
+            disk = os.fstat(self.fd).st_dev
+            if error.errno != errno.ENOSPC or not release_idle(("disk", disk)):
                 raise
             reserve(self.fd, self.nbytes)
 

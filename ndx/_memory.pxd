@@ -76,6 +76,8 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object keeper) except NULL
 cdef Block *block_blank() except NULL
 cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
+cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                         Memory *out)
 cdef void block_release_memory(Block *block) noexcept
 cdef void block_set_free(Block *block) noexcept
 cdef void block_free(Block *block) noexcept

@@ -13,11 +13,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from ndx._collector cimport collect_for_memory
-from ndx._numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, Backend, Memory
-
-from ndx import _pressure
 
 cdef extern from "ndx/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
@@ -65,33 +62,26 @@ cdef class BlockOwner:
 
 
 cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
-    """Get a range from a backend; on refusal free what is idle, and try again.
+    """Get a range from a backend; on refusal do what helps, and try again.
 
     Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
     """
-    if backend.allocate(nbytes, zero, out) == ALLOCATED:
-        return 0
-    # What is run to free memory (callbacks, finalizers) may use NumPy.
-    handler = suspend_handlers()
-    try:
-        return obtain_again(backend, nbytes, zero, out)
-    finally:
-        restore_numpy(handler)
+    cdef int reason = backend.allocate(nbytes, zero, out)
+    if reason != ALLOCATED:
+        relieve(backend, None, nbytes, zero, NULL, out, reason)
+    return 0
 
 
-cdef int obtain_again(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
-    if backend.limit_nbytes < 0 or nbytes <= <size_t>backend.limit_nbytes:
-        collect_for_memory()
-        backend.trim_idle()
-        if backend.allocate(nbytes, zero, out) == ALLOCATED:
-            return 0
-        for _ in _pressure.relieve(backend, nbytes):
-            backend.trim_idle()
-            if backend.allocate(nbytes, zero, out) == ALLOCATED:
-                return 0
-    if backend.allocate_elsewhere(nbytes, zero, out) == ALLOCATED:
-        return 0
-    raise _pressure.error(backend, nbytes)
+cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                         Memory *out):
+    """Get a range from a backend or, where that has no more, from one beyond it.
+
+    Returns the one of which it is.
+    """
+    cdef int reason = backend.allocate(nbytes, zero, out)
+    if reason == ALLOCATED:
+        return backend
+    return relieve(backend, beyond, nbytes, zero, NULL, out, reason)
 
 
 # What each block begins as: of one reference, live, over no bytes.

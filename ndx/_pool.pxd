@@ -13,7 +13,7 @@ cdef struct Grant:
     bint stolen
     bint cut                     # the block is still to be cut to its size
     bint clean                   # it is all zero
-    bint refused                 # the limit forbids it
+    int refusal                  # the limit that forbids it, or ALLOCATED
 
 cdef class Pool(PoolStore):
     cdef size_t small_segment
@@ -40,6 +40,7 @@ cdef class Pool(PoolStore):
                         Grant *grant) noexcept nogil
     cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil
     cdef void undo_commit(self, Grant *grant) noexcept nogil
+    cdef int check_size(self, size_t need) noexcept nogil
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil

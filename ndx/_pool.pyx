@@ -19,7 +19,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from ndx._budget cimport budget_lock, budget_unlock
+from ndx._budget cimport budget_lock, budget_unlock, space_share
 from ndx._pool_index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
     ndx_highest_bit,
@@ -30,7 +30,7 @@ from ndx._pool_store cimport (
     ndx_unpoison, quick_give, quick_take,
 )
 from ndx._source cimport RESERVED, Source
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY
+from ndx.backends.base cimport ALLOCATED, ARENA_FULL, NO_MEMORY, TOO_LARGE
 
 __all__ = ["Pool"]
 
@@ -123,7 +123,9 @@ cdef class Pool(PoolStore):
         self.cutoff = 24
         self.initial = 0 if initial is None else <size_t>initial
         self.most = PY_SSIZE_T_MAX
-        if source.info(NULL, &total):
+        if source.most:
+            self.most = source.most
+        elif source.info(NULL, &total):
             self.most = total
         if self.kind != SPLIT:
             self.small_max = 0
@@ -172,7 +174,7 @@ cdef class Pool(PoolStore):
 
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
-        """Give a block of at least nbytes, or NO_MEMORY with nothing changed."""
+        """Give a block of at least nbytes, or a reason, with nothing changed."""
         cdef PoolBlock *block = quick_take(self, nbytes)
         if block == NULL:
             return self.allocate_slow(nbytes, stream, out, clean)
@@ -193,9 +195,10 @@ cdef class Pool(PoolStore):
                 raise RuntimeError(
                     "this process is a fork of one that used this memory, and can't "
                     "use it: start it by 'spawn' or 'forkserver', or use the host's")
-        if need == 0 or need > self.limit or need > self.most:
+        status = self.check_size(need)
+        if status != ALLOCATED:
             self.extra.refusals += 1
-            return NO_MEMORY
+            return status
         while True:
             ndx_lock_acquire(&self.lock)
             if self.spare_count < SPARE:
@@ -217,10 +220,10 @@ cdef class Pool(PoolStore):
                 ndx_lock_release(&self.lock)
                 break
             missed = True
-            if grant.refused:
+            if grant.refusal != ALLOCATED:
                 self.extra.refusals += 1
                 ndx_lock_release(&self.lock)
-                return NO_MEMORY
+                return grant.refusal
             ndx_lock_release(&self.lock)
             status = self.grow(need, need <= self.small_max, slot)
             if status != ALLOCATED:
@@ -397,7 +400,8 @@ cdef class Pool(PoolStore):
         cdef PoolBlock *block
         grant.fresh = NULL
         grant.fresh_nbytes = 0
-        grant.stolen = grant.cut = grant.clean = grant.refused = False
+        grant.stolen = grant.cut = grant.clean = False
+        grant.refusal = ALLOCATED
         block = self.find_warm(need, small, slot)
         if block == NULL and self.quick_bytes and self.quick_bytes >= need // 4:
             self.flush_quick()
@@ -435,8 +439,8 @@ cdef class Pool(PoolStore):
             if cold == NULL:
                 return False
             nbytes = round_up(need, self.source.granularity)
-        if not self.reserve_bytes(nbytes):
-            grant.refused = True
+        grant.refusal = self.reserve_bytes(nbytes)
+        if grant.refusal != ALLOCATED:
             return False
         fresh = self.warm_up(cold, nbytes, slot)
         grant.fresh = fresh.ptr
@@ -458,6 +462,13 @@ cdef class Pool(PoolStore):
 
     # --- these run without the lock ---------------------------------------------------
 
+    cdef int check_size(self, size_t need) noexcept nogil:
+        """Return TOO_LARGE for a size (rounded; 0: beyond all) that can never be."""
+        if need == 0 or need > self.limit or need > self.most \
+                or self.kind == ARENA and need > self.initial:
+            return TOO_LARGE
+        return ALLOCATED
+
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil:
         """Get a segment in which a block of that size fits."""
         if self.kind == SPLIT and self.source.paged:
@@ -469,9 +480,10 @@ cdef class Pool(PoolStore):
         cdef void *ptr = NULL
         cdef void *cookie = NULL
         cdef size_t least = round_up(need, HUGE)
-        cdef size_t nbytes = max(self.source.extent >> (4 if small else 0), least)
+        cdef size_t extent = space_share(self.source.extent)
+        cdef size_t nbytes = max(extent >> (4 if small else 0), least)
         cdef int status
-        if least > self.source.extent >> 2 and least < self.most:
+        if least > extent >> 2 and least < self.most:
             # Room to grow for those that are large for an extent, too.
             nbytes = max(nbytes, 4 * least)
         while True:
@@ -493,7 +505,7 @@ cdef class Pool(PoolStore):
         cdef int status
         if self.kind == ARENA:
             if self.segment_count or self.initial < exact:
-                return NO_MEMORY
+                return ARENA_FULL
             return self.reserve_plain(self.initial, small, slot)
         if self.kind == SPLIT:
             if small:
@@ -504,7 +516,7 @@ cdef class Pool(PoolStore):
                 nbytes = round_up(exact, HUGE)
         while True:
             status = self.reserve_plain(nbytes, small, slot)
-            if status != NO_MEMORY or nbytes == exact:
+            if status <= ALLOCATED or nbytes == exact:
                 return status
             nbytes = exact
 
@@ -512,13 +524,12 @@ cdef class Pool(PoolStore):
         cdef void *ptr = NULL
         cdef void *cookie = NULL
         cdef int status
-        cdef bint fits
         # Counted before it is obtained, so that threads can't pass the limit together.
         ndx_lock_acquire(&self.lock)
-        fits = self.reserve_bytes(nbytes)
+        status = self.reserve_bytes(nbytes)
         ndx_lock_release(&self.lock)
-        if not fits:
-            return NO_MEMORY
+        if status != ALLOCATED:
+            return status
         status = self.source.reserve(nbytes, True, &ptr, &cookie)
         if status == RESERVED:
             status = self.add_segment(ptr, nbytes, cookie, small, slot, False)

@@ -36,6 +36,7 @@ cdef struct PoolSlot:
 # Counts beyond those of every backend.
 cdef struct PoolCounters:
     size_t rounded               # bytes of USED blocks
+    size_t crest                 # the most of that since `pool_look`
     uint64_t misses              # not served from what was held
     uint64_t splits
     uint64_t merges
@@ -79,7 +80,7 @@ cdef class PoolStore:
     cdef void *record_on(self, size_t stream) noexcept nogil
     cdef void synchronize_with(self, size_t stream) noexcept nogil
     cdef void forget_stream(self, size_t stream) noexcept nogil
-    cdef bint reserve_bytes(self, size_t nbytes) noexcept nogil
+    cdef int reserve_bytes(self, size_t nbytes) noexcept nogil
     cdef void note_peak(self) noexcept nogil
     cdef void return_bytes(self, size_t nbytes) noexcept nogil
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil

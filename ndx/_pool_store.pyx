@@ -7,12 +7,12 @@ cimport cython
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from ndx._budget cimport budget_give, budget_take
+from ndx._budget cimport budget_give, budget_take, space_give, space_take
 from ndx._pool_index cimport (
     BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, index_insert,
     index_remove, index_search, index_search_exact, ndx_highest_bit,
 )
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY
+from ndx.backends.base cimport ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT
 
 cdef extern from "ndx/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -68,6 +68,8 @@ cdef class PoolStore:
         if self.counters.allocated > self.counters.peak_allocated:
             self.counters.peak_allocated = self.counters.allocated
         self.extra.rounded += block.nbytes
+        if self.extra.rounded > self.extra.crest:
+            self.extra.crest = self.extra.rounded
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
         """Return a block that fits: of the stream's own, of none's, of another's."""
@@ -230,14 +232,15 @@ cdef class PoolStore:
                 block = self.quick[i]
             i += 1
 
-    cdef bint reserve_bytes(self, size_t nbytes) noexcept nogil:
-        """Count bytes that will be held; False if a limit forbids it."""
+    cdef int reserve_bytes(self, size_t nbytes) noexcept nogil:
+        """Count bytes that will be held; or return the limit that forbids it."""
         if self.counters.reserved > self.limit \
-                or nbytes > self.limit - self.counters.reserved \
-                or self.source.budgeted and not budget_take(nbytes):
-            return False
+                or nbytes > self.limit - self.counters.reserved:
+            return OWN_LIMIT
+        if self.source.budgeted and not budget_take(nbytes):
+            return PROCESS_LIMIT
         self.counters.reserved += nbytes
-        return True
+        return ALLOCATED
 
     cdef void note_peak(self) noexcept nogil:
         """Remember what is held, now that it has been obtained."""
@@ -365,6 +368,7 @@ cdef class PoolStore:
         self.segment_count += 1
         self.counters.system_allocations += 1
         if paged:
+            space_take()
             self.insert_cold(block)
         else:
             self.note_peak()
@@ -396,6 +400,8 @@ cdef class PoolStore:
                 ndx_unpoison(segment.ptr, segment.nbytes)
             # Counted after it is done, so that the limit holds at every moment.
             self.source.release(segment.ptr, segment.nbytes, segment.cookie)
+            if segment.paged:
+                space_give()
             ndx_lock_acquire(&self.lock)
             self.return_bytes(segment.nbytes - segment.cold)
             self.counters.system_frees += 1

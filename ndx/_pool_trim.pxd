@@ -4,6 +4,7 @@ from ndx._pool cimport Pool
 from ndx._pool_index cimport PoolBlock
 
 cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil
+cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil
 cdef void pool_synchronize(Pool pool) noexcept nogil
 cdef void pool_settle(Pool pool, bint wait) noexcept nogil
 cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil

@@ -30,6 +30,18 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
     Stops when no more than `target` bytes are held; leaves what became free at
     `before` or later alone.
     """
+    return trim(pool, target, before, False)
+
+
+cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
+    """Do the same for what the pool has not needed, of which it may need the rest.
+
+    A segment that can only go back as a whole does so if it is spare for the most part.
+    """
+    return trim(pool, target, <uint64_t>-1, True)
+
+
+cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept nogil:
     cdef PoolBlock *chain = NULL
     cdef PoolBlock *block
     cdef PoolBlock *rest
@@ -63,7 +75,9 @@ cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
         block = rest
         rest = block.next_free
         segment = block.segment
-        if pool.counters.reserved - planned <= target:
+        if pool.counters.reserved - planned <= target or spare \
+                and not segment.paged and segment.nbytes >> 1 > \
+                pool.counters.reserved - planned - target:
             block.state = FREE
             pool.insert(block)
         elif segment.paged:

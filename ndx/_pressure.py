@@ -1,17 +1,23 @@
-"""What is done when a backend has no more memory, and how that is reported."""
+"""Memory that may be given back when some is short: idle memory, and callbacks.
 
+`_relief` says what is done when, and against which reason.
+"""
+
+import threading
 import weakref
 
 from ndx._budget import process_limit, process_reserved
-from ndx._errors import OutOfMemoryError
-from ndx._sizes import format_size
 
 __all__ = [
     "add_callback",
-    "error",
+    "callbacks",
+    "fallback_of",
+    "innermost",
+    "live_pools",
     "pooled",
     "release_idle",
-    "relieve",
+    "release_others",
+    "release_own",
     "remove_callback",
 ]
 
@@ -22,10 +28,30 @@ pooled = weakref.WeakSet()
 TURNS = 3
 
 _callbacks = []
+_here = threading.local()
 
 
 def add_callback(callback):
-    """Have a function called when memory is short; see `ndx.memory.on_oom`."""
+    """Have a function called when memory is short.
+
+    Parameters
+    ----------
+    callback : callable
+        Called as ``callback(nbytes)`` with the bytes of a request that nothing else
+        could serve: a chance to drop caches, or to raise a limit. The request is made
+        again if it returns true, three times at most.
+
+    Raises
+    ------
+    TypeError
+        If it can't be called.
+
+    Notes
+    -----
+    What it raises is raised by the request. It may make arrays itself: where there is
+    no memory for these either, they raise `ndx.OutOfMemoryError` without a further
+    call.
+    """
     if not callable(callback):
         msg = f"a callback must be callable, not {type(callback).__name__}"
         raise TypeError(msg)
@@ -40,96 +66,90 @@ def remove_callback(callback):
     _callbacks.remove(callback)
 
 
-def release_idle(but=None):
-    """Give back what all backends but one keep idle; return how many bytes."""
-    return sum(other.trim() for other in list(pooled) if other is not but)
+def callbacks(nbytes):
+    """Call the callbacks in turn; yield when to try again.
 
-
-def relieve(backend, nbytes):
-    """Free memory step by step, the cheapest first; yield when to try again.
-
-    Garbage has been collected before. Exceptions of callbacks are not caught.
+    Exceptions of callbacks are not caught. A request of a callback calls none.
     """
-    if release_idle(backend):
-        yield
+    if getattr(_here, "calling", False):
+        return
     for callback in list(_callbacks):
         for _ in range(TURNS):
-            if not callback(nbytes):
+            _here.calling = True
+            try:
+                again = callback(nbytes)
+            finally:
+                _here.calling = False
+            if not again:
                 break
             yield
 
 
-def error(backend, nbytes):
-    """Return the exception that says what was asked, what is there, what to do."""
-    stats = backend.stats()
-    limit = stats["limit"]
-    allocated, reserved = stats["allocated_bytes"], stats["reserved_bytes"]
-    cached = stats.get("cached_bytes", 0)
-    largest = stats.get("largest_free_bytes", 0)
-    device_free, device_total = backend.memory_info()
-    whole = process_limit()
-    advice = "drop arrays that you no longer need, or use smaller ones"
-    place = getattr(backend, "place", None)
-    reason = "the system has no more"
-    if place is not None:
-        reason = f"there is no more room in {place!r}"
-        if device_free is not None:
-            reason += f", whose file system has {format_size(device_free)} left"
-            if device_free > nbytes:
-                reason += " (there are quotas, or a limit on files: ulimit -f)"
-        advice += ", or give ndx.use another directory"
-    if limit is not None:
-        reason = f"its limit is {format_size(limit)} ({limit} bytes)"
-        advice = (
-            "drop arrays that you no longer need, or raise the limit: "
-            f"ndx.use({backend.name!r}, limit=...)"
-        )
-        page = getattr(backend, "page_nbytes", 0)
-        if limit < page:
-            advice += f"; memory comes in pages of {page} bytes, so it admits nothing"
-    elif (
-        whole is not None
-        and place is None
-        and backend.host_accessible
-        and process_reserved() + nbytes - cached > whole
-    ):
-        reason = f"the limit of the process is {format_size(whole)} ({whole} bytes)"
-        advice = (
-            "drop arrays that you no longer need, or raise the limit: "
-            "ndx.memory.set_limit(...)"
-        )
-    if cached >= nbytes > largest:
-        advice += (
-            f"; {format_size(cached)} of it are free, but in pieces of at most "
-            f"{format_size(largest)}"
-        )
-    text = (
-        f"backend {backend.name!r} can't allocate {format_size(nbytes)} ({nbytes} "
-        f"bytes): {reason}, and it holds {format_size(allocated)} in "
-        f"{stats['allocated_count']} arrays ({format_size(reserved)} reserved). "
-        f"To go on, {advice}.{_table(backend.holders(), stats['allocated_count'])}"
-    )
-    return OutOfMemoryError(
-        text,
-        nbytes,
-        allocated,
-        reserved,
-        limit,
-        backend.name,
-        cached=cached,
-        largest_free=largest,
-        device_free=device_free,
-        device_total=device_total,
+def live_pools():
+    """Return all backends with a pool."""
+    while True:
+        try:
+            return list(pooled)
+        except RuntimeError:
+            # Another thread has made one meanwhile.
+            continue
+
+
+def innermost(backend):
+    """Return the backend that adaptors are around."""
+    while hasattr(backend, "upstream"):
+        backend = backend.upstream
+    return backend
+
+
+def fallback_of(backend):
+    """Return what serves where a backend can't, or None."""
+    return getattr(innermost(backend), "fallback", None)
+
+
+def release_idle(resource):
+    """Give back what all pools of a resource keep idle; return how many bytes."""
+    return sum(each.trim() for each in live_pools() if each.resource == resource)
+
+
+def release_own(backend):
+    """Give back what a backend keeps idle, if it has not done so; return the bytes."""
+    found = innermost(backend)
+    # Pools have done all that helps.
+    return 0 if found in pooled else found.trim()
+
+
+def release_others(backend, nbytes, reason):
+    """Give back idle memory of pools that compete with a backend; return the bytes."""
+    found = innermost(backend)
+    if reason == "process":
+        return _release_for_process(found, nbytes)
+    resource = "machine" if reason == "system" else getattr(found, "resource", None)
+    if resource is None:
+        return 0
+    return sum(
+        other.trim()
+        for other in live_pools()
+        if other is not found and other.resource == resource
     )
 
 
-def _table(holders, count):
-    """Return the largest holders as lines of a message."""
-    if not holders:
-        return ""
-    lines = [f"\nThe largest of its {count} ranges:"]
-    lines += [
-        f"  {number:>6} x {format_size(size):>10} = {format_size(size * number):>10}"
-        for size, number in holders
-    ]
-    return "\n".join(lines)
+def _release_for_process(backend, nbytes):
+    """Give back what the process's limit asks for, if there is so much."""
+    limit = process_limit()
+    if limit is None or nbytes > limit:
+        return 0
+    missing = process_reserved() + nbytes - limit
+    own = getattr(backend, "idle_nbytes", 0)
+    if missing > own:
+        # The backend gives that itself, once it is enough with what others give; if it
+        # was enough from the start, it has done so in vain.
+        missing -= own
+    others = [each for each in live_pools() if each.budgeted and each is not backend]
+    if missing > sum(each.idle_nbytes for each in others):
+        return 0
+    released = 0
+    for other in others:
+        if released < missing and other.idle_nbytes:
+            released += other.trim()
+    return released

@@ -1,6 +1,7 @@
 cdef enum Reserved:
     RESERVED = 0
-    NO_RANGE = 1                 # refused; no exception is set
+    NO_RANGE = 1                 # the system has no more; no exception is set
+    NO_ROOM = 2                  # the device or the disk has no more; likewise
     RAISED = -1                  # a Python exception is set
 
 # Where a pool's memory comes from: large ranges, and what may be done inside them.
@@ -18,6 +19,8 @@ cdef class Source:
     cdef readonly bint fork_safe         # a forked child may go on using it
     cdef readonly bint budgeted          # the limit of the process counts it
     cdef readonly str place              # where its memory is, for messages; or None
+    cdef readonly object resource        # what sources with an equal one compete for
+    cdef readonly size_t most            # bytes it can ever have; 0: as `info` says
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil

@@ -30,10 +30,12 @@ cdef class Source:
         self.host_accessible = True
         self.fork_safe = True
         self.budgeted = True
+        self.resource = "machine"
 
     # To override. `reserve` gives a range of nbytes, a multiple of `granularity`, and
-    # returns RESERVED, or NO_RANGE with nothing changed, or RAISED with an exception
-    # set. `whole`: it is to be memory throughout, of a paged source too.
+    # returns RESERVED; or with nothing changed NO_RANGE (the system refused) or NO_ROOM
+    # (the device or the disk is full); or RAISED with an exception set. `whole`: it is
+    # to be memory throughout, of a paged source too.
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:

@@ -12,7 +12,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
     block_purge, block_release_memory, block_set_device, block_set_free, mark_cycle,
-    obtain,
+    obtain, obtain_from,
 )
 from ndx._arenas.guards cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, full_error, rounded
@@ -315,14 +315,7 @@ cdef class Arena(Watcher):
         """Get memory for a block from a backend, which is returned."""
         # While its size is still to be learned, nothing is too large for an arena.
         cdef Backend backend = self.spill_to if self.size else self.backend
-        try:
-            obtain(backend, nbytes, zero, &block.memory)
-        except MemoryError:
-            if self.beyond is None:
-                raise
-            backend = self.beyond
-            obtain(backend, nbytes, zero, &block.memory)
-        return backend
+        return obtain_from(backend, self.beyond, nbytes, zero, &block.memory)
 
     cdef int adopt(self, Block *block) except -1:
         """Make a block that was obtained elsewhere a spilled one of this cycle."""

@@ -10,7 +10,7 @@ from libc.stdint cimport uintptr_t
 
 from ndx._ignored cimport report_ignored
 from ndx._numpy_handler cimport restore_numpy, suspend_handlers
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Backend, Counters, Memory
+from ndx.backends.base cimport ALLOCATED, NOT_PASSED, Backend, Counters, Memory
 
 import threading
 import time
@@ -74,11 +74,12 @@ cdef class Adaptor(Backend):
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         with gil:
-            handler = suspend_handlers()
-            try:
-                return Adaptor_allocate(self, nbytes, zero, out)
-            finally:
-                restore_numpy(handler)
+            return Adaptor_pass(self, nbytes, zero, False, out)
+
+    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
+                                Memory *out) except -1 nogil:
+        with gil:
+            return Adaptor_pass(self, nbytes, zero, True, out)
 
     cdef void release(self, Memory *memory) noexcept nogil:
         with gil:
@@ -102,16 +103,32 @@ cdef class Adaptor(Backend):
         out.system_frees = inner.system_frees
 
 
-cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero,
+cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint elsewhere,
+                      Memory *out) except -1:
+    """Pass a request on, with NumPy's own allocator for what users wrote."""
+    handler = suspend_handlers()
+    try:
+        return Adaptor_allocate(self, nbytes, zero, elsewhere, out)
+    finally:
+        restore_numpy(handler)
+
+
+cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint elsewhere,
                           Memory *out) except -1:
+    """Pass a request on: to upstream, or to its fallback."""
     cdef int status
     if not self.before(nbytes):
-        return NO_MEMORY
-    status = self.upstream.allocate(nbytes, zero, out)
-    while status != ALLOCATED:
-        if not self.refused(nbytes):
-            return NO_MEMORY
+        return NOT_PASSED
+    if elsewhere:
+        status = self.upstream.allocate_elsewhere(nbytes, zero, out)
+        if status != ALLOCATED:
+            return status
+    else:
         status = self.upstream.allocate(nbytes, zero, out)
+        while status != ALLOCATED:
+            if not self.refused(nbytes):
+                return status
+            status = self.upstream.allocate(nbytes, zero, out)
     try:
         self.allocated(nbytes, <uintptr_t>out.ptr)
     except BaseException:
@@ -295,19 +312,27 @@ cdef class FailureCallbackAdaptor(Adaptor):
 
     cdef object callback
     cdef int times
-    cdef int left
+    cdef object here             # of each thread: turns left, and whether it is called
 
     def __init__(self, upstream, callback, *, int times=3):
         Adaptor.__init__(self, upstream)
         self.callback = callback
         self.times = times
+        self.here = threading.local()
 
     def before(self, nbytes):
         """Count the turns of each request anew."""
-        self.left = self.times
+        if not getattr(self.here, "calling", False):
+            self.here.left = self.times
         return True
 
     def refused(self, nbytes):
-        """Ask the function."""
-        self.left -= 1
-        return self.left >= 0 and bool(self.callback(nbytes))
+        """Ask the function; requests that it makes itself don't call it again."""
+        if getattr(self.here, "calling", False) or self.here.left <= 0:
+            return False
+        self.here.left -= 1
+        self.here.calling = True
+        try:
+            return bool(self.callback(nbytes))
+        finally:
+            self.here.calling = False

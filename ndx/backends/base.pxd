@@ -9,9 +9,17 @@ cdef struct Memory:
     void *cookie             # the backend's own: what it needs to release the range
     size_t purged            # bytes of it that `purge` gave back; 0 at first
 
+# What `allocate` returns. All but the first refuse; no exception is set. The reason
+# decides what may help (`_relief`), and is what the error says.
 cdef enum Status:
     ALLOCATED = 0
-    NO_MEMORY = 1            # refused; no exception is set
+    NO_MEMORY = 1            # the system has no more; or the reason is not known
+    SOURCE_FULL = 2          # the device or the disk has no more
+    OWN_LIMIT = 3            # with what is held, it would exceed the backend's limit
+    PROCESS_LIMIT = 4        # with what all backends hold, that of the process
+    TOO_LARGE = 5            # it would even if nothing else were held
+    ARENA_FULL = 6           # the one segment of an `arena` has no such room
+    NOT_PASSED = 7           # an adaptor did not let it pass
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start
@@ -36,6 +44,8 @@ cdef class Backend:
     cdef void release(self, Memory *memory) noexcept nogil
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil
     cdef size_t trim_idle(self) noexcept nogil
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil
     cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
                                 Memory *out) except -1 nogil
     cdef void read_counters(self, Counters *out) noexcept nogil

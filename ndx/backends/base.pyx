@@ -105,7 +105,7 @@ cdef class Backend:
         return f"<{type(self).__name__} {self.name!r}{limit}>"
 
     # To override: `allocate` fills `out` with an aligned range (of zeros, if asked)
-    # and returns ALLOCATED, or NO_MEMORY with nothing changed, or raises.
+    # and returns ALLOCATED; or another Status, with nothing changed; or raises.
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         with gil:
@@ -120,9 +120,14 @@ cdef class Backend:
     cdef size_t trim_idle(self) noexcept nogil:
         return 0
 
+    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
+                         Memory *out) except -1 nogil:
+        """Like `allocate`, for a stream that need not be the current one."""
+        return self.allocate(nbytes, zero, out)
+
     cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
                                 Memory *out) except -1 nogil:
-        """Like `allocate`, from what serves when this has no more."""
+        """Like `allocate`, from the fallback, or that one's fallback."""
         return NO_MEMORY
 
     # Of ranges of its memory, which may be a device's; in the order of the stream

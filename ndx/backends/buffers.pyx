@@ -4,12 +4,11 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport uintptr_t
 
-from ndx._collector cimport collect_for_memory
 from ndx._pool_index cimport PoolBlock
+from ndx._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 
-from ndx import _pressure
 from ndx._sizes import parse_size
 from ndx.backends._lookup import as_backend
 
@@ -65,14 +64,7 @@ cdef class Buffer:
         with nogil:
             status = pooled.allocate_on(size, False, stream, &self.memory)
         if status != ALLOCATED:
-            collect_for_memory()
-            status = pooled.allocate_on(size, False, stream, &self.memory)
-            turns = iter(_pressure.relieve(pooled, size))
-            while status != ALLOCATED and next(turns, turns) is not turns:
-                status = pooled.allocate_on(size, False, stream, &self.memory)
-            if status != ALLOCATED:
-                if pooled.allocate_elsewhere(size, False, &self.memory) != ALLOCATED:
-                    raise _pressure.error(pooled, size)
+            relieve(pooled, None, size, False, &stream, &self.memory, status)
         # Set last: only then there is something to release.
         self.backend = pooled
 

@@ -17,8 +17,8 @@ from threading import get_ident
 from ndx._ignored cimport report_ignored
 from ndx._memory cimport devices
 from ndx._pool_index cimport PoolBlock
-from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
-from ndx.backends.base cimport ALLOCATED, Memory
+from ndx._source cimport NO_ROOM, RAISED, RESERVED, Source
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
@@ -79,6 +79,7 @@ cdef class CudaSource(Source):
         self.host_accessible = False
         # The process's limit is on the machine's memory.
         self.budgeted = False
+        self.resource = f"cuda:{device}"
         self.fork_safe = False
         self.streams = True
 
@@ -155,10 +156,10 @@ cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noe
             ptr[0] = <void *><uintptr_t>getattr(self.runtime, function)(*args)
         return RESERVED
     except MemoryError:
-        return NO_RANGE
+        return NO_ROOM
     except BaseException as error:
         if getattr(error, "status", None) == NO_MORE_MEMORY:
-            return NO_RANGE
+            return NO_ROOM
         raised = error
     PyErr_SetObject(type(raised), raised)
     return RAISED
@@ -373,7 +374,15 @@ cdef class CudaBackend(PooledBackend):
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil:
         cdef int status = PooledBackend.allocate_on(self, nbytes, zero, stream, out)
-        cdef PoolBlock *block = <PoolBlock *>out.cookie
+        cdef PoolBlock *block
+        cdef size_t released
+        if status == SOURCE_FULL and self.pool.source.ordered:
+            # CUDA's own pool keeps what is free, but in pieces that may not serve.
+            with gil:
+                released = self.source.trim_pool()
+            if released:
+                status = PooledBackend.allocate_on(self, nbytes, zero, stream, out)
+        block = <PoolBlock *>out.cookie
         if status == ALLOCATED and self.pool.source.ordered and \
                 <size_t>block.segment.cookie != stream:
             # Obtained by the current stream, for another one.

@@ -42,6 +42,7 @@ cdef class CudaFileSource(CudaSource):
                 "ndx.use('mmap'): kept = x.to_device('cpu')")
         self.files = file_source(directory)
         self.place = self.files.place
+        self.resource = self.files.resource
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:

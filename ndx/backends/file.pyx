@@ -15,7 +15,7 @@ except ImportError:
     flock = None
 
 from ndx._files cimport MappedFile
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Backend, Memory
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
 
 from ndx._errors import WorkspaceError
 from ndx._file_io import as_path, open_regular, sync_folder
@@ -123,6 +123,11 @@ cdef class FileBackend(Backend):
                 error.errno, f"{os.strerror(error.errno)}: {format_size(nbytes)} were "
                 "asked for; what is in it is as it was", self.path) from error
 
+    @property
+    def place(self):
+        """The file, as messages name it."""
+        return self.path
+
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         with gil:
             return self.lend(nbytes, zero, out)
@@ -140,7 +145,7 @@ cdef class FileBackend(Backend):
                 self.set_aside(self.file.fd, nbytes)
             except OSError as error:
                 if error.errno in (ENOSPC, EDQUOT, EFBIG):
-                    return NO_MEMORY
+                    return SOURCE_FULL
                 raise
             self.size = nbytes
         self.file.map(nbytes, True, True, True)

@@ -2,9 +2,9 @@ from ndx._source cimport Source
 from ndx.backends.pooled cimport PooledBackend
 
 cdef class HostSource(Source):
-    cdef size_t total
+    pass
 
 cdef class HostBackend(PooledBackend):
     pass
 
-cdef size_t read_available() noexcept
+cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil

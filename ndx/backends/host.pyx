@@ -8,7 +8,7 @@ from ndx._source cimport NO_RANGE, RESERVED, Source
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._machine import (
-    address_space_is_rationed, available_memory, memory_and_swap,
+    address_space_is_rationed, available_memory, machine_memory, memory_and_swap,
 )
 
 __all__ = ["HostBackend", "HostSource"]
@@ -39,7 +39,7 @@ cdef class HostSource(Source):
         rationed = sizeof(void *) < 8 or address_space_is_rationed()
         self.extent = (1 << 26) if rationed else (1 << 34)
         self.commit_from = HUGE_FROM
-        self.total = total_memory
+        self.most = total_memory
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
@@ -57,18 +57,19 @@ cdef class HostSource(Source):
         return ndx_purge(<char *>ptr, <char *>ptr + nbytes)
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
-        total[0] = self.total
-        if idle != NULL:
-            with gil:
-                idle[0] = read_available()
-        return True
+        return host_memory(idle, total)
 
 
-cdef size_t read_available() noexcept:
-    try:
-        return available_memory()
-    except Exception:
-        return total_memory
+cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil:
+    """Be the `info` of a source of the machine's memory, or what a group has of it."""
+    with gil:
+        try:
+            total[0] = machine_memory()
+            if idle != NULL:
+                idle[0] = available_memory()
+        except Exception:
+            return False
+    return True
 
 
 cdef class HostBackend(PooledBackend):

@@ -7,7 +7,6 @@ full disk is an error there and then, and given back (a hole) when it is idle.
 """
 
 import os
-import tempfile
 
 from cpython.exc cimport PyErr_SetObject
 from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
@@ -18,11 +17,11 @@ from ndx._mapping cimport (
     losses, map_file, open_unnamed, restore_lost, unmap_file,
 )
 from ndx._pool_trim cimport pool_trim
-from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY, Memory
+from ndx._source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
+from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 
-from ndx._machine import address_space_is_rationed
+from ndx._machine import address_space_is_rationed, default_directory
 from ndx._sizes import parse_size
 
 __all__ = ["FileSource", "MmapBackend"]
@@ -64,6 +63,7 @@ cdef class FileSource(Source):
     def __cinit__(self, directory, *args, **options):
         self.directory = os.path.abspath(os.fsdecode(directory))
         self.place = self.directory
+        self.resource = ("disk", disk_of(self.directory))
         self.path_bytes = os.fsencode(self.directory)
         self.path = self.path_bytes
         self.process = NDX_PID()
@@ -128,7 +128,9 @@ cdef class FileSource(Source):
 
 cdef int refuse(FileSource self, int status) noexcept nogil:
     """Say what a failure of the file system means: no room, or an exception."""
-    if status in (ENOSPC, EDQUOT, EFBIG, ENOMEM):
+    if status in (ENOSPC, EDQUOT, EFBIG):
+        return NO_ROOM
+    if status == ENOMEM:
         return NO_RANGE
     with gil:
         set_error(self, status)
@@ -149,15 +151,12 @@ cdef int set_error(FileSource self, int status) noexcept:
     return 0
 
 
-def default_directory():
-    """Return where temporary memory goes if no directory is given.
-
-    That is the directory of ``TMPDIR`` if it is set; or else ``/var/tmp``, which is
-    for what is large, where ``/tmp`` is often in memory.
-    """
-    if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
-        return "/var/tmp"
-    return tempfile.gettempdir()
+def disk_of(directory):
+    """Return the file system of a folder, as a number; the folder if it can't tell."""
+    try:
+        return os.stat(directory).st_dev
+    except OSError:
+        return directory
 
 
 cdef class MmapBackend(PooledBackend):
@@ -212,9 +211,11 @@ cdef class MmapBackend(PooledBackend):
         pass
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        cdef int status
         while True:
-            if PooledBackend.allocate(self, nbytes, zero, out) != ALLOCATED:
-                return NO_MEMORY
+            status = PooledBackend.allocate(self, nbytes, zero, out)
+            if status != ALLOCATED:
+                return status
             # What can't be read is nobody's any more: another range, then.
             if losses[0] == 0 or not is_lost(out.ptr, nbytes):
                 return ALLOCATED

@@ -18,12 +18,10 @@ from ndx._pool_store cimport CPU
 from ndx._pool_trim cimport pool_settle
 from ndx.backends.base cimport Memory
 from ndx.backends.cuda cimport CudaBackend, CudaSource, call, obtain_range, record_on
-from ndx.backends.host cimport read_available
+from ndx.backends.host cimport host_memory
 from ndx.backends.pooled cimport PooledBackend
 
 import threading
-
-from ndx._machine import machine_memory
 
 __all__ = ["CudaHostBackend", "HostAllocSource", "PinnedBackend", "PinnedSource"]
 
@@ -35,7 +33,6 @@ cdef enum:
 
 # Two threads that wait for one range must not both take its events away.
 cdef object finishing = threading.RLock()
-cdef size_t total_memory = machine_memory()
 
 
 @cython.no_gc_clear
@@ -52,6 +49,7 @@ cdef class HostAllocSource(CudaSource):
         self.granularity = PAGE
         # Unlike a GPU's own, it is the machine's memory.
         self.budgeted = True
+        self.resource = "machine"
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
@@ -63,11 +61,7 @@ cdef class HostAllocSource(CudaSource):
             call(self, "freeHost", <uintptr_t>ptr)
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
-        total[0] = total_memory
-        if idle != NULL:
-            with gil:
-                idle[0] = read_available()
-        return True
+        return host_memory(idle, total)
 
 
 @cython.no_gc_clear

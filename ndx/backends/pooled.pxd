@@ -1,6 +1,7 @@
 from libc.stdint cimport uint64_t
 
 from ndx._pool cimport Pool
+from ndx._pool_history cimport PoolHistory
 from ndx._source cimport Source
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.user_code cimport UserCode
@@ -12,7 +13,7 @@ cdef class PooledBackend(Backend):
     cdef uint64_t traffic            # bytes allocated, but from quick lists
     cdef size_t headroom             # bytes of the source that are left to others
     cdef uint64_t idle_after         # milliseconds; 0: never
-    cdef uint64_t next_look          # for what is idle
+    cdef PoolHistory history         # of what was needed, for what is idle
     cdef size_t stream               # that the memory is for, and first used on
     cdef readonly object kind        # of pool, as given
     cdef object hooks                # tuple of callables
@@ -20,11 +21,12 @@ cdef class PooledBackend(Backend):
     cdef bint hooked
 
     cdef int setup(self, Source source, dict options) except -1
-    cdef int try_again(self, size_t nbytes, size_t stream, Memory *out,
+    cdef bint may_help(self, size_t need, int reason) noexcept nogil
+    cdef int try_again(self, size_t nbytes, size_t stream, int reason, Memory *out,
                        bint *clean) except -1 nogil
-    cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
-                         Memory *out) except -1 nogil
-    cdef void release_idle(self) noexcept nogil
+    cdef size_t idle(self) noexcept nogil
+    cdef void look(self) noexcept nogil
+    cdef size_t release_some(self, size_t nbytes) noexcept nogil
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
     cdef Backend lender(self, const Memory *memory)

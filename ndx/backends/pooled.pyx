@@ -6,21 +6,24 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from ndx._budget cimport budget_short
 from ndx._ignored cimport report_ignored
 from ndx._pool cimport Pool
+from ndx._pool_history cimport history_begin, pool_look, pool_release_since
 from ndx._pool_index cimport PoolBlock
 from ndx._pool_report cimport (
     pool_events, pool_holders, pool_snapshot, pool_stats,
 )
 from ndx._pool_store cimport (
-    SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
+    ARENA, SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
 )
 from ndx._pool_trim cimport (
     pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
 )
 from ndx._source cimport Source
 from ndx.backends.base cimport (
-    ALLOCATED, NO_MEMORY, Backend, Counters, Memory,
+    ALLOCATED, ARENA_FULL, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, Backend,
+    Counters, Memory,
 )
 from ndx.backends.user_code cimport UserCode
 
@@ -35,6 +38,7 @@ cdef extern from "ndx/clock.h" nogil:
 cdef enum:
     LOOK_EVERY = 64              # allocations
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
+    USUAL_TIME = 30000           # milliseconds, where idle memory is kept for ever
 
 cdef extern from "Python.h":
     void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
@@ -98,11 +102,10 @@ cdef class PooledBackend(Backend):
         cdef size_t total = 0
         self.kind = options.get("pool", "split")
         cdef double seconds
-        known = source.info(NULL, &total)
         limit = options.get("limit")
         initial = options.get("initial")
         if limit is not None:
-            limit = parse_limit(limit, total if known else None)
+            limit = limit_on(source, limit)
             self.limit_nbytes = limit
         if initial is not None:
             initial = parse_size(initial, "initial")
@@ -128,12 +131,13 @@ cdef class PooledBackend(Backend):
             raise ValueError(
                 f"reserve_fraction={fraction!r} is not a part of the memory: give a "
                 "number from 0 to less than 1")
-        if known:
+        if fraction and source.info(NULL, &total):
             self.headroom = <size_t>(fraction * total)
         self.elsewhere = options.get("fallback")
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.get("pool", "split"), limit=limit,
                          initial=initial)
+        history_begin(&self.history)
         _pressure.pooled.add(self)
         return 0
 
@@ -156,17 +160,20 @@ cdef class PooledBackend(Backend):
                          Memory *out) except -1 nogil:
         cdef PoolBlock *block = NULL
         cdef bint clean = False
-        if self.idle_after and self.pool.counters.allocations % LOOK_EVERY == 0:
-            self.release_idle()
+        cdef int status
+        if self.pool.counters.allocations % LOOK_EVERY == 0:
+            self.look()
         if self.headroom and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
         self.traffic += nbytes
         if self.pool.kind == SPLIT and self.pool.counters.reserved + nbytes > \
                 self.pool.counters.peak_reserved:
             self.recycle(nbytes)
-        if self.pool.allocate(nbytes, stream, &block, &clean) != ALLOCATED:
-            if self.try_again(nbytes, stream, out, &clean) != ALLOCATED:
-                return NO_MEMORY
+        status = self.pool.allocate(nbytes, stream, &block, &clean)
+        if status != ALLOCATED:
+            status = self.try_again(nbytes, stream, status, out, &clean)
+            if status != ALLOCATED:
+                return status
             block = <PoolBlock *>out.cookie
         out.ptr = block.ptr
         out.nbytes = nbytes
@@ -183,57 +190,90 @@ cdef class PooledBackend(Backend):
                     raise
         return ALLOCATED
 
-    cdef int try_again(self, size_t nbytes, size_t stream, Memory *out,
+    cdef size_t idle(self) noexcept nogil:
+        """Return the bytes that are held but not in use."""
+        cdef size_t reserved = self.pool.counters.reserved
+        return reserved - min(reserved, self.pool.extra.rounded)
+
+    cdef bint may_help(self, size_t need, int reason) noexcept nogil:
+        """Whether to give back idle memory could lead to another answer.
+
+        Only then it is worth a walk through all blocks: where another backend serves
+        what this one can't, requests are refused again and again.
+        """
+        if reason == OWN_LIMIT:
+            return self.pool.extra.rounded + need <= self.pool.limit
+        if reason == PROCESS_LIMIT:
+            return budget_short(need) <= self.idle()
+        if reason == SOURCE_FULL:
+            return self.idle() > 0
+        if reason == ARENA_FULL:
+            return self.pool.source.streams
+        # Of the system it may have address space, too, in which nothing is held.
+        return reason == NO_MEMORY
+
+    cdef int try_again(self, size_t nbytes, size_t stream, int reason, Memory *out,
                        bint *clean) except -1 nogil:
         """Free just enough, then all that is idle; the cookie is the block found."""
+        cdef bint streams = self.pool.source.streams
         cdef size_t need = self.pool.round(nbytes)
-        cdef size_t target = 0
+        cdef size_t pages = need + self.pool.source.granularity - 1
+        cdef size_t reserved, missing
         cdef int turn
         out.cookie = NULL
-        if need == 0 or need > self.pool.limit or need > self.pool.most:
-            return NO_MEMORY
+        if not self.may_help(need, reason):
+            return reason
+        pages &= ~(self.pool.source.granularity - 1)
         for turn in range(3):
             if turn == 0:
-                if not self.pool.source.streams:
+                if not streams:
                     continue
                 pool_settle(self.pool, False)
+            elif self.pool.kind == ARENA:
+                return reason
             elif turn == 1:
-                need = (need + self.pool.source.granularity - 1) \
-                    & ~(self.pool.source.granularity - 1)
-                if self.pool.limit == <size_t>-1 or need > self.pool.limit:
+                reserved = self.pool.counters.reserved
+                if reason == OWN_LIMIT:
+                    missing = reserved + pages - min(
+                        reserved + pages, self.pool.limit)
+                elif reason == PROCESS_LIMIT:
+                    missing = budget_short(pages)
+                else:
                     continue
-                target = self.pool.limit - need
-                if pool_trim(self.pool, target, FOR_EVER) == 0:
-                    return NO_MEMORY
+                if pool_trim(self.pool, reserved - min(reserved, missing),
+                             FOR_EVER) == 0 and not streams:
+                    return reason
             elif pool_trim(self.pool, 0, FOR_EVER) == 0:
                 # Nothing was idle; what streams were done with may still be merged.
-                if not self.pool.source.streams:
-                    return NO_MEMORY
-            if self.pool.allocate(nbytes, stream, <PoolBlock **>&out.cookie,
-                                  clean) == ALLOCATED:
+                if not streams:
+                    return reason
+            reason = self.pool.allocate(
+                nbytes, stream, <PoolBlock **>&out.cookie, clean)
+            if reason == ALLOCATED:
                 return ALLOCATED
-        return NO_MEMORY
+        return reason
 
     cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
                                 Memory *out) except -1 nogil:
         cdef Elsewhere *mark
-        cdef int status
+        cdef int status = NO_MEMORY
         if self.elsewhere is None:
             return NO_MEMORY
         mark = <Elsewhere *>calloc(1, sizeof(Elsewhere))
         if mark == NULL:
             return NO_MEMORY
-        status = NO_MEMORY
         try:
             status = self.elsewhere.allocate(nbytes, zero, &mark.memory)
             if status != ALLOCATED:
                 # Which may have one, too.
-                status = self.elsewhere.allocate_elsewhere(nbytes, zero, &mark.memory)
+                if self.elsewhere.allocate_elsewhere(
+                        nbytes, zero, &mark.memory) == ALLOCATED:
+                    status = ALLOCATED
         finally:
             if status != ALLOCATED:
                 free(mark)
         if status != ALLOCATED:
-            return NO_MEMORY
+            return status
         out[0] = mark.memory
         out.cookie = mark
         return ALLOCATED
@@ -278,15 +318,12 @@ cdef class PooledBackend(Backend):
     cdef size_t trim_idle(self) noexcept nogil:
         return pool_trim(self.pool, 0, FOR_EVER)
 
-    cdef void release_idle(self) noexcept nogil:
+    cdef void look(self) noexcept nogil:
         """Give back what has been idle for long, if it is time to look for that."""
         cdef uint64_t now = ndx_milliseconds()
-        if now < self.next_look:
-            return
-        self.next_look = now + self.idle_after // 4 + 1
-        if self.pool.counters.reserved > self.pool.extra.rounded and \
-                now > self.idle_after:
-            pool_trim(self.pool, 0, now - self.idle_after)
+        if pool_look(self.pool, &self.history, now, self.idle_after or USUAL_TIME) \
+                and self.idle_after and now > self.idle_after and self.idle():
+            pool_release_since(self.pool, &self.history, now - self.idle_after)
 
     cdef void recycle(self, size_t nbytes) noexcept nogil:
         """Where the pool would hold more than ever, give back idle memory first.
@@ -307,6 +344,9 @@ cdef class PooledBackend(Backend):
             return
         if idle < wanted >> 2 or self.pool.would_hit(nbytes):
             return
+        if self.pool.extra.rounded + nbytes > self.pool.limit:
+            # It will be refused, whatever is given back.
+            return
         if self.pool.source.streams:
             pool_settle(self.pool, False)
             if self.pool.would_hit(nbytes):
@@ -316,15 +356,23 @@ cdef class PooledBackend(Backend):
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Before the pool grows, leave the source its reserve, if idle memory can."""
-        cdef size_t idle = 0, total = 0, wanted, reserved
-        if self.pool.would_hit(nbytes) or not self.pool.source.info(&idle, &total):
+        cdef size_t idle = 0, total = 0, missing, released
+        if self.idle() == 0 or self.pool.would_hit(nbytes) \
+                or not self.pool.source.info(&idle, &total):
             return
-        wanted = nbytes + self.headroom
-        if idle >= wanted:
+        if idle >= nbytes + self.headroom:
             return
-        wanted -= idle
-        reserved = self.pool.counters.reserved
-        pool_trim(self.pool, reserved - wanted if reserved > wanted else 0, FOR_EVER)
+        missing = nbytes + self.headroom - idle
+        released = self.release_some(missing)
+        if released < missing and self.pool.source.streams and self.idle():
+            # Some of it belongs to streams that are not done.
+            pool_synchronize(self.pool)
+            self.release_some(missing - released)
+
+    cdef size_t release_some(self, size_t nbytes) noexcept nogil:
+        """Give back so many bytes of what is idle, if there are; return how many."""
+        cdef size_t reserved = self.pool.counters.reserved
+        return pool_trim(self.pool, reserved - min(reserved, nbytes), FOR_EVER)
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
@@ -368,13 +416,12 @@ cdef class PooledBackend(Backend):
 
     @limit.setter
     def limit(self, value):
-        cdef size_t total = 0, nbytes
-        known = self.pool.source.info(NULL, &total)
+        cdef size_t nbytes
         if value is None:
             self.limit_nbytes = -1
             self.pool.limit = <size_t>-1
             return
-        nbytes = parse_limit(value, total if known else None)
+        nbytes = limit_on(self.pool.source, value)
         # What is held already stays; nothing is added until there is room.
         self.limit_nbytes = nbytes
         self.pool.limit = nbytes
@@ -386,6 +433,26 @@ cdef class PooledBackend(Backend):
     def page_nbytes(self):
         """Bytes of the pieces in which memory is obtained."""
         return self.pool.source.granularity
+
+    @property
+    def idle_nbytes(self):
+        """Bytes that are held, but in no array."""
+        return self.idle()
+
+    @property
+    def arena_nbytes(self):
+        """Bytes of the one segment of ``pool="arena"``; 0 for other pools."""
+        return self.pool.initial if self.pool.kind == ARENA else 0
+
+    @property
+    def budgeted(self):
+        """Whether `ndx.memory.set_limit` bounds it with the others."""
+        return self.pool.source.budgeted
+
+    @property
+    def resource(self):
+        """What its memory is a part of: pools with an equal one compete for it."""
+        return self.pool.source.resource
 
     @property
     def place(self):
@@ -417,10 +484,17 @@ cdef class PooledBackend(Backend):
         cdef uint64_t before = FOR_EVER
         cdef uint64_t now = ndx_milliseconds()
         cdef size_t released
+        cdef double seconds = 0.0 if idle is None else idle
+        if not seconds >= 0:
+            raise ValueError(
+                f"idle={idle!r} is not a time: give seconds, 0 or more, or None")
         if idle is not None:
-            before = now - min(now, <uint64_t>(1000 * float(idle))) + 1
+            before = now - min(now, <uint64_t>(1000 * min(seconds, 1e9))) + 1
         with nogil:
-            released = pool_trim(self.pool, nbytes, before)
+            if before == FOR_EVER or nbytes:
+                released = pool_trim(self.pool, nbytes, before)
+            else:
+                released = pool_release_since(self.pool, &self.history, before)
         return released
 
     def synchronize(self):
@@ -490,6 +564,15 @@ cdef class PooledBackend(Backend):
         kept.remove(hook)
         self.hooks = tuple(kept)
         self.hooked = bool(kept)
+
+
+cdef size_t limit_on(Source source, object value) except? 0:
+    """Return the bytes of a limit on what a source gives."""
+    cdef size_t total = 0
+    if not isinstance(value, str) or "%" not in value:
+        return parse_limit(value)
+    known = source.info(NULL, &total)
+    return parse_limit(value, total if known else None)
 
 
 cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:

@@ -9,7 +9,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from ndx._budget cimport budget_give, budget_take
-from ndx.backends.base cimport ALIGNMENT, ALLOCATED, NO_MEMORY, Backend, Memory
+from ndx.backends.base cimport (
+    ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
+    Memory,
+)
 from ndx.backends.user_code cimport UserCode, hold_buffer
 
 import sys
@@ -121,9 +124,9 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     cdef Acquired *acquired
     if self.limit_nbytes >= 0 and \
             nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
-        return NO_MEMORY
+        return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
     if not budget_take(nbytes):
-        return NO_MEMORY
+        return PROCESS_LIMIT
     # Reserved before it is obtained: `acquire` may let other threads run.
     self.counters.reserved += nbytes
     try:

@@ -7,7 +7,7 @@ work that is done when the test says so, and any call can be made to fail.
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from ndx._source cimport NO_RANGE, RESERVED, Source
+from ndx._source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 from ndx.backends.pooled cimport PooledBackend
 
 import time
@@ -68,6 +68,8 @@ cdef class SimulatedSource(Source):
                 "0 for a device whose ranges are memory throughout")
         self.extent = 4 * self.capacity
         self.streams = True
+        # Each is a device of its own.
+        self.resource = None
         self.fork_safe = False
         self.latency = float(options.get("latency", 0.0))
         self.fail_at = set()
@@ -80,7 +82,7 @@ cdef class SimulatedSource(Source):
                      void **cookie) noexcept nogil:
         with gil:
             if (whole or not self.paged) and not SimulatedSource_take(self, nbytes):
-                return NO_RANGE
+                return NO_ROOM
             ptr[0] = ndx_reserve(nbytes, False)
             if ptr[0] == NULL:
                 if whole or not self.paged:
@@ -100,7 +102,7 @@ cdef class SimulatedSource(Source):
     cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
         with gil:
             if not SimulatedSource_take(self, nbytes):
-                return NO_RANGE
+                return NO_ROOM
         memset(ptr, DIRT, nbytes)
         return RESERVED
 

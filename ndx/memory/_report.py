@@ -12,7 +12,7 @@ __all__ = ["snapshot", "summary"]
 
 def _pools(backend):
     if backend is None:
-        return sorted(_pressure.pooled, key=lambda each: each.name)
+        return sorted(_pressure.live_pools(), key=lambda each: each.name)
     return [get(backend)]
 
 

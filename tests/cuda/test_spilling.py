@@ -47,7 +47,8 @@ def test_the_fallback(gpu):
         x[...] = arrays[0]
     del arrays, x
     assert host_backend().stats()["allocated_bytes"] == 0
-    host_backend().trim()
+    # Copies went through page-locked memory of the CPU's, which is kept, too.
+    ndx.memory.empty_cache()
     assert gpu is None or gpu.host_held == 0
 
 
