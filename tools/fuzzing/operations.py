@@ -363,7 +363,10 @@ class Operations:
             names.append(value)
             if self.clashes(target, [value]):
                 raise Skip
-        self.change(f"{target}[{key}] = {value}", names)
+        # Of two vectors that overlap with other steps, NumPy reads what it has written.
+        copied = f"{value}.copy()" if value in names else value
+        model = f"{target}[{key}] = {copied}"
+        self.change(f"{target}[{key}] = {value}", names, model=model)
 
     def do_set_mask(self, dest, first, second, draw):
         target = self.find(dest, lambda m: m.flags.writeable, shared=False)
