@@ -101,6 +101,7 @@ def test_a_collection_frees_what_only_a_cycle_holds():
 
 
 def test_other_pools_keep_their_idle_memory_where_it_would_not_help(process_limit):
+    ndx.memory.empty_cache()
     other, disk = host(), files()
     for pool in (other, disk):
         take(pool, 4 * MIB).release()
@@ -156,18 +157,26 @@ def test_a_machine_that_is_full_is_relieved_by_pools_of_its_memory():
     assert disk.stats()["cached_bytes"] >= 4 * MIB
 
 
-def test_the_pool_gives_back_no_more_for_the_process_than_it_must(process_limit):
+def test_a_pool_gives_back_no_more_of_its_own_than_it_must(process_limit):
     backend = host(idle_release=None)
-    for x in [take(backend, MIB) for _ in range(8)]:
+    live = [take(backend, MIB) for _ in range(16)]
+    for x in live[::2]:
         x.release()
-    guard = take(backend, 8 * MIB)
-    guard.release()
-    other = device()
+    process_limit(0)
+    # All 8 MiB are idle, in pieces that do not serve.
+    live = [*live[1::2], take(backend, 2 * MIB)]
+    assert 5 * MIB <= backend.idle_nbytes <= 6 * MIB + 64 * KIB
+    check(backend, live)
+
+
+def test_another_pool_gives_what_a_pool_has_not(process_limit):
+    ndx.memory.empty_cache()
+    other = host(idle_release=None)
+    take(other, 8 * MIB).release()
     process_limit(MIB)
-    x = take(other, 3 * MIB)
-    assert backend.stats()["cached_bytes"] < 8 * MIB
+    x = take(device(), 3 * MIB)
+    assert other.idle_nbytes <= 6 * MIB
     x.release()
-    check(backend)
 
 
 def test_a_fallback_serves_through_an_adaptor():
@@ -185,6 +194,7 @@ def test_a_fallback_serves_through_an_adaptor():
 
 
 def test_a_fallback_is_pressed_for_what_it_is_short_of(process_limit):
+    ndx.memory.empty_cache()
     idle = host()
     take(idle, 4 * MIB).release()
     backend = files(limit="64KiB", fallback=device())
