@@ -27,7 +27,10 @@ def test_a_progress_callback_ends_the_scope(name, tmp_path):
         midway = Midway("2MiB", used_again)
         midway.enter()
         with ndx.passes(
-            progress=lambda *_, end=midway.end: end(), threshold=0, block="64KiB"
+            progress=lambda *_, end=midway.end: end(),
+            threshold=0,
+            block="64KiB",
+            threads=1,
         ):
             call.check(arrays)
         midway.close()
