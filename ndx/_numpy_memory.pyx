@@ -3,8 +3,9 @@
 While a function runs through `call_numpy`, NumPy takes the data of every array it
 makes from our backend. The handler is immortal and each range says itself where it
 goes back to, so arrays that outlive the call, NumPy's caches included, stay right.
-It never serves from a workspace's arena; results that we keep are stamped with the
-workspace's generation, and freed with it.
+It never serves from a workspace's arena. A result that is kept is moved into the arena
+when the call is over and, if it does not fit there, becomes a spilled block of the
+workspace: stamped with its generation, and freed with it.
 
 References
 ----------
@@ -22,10 +23,10 @@ from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array cimport (
-    BaseArray, Holder, adopt_numpy, bare_array, check, find_block_loss, from_numpy,
-    set_layout, set_owner,
+    BaseArray, Holder, adopt_numpy, announce_array, bare_array, check, find_block_loss,
+    from_numpy, recheck, set_layout, set_owner,
 )
-from ndx._context cimport plain_numpy, spill_backend
+from ndx._context cimport arena_of, plain_numpy, spill_backend, top_context
 from ndx._files cimport MappedFile
 from ndx._ignored cimport report_ignored
 from ndx._mapping cimport find_mapping, losses
@@ -323,10 +324,23 @@ cdef BaseArray own_result(object array):
 
 
 cdef BaseArray adopt_result(object array, object base):
-    """Return an array over data that our handler made for `base`."""
-    cdef BaseArray x = adopt_numpy(array)
+    """Return an array over data that our handler made for `base`.
+
+    In a workspace it is a copy in the arena, if that has room.
+    """
+    cdef BaseArray x
     cdef Header *header = header_of(cnp.PyArray_DATA(base))
-    if header.serial:
+    if not cnp.PyArray_ISCONTIGUOUS(array) and not cnp.PyArray_ISFORTRAN(array) \
+            and arena_of(top_context()) is not None:
+        # A part of what NumPy made.
+        x = from_numpy(array)
+        if x is not None:
+            return copy(x)
+    x = adopt_numpy(array)
+    if x.block.keeper == NULL:
+        announce_array(x)
+        recheck(x)
+    elif header.serial:
         range_adopted(header.serial, x)
         # From now on the block's end is what counts.
         header.serial = 0

@@ -9,6 +9,8 @@ cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
+
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
     block_purge, block_release_memory, block_set_device, block_set_free, mark_cycle,
@@ -318,13 +320,47 @@ cdef class Arena(Watcher):
         return obtain_from(backend, self.beyond, nbytes, zero, &block.memory)
 
     cdef int adopt(self, Block *block) except -1:
-        """Make a block that was obtained elsewhere a spilled one of this cycle."""
+        """Make a block over memory that its keeper owns one of this cycle.
+
+        It is moved to where new blocks are: into the chunk, if that has room. Where
+        the arena's backend would serve it, its keeper does, and it counts as spilled.
+        """
+        cdef size_t needed = lines(self, block.nbytes)
+        cdef size_t extra = GUARD if self.guarded else 0
+        cdef PyObject *keeper = block.keeper
+        cdef Backend backend
+        cdef char *ptr = NULL
+        cdef bint spilled = False
         stamp(block, self.clock, self.backend.device_number)
         if self.debug:
             self.record_line(block)
+        if block.nbytes and block.generation == self.clock.now:
+            if not self.spills_all:
+                ptr = self.place(block, needed + extra)
+            if ptr != NULL:
+                unpoison(self.backend, ptr, needed + extra)
+            else:
+                spilled = True
+                if self.spill_fails and self.size:
+                    raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
+                                     self.size, self.backend.name)
+                if self.size and self.spill_to is not self.backend:
+                    backend = self.spill_from(block, block.nbytes + extra, False)
+                    Py_INCREF(backend)
+                    block.backend = <PyObject *>backend
+                    ptr = block.memory.ptr
+        if ptr != NULL:
+            memcpy(ptr, block.ptr, block.nbytes)
+            block.ptr = ptr
+            block.keeper = NULL
+            if self.guarded:
+                set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
-            enlist(self, block, lines(self, block.nbytes))
-            count_spill(self, block)
+            enlist(self, block, self.extent(block))
+            if spilled:
+                count_spill(self, block)
+        if ptr != NULL:
+            Py_DECREF(<object>keeper)
         return 0
 
     cdef void block_freed(self, Block *block) noexcept:
@@ -339,7 +375,7 @@ cdef class Arena(Watcher):
             self.live_bytes -= lines(self, block.nbytes)
         if self.guarded or NDX_POISONS:
             self.clear(block)
-        if self.reuses and block.keeper == NULL:
+        if self.reuses:
             self.vacate(block)
 
     cdef void block_idle(self, Block *block) noexcept:
