@@ -326,7 +326,7 @@ cdef class Arena(Watcher):
         the arena's backend would serve it, its keeper does, and it counts as spilled.
         """
         cdef size_t needed = lines(self, block.nbytes)
-        cdef size_t extra = GUARD if self.guarded else 0
+        cdef size_t extra = GUARD if self.guarded and block.nbytes else 0
         cdef PyObject *keeper = block.keeper
         cdef Backend backend
         cdef char *ptr = NULL
@@ -357,6 +357,8 @@ cdef class Arena(Watcher):
                 set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
             enlist(self, block, self.extent(block))
+            # What it takes in the chunk, once that has room.
+            self.cycle_bytes += needed + extra - self.extent(block)
             if spilled:
                 count_spill(self, block)
         if ptr != NULL:
