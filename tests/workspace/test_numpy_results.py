@@ -93,7 +93,9 @@ def test_results_in_the_arena_are_those_outside_of_it(name, policy):
         lambda: ndx.nonzero(ndx.ones(10_000)),
         lambda: ndx.linalg.inv(ndx.eye(100)),
         lambda: ndx.asarray([1.0] * 10_000),
-        lambda: ndx.broadcast_to(ndx.asarray(1.0), (10_000,))[ndx.asarray([0] * 10_000)],
+        lambda: ndx.broadcast_to(ndx.asarray(1.0), (10_000,))[
+            ndx.asarray([0] * 10_000)
+        ],
     ],
 )
 def test_a_size_bounds_what_numpy_computes(compute):
