@@ -204,7 +204,7 @@ def test_a_full_disk(small_disk):
         with pytest.raises(ndx.OutOfMemoryError) as raised:
             ndx.ones(MIB)
         assert str(disk) in str(raised.value)
-        assert "left" in str(raised.value)
+        assert "4 MiB in all" in str(raised.value)
         after = backend.stats()
         for key in ("allocated_bytes", "allocated_count", "reserved_bytes"):
             assert after[key] == before[key]

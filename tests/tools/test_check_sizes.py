@@ -14,7 +14,7 @@ def write(root, name, lines):
     ("name", "cap"),
     [
         ("ndx/_pool.pyx", 600),
-        ("ndx/_core.pyx", 750),
+        ("ndx/_core.pyx", 775),
         ("ndx/backends/host.pyx", 600),
         ("tests/test_core.py", 500),
         ("tests/backends/test_host.py", 500),
