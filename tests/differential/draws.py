@@ -1,5 +1,7 @@
 """Strategies of arguments: arrays in any layout, axes, shapes, scalars; some wrong."""
 
+import functools
+
 import numpy as np
 from helpers import dtypes, patterns
 from hypothesis import strategies as st
@@ -23,11 +25,13 @@ SMALL = {
 scarcely = st.integers(0, 11).map(lambda number: number == 11)
 
 
+@functools.cache
 def names(kinds):
     """Return a strategy of dtypes' names of some kinds."""
     return st.sampled_from([name for kind in kinds for name in BY_KIND[kind]])
 
 
+@functools.cache
 def small(dtype):
     dtype = np.dtype(dtype)
     return np.array(SMALL[dtype.kind], dtype=dtype)

@@ -6,6 +6,8 @@ all shapes are ones of which operations on files are passes.
 """
 
 import contextlib
+import functools
+import itertools
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.75, -7.5, 1e30, 1e-30]
 SPECIAL = [np.inf, -np.inf, np.nan]
 
 
+@functools.cache
 def pool(dtype, special=True):
     """Return telling values of a dtype."""
     dtype = np.dtype(dtype)
@@ -53,8 +56,33 @@ def large_shapes():
         _shapes.pop()
 
 
+# Few draws of long lists: each draw of Hypothesis costs more than most calls of ndx.
+@functools.cache
+def _sides(ndim, sides):
+    """Return a strategy of all shapes of `ndim` axes with these sides."""
+    return st.sampled_from(list(itertools.product(sides, repeat=ndim)))
+
+
+@functools.cache
+def _kinds(min_dims, max_dims):
+    """Return a strategy of numbers of axes, and of whether most are of one element."""
+    return st.sampled_from(
+        [
+            (n, single)
+            for single in (False, True, False)
+            for n in range(min_dims, max_dims + 1)
+        ]
+    )
+
+
+@functools.cache
+def shapes(max_dims=3, max_side=4, min_dims=0, min_side=0):
+    """Return a strategy of shapes, of which many have single elements, or none."""
+    return _shapes_of(max_dims, max_side, min_dims, min_side)
+
+
 @st.composite
-def shapes(draw, max_dims=3, max_side=4, min_dims=0, min_side=0):
+def _shapes_of(draw, max_dims, max_side, min_dims, min_side):
     if _shapes[-1] is not None:
         fits = [
             shape
@@ -62,25 +90,51 @@ def shapes(draw, max_dims=3, max_side=4, min_dims=0, min_side=0):
             if min_dims <= len(shape) <= max_dims and min(shape, default=1) >= min_side
         ]
         return draw(st.sampled_from(fits))
-    ndim = draw(st.integers(min_dims, max_dims))
-    sides = list(range(min_side, max_side + 1))
-    if draw(st.integers(0, 2)) == 0:
-        # Mostly of single elements, or of none.
-        sides = [side for side in (1, 1, 0) if min_side <= side <= max_side] + sides[
-            -1:
-        ]
-    return tuple(draw(st.sampled_from(sides)) for _ in range(ndim))
+    ndim, single = draw(_kinds(min_dims, max_dims))
+    sides = tuple(range(min_side, max_side + 1))
+    if single:
+        sides = (
+            tuple(side for side in (1, 1, 0) if min_side <= side <= max_side)
+            + sides[-1:]
+        )
+    return draw(_sides(ndim, sides))
+
+
+@functools.cache
+def _stretches(ndim, count):
+    """Return a strategy of the leading axes each shape lacks, and which are one."""
+    one = [
+        (first, single)
+        for first in range(ndim + 1)
+        for single in itertools.product([False, True], repeat=ndim - first)
+    ]
+    return st.tuples(*[st.sampled_from(one)] * count)
 
 
 @st.composite
 def broadcastable(draw, count=2, max_dims=3):
     """Draw shapes that broadcast together."""
     full = draw(shapes(max_dims=max_dims))
-    found = []
-    for _ in range(count):
-        kept = full[draw(st.integers(0, len(full))) :]
-        found.append(tuple(1 if draw(st.booleans()) else side for side in kept))
-    return found
+    return [
+        tuple(
+            1 if one else side for one, side in zip(single, full[first:], strict=True)
+        )
+        for first, single in draw(_stretches(len(full), count))
+    ]
+
+
+KINDS = st.sampled_from(["plain", "laid out"] * 7 + ["plain", "windows"])
+
+
+@functools.cache
+def _layouts(ndim, broadcast):
+    """Return a strategy of the axes' order in memory, and of their steps."""
+    orders = list(itertools.permutations(range(ndim)))
+    steps = itertools.product([1, 2, -1, -2] + [0] * broadcast, repeat=ndim)
+    return st.tuples(st.sampled_from(orders), st.sampled_from(list(steps)))
+
+
+SEEDS = st.integers(0, 2**32)
 
 
 @st.composite
@@ -91,27 +145,24 @@ def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
     a line. Its elements are chosen from `values`, or else from the telling ones of the
     dtype.
     """
-    steps = [1, 2, -1, -2] + [0] * broadcast
     ndim = len(shape)
-    plain = draw(st.booleans())
-    if plain:
-        order, chosen = list(range(ndim)), [1] * ndim
-    else:
-        order = draw(st.permutations(range(ndim)))
-        chosen = [draw(st.sampled_from(steps)) for _ in range(ndim)]
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    sides = [
-        (1 if step == 0 else side * abs(step))
-        for side, step in zip(shape, chosen, strict=True)
-    ]
+    kind = draw(KINDS) if ndim else "plain"
+    order, chosen = range(ndim), [1] * ndim
+    if kind == "laid out" or (kind == "windows" and not broadcast):
+        order, chosen = draw(_layouts(ndim, broadcast))
+    rng = np.random.default_rng(draw(SEEDS))
     values = pool(dtype, special) if values is None else values
     if not ndim:
         return np.array(rng.choice(values))
-    if not plain and broadcast and draw(st.integers(0, 7)) == 0:
+    if kind == "windows" and broadcast:
         line = rng.choice(values, size=sum(shape) + 1)
         return np.lib.stride_tricks.as_strided(
             line, shape, line.strides * ndim, writeable=False
         )
+    sides = [
+        (1 if step == 0 else side * abs(step))
+        for side, step in zip(shape, chosen, strict=True)
+    ]
     base = rng.choice(values, size=[sides[axis] for axis in order])
     x = base.transpose(np.argsort(order))
     x = x[tuple(slice(None, None, step or None) for step in chosen)]
@@ -122,11 +173,14 @@ def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
     return x
 
 
+FOREIGN = st.sampled_from(["as it is", "as it is", "unaligned", "swapped"])
+
+
 @st.composite
 def foreign(draw, dtype, shape, **kwargs):
     """Draw an array as of `arrays`, or one that is not aligned, or byte-swapped."""
     x = draw(arrays(dtype, shape, **kwargs))
-    kind = draw(st.sampled_from(["as it is", "as it is", "unaligned", "swapped"]))
+    kind = draw(FOREIGN)
     if kind == "swapped":
         return x.astype(x.dtype.newbyteorder())
     if kind == "unaligned":
