@@ -4,10 +4,10 @@ This knows nothing of what is in a file, nor how it came to be there: `_file_io`
 and replaces files, `_npy` reads and writes their headers.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 
 import os
-from errno import EINVAL, EIO, ENOSYS, EOPNOTSUPP
+from errno import EFBIG, EINVAL, EIO, ENOSYS, EOPNOTSUPP
 
 from ndx._mapping cimport (
     close_file, file_reserve, is_lost, map_file, remap_private, sync_file, unmap_file,
@@ -96,14 +96,19 @@ cdef class MappedFile:
         return 0
 
 
-def reserve(int fd, int64_t nbytes):
+def reserve(int fd, nbytes):
     """Have the disk set space aside for the first bytes of a file, which it keeps.
 
     A shorter file grows, by zeros.
     """
     cdef int status
+    cdef int64_t length
+    if nbytes > INT64_MAX:
+        # The header of an array that the address space just holds.
+        raise OSError(EFBIG, os.strerror(EFBIG))
+    length = nbytes
     with nogil:
-        status = file_reserve(fd, 0, nbytes)
+        status = file_reserve(fd, 0, length)
     if status in (EINVAL, ENOSYS, EOPNOTSUPP):
         # Not on this file system: then a full disk shows when something is written.
         if os.fstat(fd).st_size < nbytes:

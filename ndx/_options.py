@@ -45,7 +45,7 @@ def option_errors(owner):
     """Let a method that takes named options only say which there are: a decorator."""
 
     def decorate(method):
-        valid = options_of(method)
+        valid = [name for name in options_of(method) if name != "self"]
 
         @functools.wraps(method)
         def wrapper(self, *args, **options):

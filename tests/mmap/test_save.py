@@ -1,5 +1,6 @@
 """`ndx.save` and `ndx.load`: NumPy's format, files that are replaced as a whole."""
 
+import errno
 import os
 import stat
 import threading
@@ -205,6 +206,22 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(path, monkeypatch, unna
         assert names(path.parent) == ["x.npy"]
     ndx.save(path, ndx.zeros(7))
     assert ndx.load(path).shape == (7,)
+    assert names(path.parent) == ["x.npy"]
+
+
+def test_a_file_that_no_disk_could_hold(path):
+    """The bytes fit the address space; with the header's they are one too many."""
+    ndx.save(path, ndx.ones(3))
+    x = ndx.broadcast_to(ndx.asarray(1.0), (2**60 - 1,))
+    for call in (
+        lambda: ndx.save(path, x),
+        lambda: ndx.open(path, "w+", shape=x.shape),
+    ):
+        with pytest.raises(OSError, match="too large") as caught:
+            call()
+        assert caught.value.errno == errno.EFBIG
+        assert caught.value.filename == os.fspath(path)
+    assert_equal(ndx.load(path), np.ones(3))
     assert names(path.parent) == ["x.npy"]
 
 
