@@ -54,7 +54,7 @@ cdef class Scope:
     cdef Entry settled               # entries that ended, and whose exit may yet come
     cdef int left(self, Entry entry, Backend outside) except -1
     cdef list peers(self)
-    cdef Entry last_entry(self)
+    cdef list last_entries(self)
     cdef bint task_has_ended(self)
 
 cdef object variable             # the ContextVar

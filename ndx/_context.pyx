@@ -41,9 +41,13 @@ cdef class Scope:
         """Return the scopes for whose entries an exit of this one may be."""
         return [self]
 
-    cdef Entry last_entry(self):
-        """Return the last entry of the list in which those of this scope are."""
-        return self.top
+    cdef list last_entries(self):
+        """Return the last entry of each list in which those of its peers are."""
+        cdef Scope peer
+        cdef list found = []
+        for peer in self.peers():
+            found.append(peer.top)
+        return found
 
     cdef bint task_has_ended(self):
         """Whether the task that is inside is known to have ended."""

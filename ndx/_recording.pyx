@@ -237,9 +237,9 @@ cdef object slot_of(Arena arena):
     if not isinstance(scope, Workspace):
         return None
     workspace = <Workspace>scope
-    if not workspace.ring:
+    if not workspace.slots.ring:
         return None
-    return [other is arena for other in workspace.arenas].index(True)
+    return [other is arena for other in workspace.slots.arenas].index(True)
 
 
 cdef object thread_name():

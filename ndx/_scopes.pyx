@@ -321,9 +321,7 @@ cdef Entry find_elsewhere(Scope scope, void *frame):
     """Return the entry that an exit in another thread or task is for; or None."""
     cdef list peers = scope.peers()
     cdef Entry best = None, entry
-    cdef Scope peer
-    for peer in peers:
-        entry = peer.last_entry()
+    for entry in scope.last_entries():
         while entry is not None:
             best = better(best, entry, peers, frame)
             entry = entry.before

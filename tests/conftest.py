@@ -62,7 +62,7 @@ def _unchanged_context():
     yield
     ndx.set_default(before)
     # A name belongs to the thread, in which other tests run, too.
-    ndx.memory.destroy_all()
+    ndx.memory.destroy_all(trim=False)
     assert ndx.current_backend() is before, "a scope was left open"
 
 

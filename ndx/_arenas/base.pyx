@@ -130,8 +130,6 @@ cdef class Arena(Watcher):
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
-        if sizing.initial:
-            self.get_chunk(sizing.initial)
 
     def __dealloc__(self):
         # Every live or pinned block holds a reference to this, so there is none.
@@ -574,6 +572,8 @@ cdef class Arena(Watcher):
         self.last_cycle_bytes = self.max_cycle_bytes = self.cycle_bytes = 0
         self.peak_live_bytes = self.live_bytes = 0
         self.spilled_count = self.spilled_bytes = 0
+        self.ask_again = 0
+        self.patience = 1
         return 0
 
     cdef int use_on(self, size_t stream) except -1:

@@ -2,6 +2,7 @@
 
 import threading
 
+from ndx._errors import WorkspaceError
 from ndx._sizes import format_size
 from ndx._text import Text
 from ndx._workspaces.owners import all_workspaces
@@ -15,8 +16,8 @@ def workspaces(*, thread=None, all_threads=False):
     Parameters
     ----------
     thread : threading.Thread or int, optional
-        A thread, or its ``ident``. Default: the one that calls. The workspaces of its
-        asyncio tasks are among them.
+        A thread, or its ``ident``. Default: the one that calls. Siblings, that were
+        made for its asyncio tasks, are among them.
     all_threads : bool
         Whether to return those of all threads.
 
@@ -54,7 +55,7 @@ def workspaces(*, thread=None, all_threads=False):
         for each in all_workspaces.copy()
         if all_threads or (thread is not None and each.thread is thread)
     ]
-    return sorted(found, key=lambda each: (_name(each.thread), each.name))
+    return sorted(found, key=lambda each: (_name(each.thread), each.name, each.number))
 
 
 def _state(workspace):
@@ -69,7 +70,7 @@ def _name(thread):
     return "(ended)" if thread is None else thread.name
 
 
-def destroy_all(*, thread=None, all_threads=False):
+def destroy_all(*, thread=None, all_threads=False, trim=True):
     """Destroy the workspaces of a thread; those that are open are left alone.
 
     Not those whose thread or task has ended inside: no other end will come.
@@ -78,6 +79,9 @@ def destroy_all(*, thread=None, all_threads=False):
     ----------
     thread, all_threads
         As for `workspaces`.
+    trim : bool
+        Whether the memory goes back to the system; False: it stays in the pools of
+        the backends.
 
     Returns
     -------
@@ -99,9 +103,12 @@ def destroy_all(*, thread=None, all_threads=False):
     """
     count = 0
     for each in workspaces(thread=thread, all_threads=all_threads):
-        if not each.is_open or each.is_left_open:
-            each.destroy()
-            count += 1
+        try:
+            each.destroy(trim=trim)
+        except WorkspaceError:
+            # Open; or a sibling of it is.
+            continue
+        count += 1
     return count
 
 
@@ -128,8 +135,8 @@ def workspace_summary(*, thread=None, all_threads=False):
     Returns
     -------
     str
-        A line for each, and one for the sum; sizes as people read them. The columns
-        are those of `Workspace.stats`.
+        A line for each (and for each sibling, with its number), and one for the sum;
+        sizes as people read them. The columns are those of `Workspace.stats`.
 
     Examples
     --------
@@ -144,7 +151,8 @@ def workspace_summary(*, thread=None, all_threads=False):
         state = _state(each)
         sizes = [format_size(stats[key]) for key in _COLUMNS.values()]
         counts = [str(stats["cycles"]), str(stats["generation"])]
-        rows.append([each.name, _name(each.thread), state, *sizes, *counts])
+        name = f"{each.name} ({each.number + 1})" if each.number else each.name
+        rows.append([name, _name(each.thread), state, *sizes, *counts])
         for key in total:
             total[key] += stats[key]
     rows.append(["total", "", "", *map(format_size, total.values()), "", ""])

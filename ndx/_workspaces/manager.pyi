@@ -10,7 +10,10 @@ def workspaces(
     *, thread: threading.Thread | int | None = None, all_threads: bool = False
 ) -> list[Workspace]: ...
 def destroy_all(
-    *, thread: threading.Thread | int | None = None, all_threads: bool = False
+    *,
+    thread: threading.Thread | int | None = None,
+    all_threads: bool = False,
+    trim: bool = True,
 ) -> int: ...
 def workspace_summary(
     *, thread: threading.Thread | int | None = None, all_threads: bool = False

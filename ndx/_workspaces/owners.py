@@ -1,4 +1,4 @@
-"""Which thread or task a workspace belongs to, and which workspaces there are."""
+"""Which thread a workspace belongs to, which task runs, which workspaces there are."""
 
 import sys
 import threading
@@ -6,7 +6,6 @@ import weakref
 
 all_workspaces = weakref.WeakSet()
 _of_thread = threading.local()
-_of_tasks = weakref.WeakKeyDictionary()
 
 
 class Names(dict):
@@ -25,12 +24,9 @@ def current_task():
 
 
 def named_workspaces():
-    """Return the workspaces of this thread or task by name; it dies with its owner."""
-    task = current_task()
-    if task is None:
-        try:
-            return _of_thread.workspaces
-        except AttributeError:
-            _of_thread.workspaces = Names()
-            return _of_thread.workspaces
-    return _of_tasks.setdefault(task, Names())
+    """Return the workspaces of this thread by name; it dies with the thread."""
+    try:
+        return _of_thread.workspaces
+    except AttributeError:
+        _of_thread.workspaces = Names()
+        return _of_thread.workspaces

@@ -1,4 +1,4 @@
-"""`ndx.workspace`: the workspace of a name, of this thread or task."""
+"""`ndx.workspace`: the workspace of a name, of this thread."""
 
 import dataclasses
 import itertools
@@ -7,7 +7,6 @@ import weakref
 from ndx._serving cimport placing_backend
 from ndx._arenas.base cimport set_spill_everything
 from ndx._workspaces.workspace cimport Workspace, make_workspace
-
 from ndx._errors import WorkspaceError
 from ndx.backends import get as get_backend
 from ndx._workspaces.config import WorkspaceConfig
@@ -21,16 +20,18 @@ cdef str mode = "off"
 
 
 def workspace(name=None, /, *, config=None, backend=None, **policies):
-    """Return the workspace of a name, of this thread or task; make it at first.
+    """Return the workspace of a name, of this thread; make it at first.
 
     Parameters
     ----------
     name : str, optional
-        Its name. Each thread and each asyncio task has its own of every name.
-        None: a new one, that nobody else finds.
+        Its name. Each thread has its own of every name. Its asyncio tasks share it,
+        one after the other; a task that enters it while another is inside gets a
+        sibling (as ``with ... as``). None: a new one, that nobody else finds.
     backend : str or ndx.backends.Backend, optional
-        Where its memory comes from. Default: the backend that is current when it is
-        made.
+        Where its memory comes from; a size that is given is taken at once. Default:
+        the backend that is current when a cycle starts, a GPU's too (the arenas of the
+        last few are kept); a size that is given is taken by the first cycle there.
     config : ndx.WorkspaceConfig, optional
         The policies. Default: `ndx.memory.default_workspace_config`.
     **policies
@@ -83,12 +84,19 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
         if found is not None:
             if policies or config is not None or backend is not None:
                 check_same(found, config, policies, backend)
-            return found
+            return found.entered_here() or found
     wanted = checked(config, policies)
     source = placing_backend() if backend is None else get_backend(backend)
     if name is None:
         name = f"anonymous-{next(anonymous)}"
-    found = make_workspace(name, source, wanted, mode == "bypass")
+    found = make_workspace(name, source, wanted, mode == "bypass", None)
+    found.base = default_config
+    # A file, or a policy that is for GPUs alone, binds it to its first backend.
+    found.follows = backend is None and wanted.path is None and \
+        wanted.mirror == "none" and wanted.spill != "host"
+    if not found.follows:
+        # Where its memory is to be is known; otherwise, when a cycle starts.
+        found.slots.get_memory()
     if named is not None:
         found.registry = weakref.ref(named)
         named[name] = found
@@ -113,7 +121,8 @@ cdef object checked(object config, dict policies):
 
 cdef int check_same(Workspace found, object config, dict policies,
                     object backend) except -1:
-    wanted = checked(config, policies)
+    # As it would be made by the same call, whatever the default is by now.
+    wanted = checked(found.base if config is None else config, policies)
     if (policies or config is not None) and wanted != found.config:
         raise WorkspaceError(
             f"workspace {found.name!r} exists with {found.config}; it can't be had "
@@ -134,8 +143,8 @@ def default_workspace_config(config=None, /):
     Parameters
     ----------
     config : ndx.WorkspaceConfig, optional
-        The new ones, for all threads; existing workspaces keep theirs. None: leave
-        them as they are.
+        The new ones, for all threads; existing workspaces keep theirs, and are found
+        by the calls that made them. None: leave them as they are.
 
     Returns
     -------

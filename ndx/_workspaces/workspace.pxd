@@ -2,38 +2,44 @@ from libc.stdint cimport uint64_t
 
 from ndx._context cimport Context, Entry, Here, Scope
 from ndx._arenas.base cimport Arena
-from ndx._arenas.sizing cimport Sizing
+from ndx._workspaces.slots cimport Slots
 from ndx.backends.file cimport FileBackend
 
 cdef class Workspace(Scope):
     cdef readonly str name
     cdef readonly object config
-    cdef readonly object backend     # that its memory comes from
+    cdef object base                 # the default config of when it was made
+    cdef bint follows                # it takes the backend that is current
+    cdef Slots slots                 # its arenas
     cdef readonly bint bypassed      # made in the debug mode "bypass": no arena
-    cdef list arenas                 # one, or one for each slot of a ring
     cdef FileBackend file            # that the arena lies in; usually None
     cdef Arena arena                 # of the current or last cycle
     cdef uint64_t owner_id           # of the thread that it belongs to
     cdef object owner                # weak reference to that
     cdef object registry             # weak reference to what has it by its name
-    cdef Sizing sizing
     cdef Py_ssize_t depth            # how often it is entered, or borrowed, now
-    cdef Py_ssize_t turn             # the slot of `arena`
-    cdef bint ring
     cdef bint busy                   # a cycle starts or ends
     cdef Entry spare                 # of the outermost scope, used again each time
     cdef void *last_home             # the contextvars.Context of the last entry
     cdef object task                 # of that, a weak reference; None outside of tasks
+    cdef object first                # of its siblings, a weak reference; None: this
+    cdef list siblings               # of the first
+    cdef readonly int number         # among them; 0: the first
+    cdef bint related                # it has siblings, or is one
     cdef object __weakref__
 
     cdef int start(self, Context context) except -1
     cdef Workspace own(self)
-    cdef int check_open_here(self) except -1
+    cdef list family(self)
+    cdef Workspace entered_here(self)
+    cdef Workspace to_enter(self, const Here *here)
+    cdef Workspace new_sibling(self)
+    cdef Workspace enter(self, Context context, const Here *here)
     cdef int check_owner(self, const Here *here) except -1
-    cdef bint is_owned_here(self)
     cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
     cdef int check_idle(self, str what) except -1
-    cdef int end_abandoned(self) except -1
+    cdef int end_abandoned(self, str what) except -1
 
-cdef Workspace make_workspace(str name, object backend, object config, bint bypassed)
+cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,
+                              Workspace like)

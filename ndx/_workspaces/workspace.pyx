@@ -1,6 +1,5 @@
 """Workspaces as users see them: arenas, entered and left."""
 
-import dataclasses
 import functools
 import inspect
 import threading
@@ -8,17 +7,14 @@ import weakref
 
 from ndx._collector cimport scope_ended
 from ndx._context cimport (
-    Context, Entry, Here, Scope, drop_entry, is_here, ndx_here, outer_backend,
+    Context, Entry, Here, Scope, default_backend_of_new, drop_entry, is_here, ndx_here,
 )
 from ndx._ignored cimport report_ignored
 from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
+from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
+from ndx._workspaces.slots cimport Slots
 from ndx._arenas.base cimport Arena
-from ndx._arenas.bump cimport BumpArena
-from ndx._arenas.file cimport FileArena
-from ndx._arenas.planned cimport PlannedArena
-from ndx._arenas.sizing cimport Sizing
-from ndx._arenas.twin cimport add_twin
 from ndx.backends.base cimport Backend
 from ndx.backends.file cimport FileBackend
 
@@ -35,84 +31,136 @@ cdef object maker = object()
 cdef class Workspace(Scope):
     """A cyclic arena: what is made in its scope is reclaimed when that ends.
 
-    Made by `ndx.workspace`. It belongs to the thread or asyncio task that made it.
+    Made by `ndx.workspace`. It belongs to the thread that made it. Its tasks share it,
+    one after the other; a task that enters it while another is inside gets a sibling:
+    another arena with the same name, config and learned size.
     """
 
-    def __cinit__(self, token=None, name=None, backend=None, config=None, task=None,
-                  bypassed=False):
-        cdef Py_ssize_t slots
+    def __cinit__(self, token=None, name=None, backend=None, config=None,
+                  bypassed=False, Workspace like=None):
         if token is not maker:
             raise TypeError("make a workspace by ndx.workspace(name, ...)")
         self.name = name
         self.config = config
-        self.backend = backend
+        self.base = config
         self.bypassed = bypassed
         self.spare = Entry(None)
-        self.ring = config.reset == "ring"
         if config.path is not None and not bypassed:
             self.file = FileBackend(config.path, config.size, config.max_size)
-            # As long as the file, which need not be what the config says.
-            self.sizing = Sizing(dataclasses.replace(config, size=self.file.size))
-        else:
-            self.sizing = Sizing(config)
         self.owner_id = ndx_here().thread
         self.owner = weakref.ref(threading.current_thread())
-        self.task = None if task is None else weakref.ref(task)
-        kind = FileArena if self.file is not None else \
-            PlannedArena if config.learn == "liveness" else BumpArena
-        slots = 0 if bypassed else config.slots if self.ring else 1
-        # No comprehension: Cython's drops an item twice if the list can't grow.
-        self.arenas = []
-        for _ in range(slots):
-            arena = kind(name, backend, self.sizing, config, self.file)
-            if config.mirror == "host":
-                add_twin(arena, config)
-            self.arenas.append(arena)
-        self.arena = self.arenas[0] if slots else None
+        self.slots = Slots(name, config, self.file, bypassed,
+                           None if like is None else like.slots.sizing)
+        self.slots.use(backend)
+        self.arena = self.slots.current()
+
+    # ------------------------------------------------- who may enter: its family
+    #
+    # What is had by name, and the siblings that were made for tasks that were inside at
+    # the same time. Siblings are used again when they are free, so that there are never
+    # more than there were tasks inside at once.
+
+    cdef list family(self):
+        cdef Workspace first = self if self.first is None else self.first()
+        if first is None or first.siblings is None:
+            return [self]
+        return [first, *first.siblings]
+
+    cdef list peers(self):
+        return self.family() if self.related else [self]
+
+    cdef Workspace entered_here(self):
+        """Return the one of its family that is entered in this thread or task."""
+        cdef Workspace each
+        for each in self.peers():
+            if each.is_entered_here():
+                return each
+        return None
+
+    cdef Workspace to_enter(self, const Here *here):
+        """Return the one of its family that is to be entered in this thread or task."""
+        cdef Workspace each = self.entered_here()
+        if each is not None:
+            return each
+        self.check_owner(here)
+        if not self.depth:
+            return self
+        for each in self.family():
+            if not each.depth and not each.busy:
+                return each
+        return self.new_sibling()
+
+    cdef Workspace new_sibling(self):
+        cdef Workspace first = self.family()[0], made
+        if first.file is not None:
+            raise WorkspaceError(
+                f"{first} can't be entered: another task is in a scope of it, and the "
+                "file that it lies in can't be shared. Let one task end before the "
+                "next, or take a workspace with another path for each")
+        made = make_workspace(first.name, first.backend, first.config, first.bypassed,
+                              first)
+        if first.siblings is None:
+            first.siblings = []
+        made.first = weakref.ref(first)
+        made.follows = first.follows
+        made.base = first.base
+        made.number = len(first.siblings) + 1
+        first.siblings.append(made)
+        first.related = made.related = True
+        return made
 
     # ------------------------------------------------------------------ scopes
 
     def __enter__(self):
         cdef Context context = own_context()
         cdef Here here = ndx_here()
+        if self.depth or self.related:
+            return self.to_enter(&here).enter(context, &here)
+        return self.enter(context, &here)
+
+    cdef Workspace enter(self, Context context, const Here *here):
         cdef Entry entry = self.spare
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
-            self.check_open_here()
             entry = Entry(self, self.arena)
         else:
-            # Usually where it was entered the last time. (The address may be that of
-            # another task's by now; then only this check is less strict.)
-            if self.last_home != here.home or self.owner_id != here.thread:
-                self.check_owner(&here)
+            # Usually where it was entered the last time.
+            if self.last_home != here.home or self.owner_id != here.thread or (
+                    self.task is not None and has_gone(self.task)):
+                self.check_owner(here)
+                task = current_task()
+                self.task = None if task is None else weakref.ref(task)
                 self.last_home = here.home
             self.check_idle("entered")
             if not self.bypassed:
                 self.start(context)
             entry.arena = self.arena
             entry.scope = self
-        push(context, entry, self, &here)
+        push(context, entry, self, here)
         self.depth += 1
         return self
 
     cdef int start(self, Context context) except -1:
         """Start a cycle, in the next slot of a ring."""
-        cdef Arena arena = self.arena
-        cdef Py_ssize_t turn = self.turn
+        cdef Backend backend = context.backend
+        cdef Slots slots = self.slots
+        cdef Arena arena
         self.busy = True
         try:
-            if self.ring:
-                if arena.used:
-                    turn = turn + 1 if turn + 1 < len(self.arenas) else 0
-                    arena = self.arenas[turn]
-                if arena.used:
-                    arena.expire(outer_backend())
+            if self.follows:
+                if backend is None:
+                    backend = default_backend_of_new()
+                if backend is not slots.backend:
+                    slots.use(backend)
+                    self.arena = slots.current()
+            if not slots.has_memory:
+                slots.get_memory()
+            arena = slots.next() if slots.ring else self.arena
             arena.prepare()
         finally:
             self.busy = False
         arena.begin()
         self.arena = arena
-        self.turn = turn
         return 0
 
     def __exit__(self, kind, error, traceback):
@@ -132,7 +180,7 @@ cdef class Workspace(Scope):
         self.busy = True
         try:
             self.arena.finish()
-            if not self.ring:
+            if not self.slots.ring:
                 self.arena.expire(outside)
                 self.arena.fit()
         finally:
@@ -141,35 +189,18 @@ cdef class Workspace(Scope):
         return 0
 
     cdef bint task_has_ended(self):
-        if self.task is None:
-            return False
-        task = self.task()
-        return task is None or task.done()
-
-    cdef int check_open_here(self) except -1:
-        if self.is_entered_here():
-            return 0
-        if has_ended(self.top):
-            raise WorkspaceError(
-                f"{self} can't be entered: the thread or task that is in a scope of it "
-                "has ended; destroy it, or use another")
-        raise WorkspaceError(
-            f"{self} is open in another thread or task; each has its own of every "
-            "name: ask ndx.workspace(name) there")
+        return self.task is not None and has_gone(self.task)
 
     cdef int check_owner(self, const Here *here) except -1:
-        if not self.is_owned_here():
+        if self.owner_id == here.thread:
+            return 0
+        if self.top is not None and has_ended(self.top):
             raise WorkspaceError(
-                f"{self} belongs to another thread or task; each has its own of every "
-                "name: ask ndx.workspace(name) there")
-        return 0
-
-    cdef bint is_owned_here(self):
-        if self.owner_id != ndx_here().thread:
-            return False
-        task = current_task()
-        return self.task is None if task is None else (
-            self.task is not None and self.task() is task)
+                f"{self} can't be entered: the thread that is in a scope of it has "
+                "ended; destroy it, or use another")
+        raise WorkspaceError(
+            f"{self} {'is open in' if self.depth else 'belongs to'} another thread; "
+            "each has its own of every name: ask ndx.workspace(name) there")
 
     cdef bint is_entered_here(self):
         return self.top is not None and is_here(self.top.context)
@@ -218,10 +249,10 @@ cdef class Workspace(Scope):
         Returns
         -------
         callable
-            Each thread or task that calls it has its own workspace. Arrays in the
-            result (in tuples, lists, dicts, sets, deques, dataclasses, nested) leave
-            the workspace: views go on sharing memory, spilled arrays are not copied.
-            Those in other objects go stale.
+            Each thread that calls it has its own workspace. Arrays in the result (in
+            tuples, lists, dicts, sets, deques, dataclasses, nested) leave the
+            workspace: views go on sharing memory, spilled arrays are not copied. Those
+            in other objects go stale.
 
         Raises
         ------
@@ -253,14 +284,17 @@ cdef class Workspace(Scope):
         return wrapper
 
     cdef Workspace own(self):
-        """Return this workspace or, elsewhere, the one of its name there."""
+        """Return this workspace or, in another thread, the one of its name there."""
         cdef Workspace found
-        if self.is_owned_here():
+        if self.owner_id == ndx_here().thread:
             return self
         named = named_workspaces()
         found = named.get(self.name)
         if found is None:
-            found = make_workspace(self.name, self.backend, self.config, self.bypassed)
+            found = make_workspace(self.name, self.backend, self.config, self.bypassed,
+                                   None)
+            found.follows = self.follows
+            found.base = self.base
             found.registry = weakref.ref(named)
             named[self.name] = found
         return found
@@ -280,16 +314,16 @@ cdef class Workspace(Scope):
         WorkspaceError
             If a scope of it is open.
         """
-        cdef Arena arena
-        self.check_closed("sized")
-        self.busy = True
-        try:
-            self.sizing.settle()
-            for arena in self.arenas:
-                if not arena.used:
-                    arena.fit()
-        finally:
-            self.busy = False
+        cdef Workspace each
+        for each in self.family():
+            each.check_closed("sized")
+        self.slots.sizing.settle()
+        for each in self.family():
+            each.busy = True
+            try:
+                each.slots.fit()
+            finally:
+                each.busy = False
 
     def flush(self):
         """Wait until all that was written to the workspace's file is on disk.
@@ -319,49 +353,69 @@ cdef class Workspace(Scope):
         WorkspaceError
             If a scope of it is open, in a thread or task that has not ended.
         """
-        cdef Arena arena
-        self.end_abandoned()
-        self.check_closed("closed")
-        for arena in all_arenas(self):
-            if arena.pinned_count or arena.retired_bytes:
+        cdef Workspace each
+        self.end_abandoned("closed")
+        for each in self.family():
+            if each.slots.is_read():
                 raise BufferError(
                     f"{self} can't be closed: a NumPy view, a buffer or a DLPack "
                     "capsule of an array in it is alive; close it when that is gone")
         self.destroy()
 
-    def destroy(self):
+    def destroy(self, *, trim=True):
         """Give all of its memory back, and forget its name and what it learned.
 
-        Arrays of a ring go stale. What foreign code still reads stays until that ends.
-        To enter it again starts anew.
+        Its siblings, too. Arrays of a ring go stale. What foreign code still reads
+        stays until that ends. To enter it again starts anew.
+
+        Parameters
+        ----------
+        trim : bool
+            Whether the backends give all that is idle in their pools to the system;
+            False: the memory stays in the pools, for what is made next.
 
         Raises
         ------
         WorkspaceError
             If a scope of it is open, in a thread or task that has not ended.
         """
-        cdef Arena arena
-        self.end_abandoned()
-        self.check_closed("destroyed")
-        named = None if self.registry is None else self.registry()
-        if named is not None and named.get(self.name) is self:
-            del named[self.name]
-        self.busy = True
-        try:
-            self.sizing.forget()
-            for arena in self.arenas:
-                if arena.used:
-                    arena.expire(outer_backend())
-                arena.destroy()
-            if self.file is not None:
-                self.file.leave()
-        finally:
-            self.busy = False
+        cdef Workspace each, first
+        cdef Backend backend
+        cdef list members = self.family()
+        self.end_abandoned("destroyed")
+        first = members[0]
+        named = None if first.registry is None else first.registry()
+        if named is not None and named.get(first.name) is first:
+            del named[first.name]
+        first.siblings = None
+        used = {}
+        for each in members:
+            each.first = None
+            each.related = False
+            each.number = 0
+            each.busy = True
+            try:
+                for backend in (each.slots.backend, *each.slots.kept):
+                    used[backend] = None
+                each.slots.give_back()
+                if each.file is not None:
+                    each.file.leave()
+            finally:
+                each.busy = False
+        if trim:
+            for backend in used:
+                backend.trim()
 
-    cdef int end_abandoned(self) except -1:
-        """End the scopes in which their thread or task has ended."""
-        while self.top is not None:
-            abandon(self.top.scope, self.top)
+    cdef int end_abandoned(self, str what) except -1:
+        """End scopes in which their thread or task has ended; raise if any is open."""
+        cdef Workspace each
+        for each in self.family():
+            if each.top is not None and not has_ended(each.top):
+                abandon(each.top.scope, each.top)
+        for each in self.family():
+            while each.top is not None:
+                abandon(each.top.scope, each.top)
+            each.check_closed(what)
         return 0
 
     cdef int check_closed(self, str what) except -1:
@@ -379,8 +433,16 @@ cdef class Workspace(Scope):
 
     @property
     def size(self):
-        """Bytes of the arena (of all slots); 0 while that is still to be learned."""
-        return sum([arena.size for arena in self.arenas])
+        """Bytes of the arena (of all slots); 0 while that is still to be learned.
+
+        A size that was given counts, though it may be taken only by the first cycle.
+        """
+        return self.slots.size()
+
+    @property
+    def backend(self):
+        """The backend that its memory comes from: that of the current or last cycle."""
+        return self.slots.backend
 
     @property
     def generation(self):
@@ -436,49 +498,7 @@ cdef class Workspace(Scope):
             ``escaped_count`` and ``escaped_bytes`` (arrays that left alive, and what
             was copied for them); ``departures`` (requests off the plan of lifetimes).
         """
-        cdef Arena arena, now = self.arena
-        total = dict.fromkeys(
-            ("size", "mirror_bytes", "cycles", "total_spills", "pinned_count",
-             "pinned_bytes", "retired_bytes", "escaped_count", "escaped_bytes",
-             "departures"), 0)
-        last = greatest = peak = 0
-        for arena in all_arenas(self):
-            total["pinned_count"] += arena.pinned_count
-            total["pinned_bytes"] += arena.pinned_bytes
-            total["retired_bytes"] += arena.retired_bytes
-            total["escaped_count"] += arena.escaped_count
-            total["escaped_bytes"] += arena.escaped_bytes
-        for arena in self.arenas:
-            total["size"] += arena.size
-            total["mirror_bytes"] += 0 if arena.twin is None else arena.twin.size
-            total["cycles"] += arena.cycles
-            total["total_spills"] += arena.total_spills
-            total["departures"] += arena.departures
-            greatest = max(greatest, arena.max_cycle_bytes)
-            peak = max(peak, arena.peak_live_bytes)
-        if now is not None and self.depth and self.ring:
-            slot = (self.turn or len(self.arenas)) - 1
-            last = (<Arena>self.arenas[slot]).last_cycle_bytes
-        elif now is not None:
-            last = now.last_cycle_bytes
-        return {
-            "size": total["size"],
-            "mirror_bytes": total["mirror_bytes"],
-            "offset": 0 if now is None else now.offset,
-            "slot": self.turn,
-            "cycles": total["cycles"],
-            "generation": self.generation,
-            "cycle_bytes": 0 if now is None else now.cycle_bytes,
-            "last_cycle_bytes": last,
-            "max_cycle_bytes": greatest,
-            "live_bytes": 0 if now is None else now.live_bytes,
-            "peak_live_bytes": peak,
-            "spilled_count": 0 if now is None else now.spilled_count,
-            "spilled_bytes": 0 if now is None else now.spilled_bytes,
-            **{key: total[key] for key in (
-                "total_spills", "pinned_count", "pinned_bytes", "retired_bytes",
-                "escaped_count", "escaped_bytes", "departures")},
-        }
+        return counters_of(self.slots, self.depth > 0)
 
     def __reduce__(self):
         raise TypeError(
@@ -502,23 +522,36 @@ cdef class Borrowed(Scope):
     def __enter__(self):
         cdef Context context = own_context()
         cdef Here here = ndx_here()
-        if not self.workspace.depth or not self.workspace.is_entered_here():
+        cdef Workspace found = self.workspace.entered_here()
+        if found is None:
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
         # An entry of the workspace, too, which stays open until the last one ends.
-        push(context, Entry(self, self.workspace.arena), self.workspace, &here)
-        self.workspace.depth += 1
-        return self.workspace
+        push(context, Entry(self, found.arena), found, &here)
+        found.depth += 1
+        return found
 
     def __exit__(self, kind, error, traceback):
         leave_scope(self, kind)
 
     cdef int left(self, Entry entry, Backend outside) except -1:
-        return self.workspace.left(entry, outside)
+        return self.of_entry(entry).left(entry, outside)
 
-    cdef Entry last_entry(self):
-        return self.workspace.top
+    cdef Workspace of_entry(self, Entry entry):
+        """Return the workspace of the family that an entry has borrowed."""
+        cdef Workspace each
+        cdef Entry other
+        for each in self.workspace.peers():
+            other = each.top
+            while other is not None and other is not entry:
+                other = other.before
+            if other is entry:
+                return each
+        return self.workspace
+
+    cdef list last_entries(self):
+        return self.workspace.last_entries()
 
     cdef bint task_has_ended(self):
         return self.workspace.task_has_ended()
@@ -527,22 +560,19 @@ cdef class Borrowed(Scope):
         return f"<borrowed {self.workspace!r}>"
 
 
-cdef Workspace make_workspace(str name, object backend, object config, bint bypassed):
-    """Return a new workspace of this thread or task."""
+cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,
+                              Workspace like):
+    """Return a new workspace of this thread."""
     cdef Workspace made = Workspace.__new__(Workspace, maker, name, backend, config,
-                                            current_task(), bypassed)
+                                            bypassed, like)
     all_workspaces.add(made)
     return made
 
 
-cdef list all_arenas(Workspace scope):
-    """Return the arenas of a workspace, and their twins."""
-    cdef Arena arena
-    cdef list found = list(scope.arenas)
-    for arena in scope.arenas:
-        if arena.twin is not None:
-            found.append(arena.twin)
-    return found
+cdef bint has_gone(object reference):
+    """Whether a weak reference is to a task that has ended."""
+    task = reference()
+    return task is None or task.done()
 
 
 cdef object rescued(Workspace scope, object result):

@@ -131,10 +131,10 @@ def test_workspaces_are_made_by_the_function():
         ndx.Workspace()
 
 
-def test_the_backend_is_the_one_of_when_it_is_made():
-    with ndx.use("host", limit="1MiB") as backend:
-        workspace = ndx.workspace(size="1KiB")
-    with workspace:
+def test_the_backend_is_the_one_that_is_given():
+    backend = ndx.backends.get("host", limit="1MiB")
+    workspace = ndx.workspace(size="1KiB", backend=backend)
+    with ndx.use("host", limit="2MiB"), workspace:
         assert ndx.current_backend() is backend
         assert ndx.zeros(3).backend is backend
         assert ndx.zeros(3000).backend is backend

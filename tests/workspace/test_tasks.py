@@ -105,8 +105,12 @@ def test_a_copied_context_does_not_allocate_from_the_arena():
         assert y.backend is workspace.backend
         with pytest.raises(ndx.WorkspaceError, match="inherited"):
             copied.run(workspace.__exit__, None, None, None)
-        with pytest.raises(ndx.WorkspaceError, match="open in another"):
-            copied.run(enter, workspace)
+        # It enters an arena of its own.
+        assert copied.run(workspace.__enter__) is not workspace
+        z = copied.run(ndx.ones, 100)
+        assert workspace.stats()["cycle_bytes"] == 64
+        copied.run(workspace.__exit__, None, None, None)
+        assert (z.workspace, z.in_scope, x.in_scope) == (workspace.name, False, True)
         assert where() == workspace.name
     assert y.tolist() == [2.0] * 3
     assert copied.run(where) is None
@@ -174,7 +178,7 @@ def test_a_task_inherits_no_arena():
             assert awaited[0].workspace == "step"
             with pytest.raises(ndx.WorkspaceError):
                 await asyncio.create_task(leave(workspace))
-            with pytest.raises(ndx.WorkspaceError):
+            with pytest.raises(ndx.WorkspaceError, match="open in another thread"):
                 await asyncio.to_thread(enter, workspace)
             assert where() == "step"
         return [*by_task, by_thread], awaited
@@ -214,7 +218,10 @@ def test_a_task_that_outlives_the_scope_it_inherited():
 
 def test_a_child_asking_for_its_parents_name_gets_its_own():
     async def child():
-        with ndx.workspace("step", size="1KiB") as inner:
+        with ndx.workspace("step") as inner:
+            with pytest.raises(ndx.WorkspaceError, match="exists with"):
+                ndx.workspace("step", size="1KiB")
+            assert ndx.workspace("step", size="16KiB") is inner
             return inner, where()
 
     async def main():
@@ -225,7 +232,7 @@ def test_a_child_asking_for_its_parents_name_gets_its_own():
     outer, inner, name = run(main)
     assert inner is not outer
     assert name == "step"
-    assert (outer.size, inner.size) == (16384, 1024)
+    assert (outer.size, inner.size) == (16384, 16384)
 
 
 def test_an_inherited_context_does_not_make_it_an_owner():
@@ -234,13 +241,12 @@ def test_an_inherited_context_does_not_make_it_an_owner():
         pass
 
     def enter():
-        with workspace:
-            pass
+        with workspace as entered:
+            return entered
 
     async def child():
-        with pytest.raises(ndx.WorkspaceError, match="belongs to another"):
-            enter()
-        with pytest.raises(ndx.WorkspaceError, match="belongs to another"):
+        assert enter() is workspace
+        with pytest.raises(ndx.WorkspaceError, match="belongs to another thread"):
             await asyncio.to_thread(enter)
 
     asyncio.run(child())
@@ -248,15 +254,15 @@ def test_an_inherited_context_does_not_make_it_an_owner():
         assert ndx.ones(3).attached
 
 
-def test_a_workspace_of_the_thread_is_not_the_tasks():
+def test_a_workspace_of_the_thread_is_its_tasks_too():
     async def main(workspace):
-        with pytest.raises(ndx.WorkspaceError, match="belongs to another"), workspace:
-            pass
+        with workspace as entered:
+            assert entered is workspace
         return ndx.workspace("step")
 
     def work():
         mine = ndx.workspace("step", size="1KiB")
-        assert asyncio.run(main(mine)) is not mine
+        assert asyncio.run(main(mine)) is mine
         with mine:
             assert where() == "step"
 

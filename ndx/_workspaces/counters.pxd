@@ -1,0 +1,3 @@
+from ndx._workspaces.slots cimport Slots
+
+cdef dict counters_of(Slots slots, bint is_open)
