@@ -32,6 +32,7 @@ cdef class Context:
     cdef uint64_t thread             # in which it got that
     cdef Entry top                   # the innermost entry
     cdef bint abandoned              # passed over: the variable could not be set
+    cdef bint hollow                 # to be, when its entries have ended
     cdef PlainNumpy numpy            # where NumPy's arrays come from; None: its own
     cdef object numpy_before         # NumPy's handler outside; None: the same
 

@@ -197,8 +197,8 @@ cdef void unlink_entry(Entry entry) noexcept:
     entry.lower = entry.context = None
     if context.top is None and context.gate is None:
         context.home = None
-        # One whose `use` has gone has served for the sake of its entries.
-        context.abandoned = context.previous is not None
+        if context.hollow:
+            context.abandoned = True
 
 
 # ------------------------------------------------------------------------- leaving
@@ -445,13 +445,15 @@ cdef void remove(Context context) noexcept:
 cdef void hollow_out(Context context) noexcept:
     """Let a context whose `use` was left elsewhere serve as the one before it does.
 
-    The variable can't be set there. Without entries the context is passed over.
+    The variable can't be set there. Without entries, now or later, the context is passed
+    over.
     """
     cdef Context outer = before(context)
     context.gate = None
     context.backend = None if outer is None else outer.backend
     context.host = None if outer is None else outer.host
     context.numpy = None if outer is None else outer.numpy
+    context.hollow = True
     if context.top is None:
         context.home = None
         context.abandoned = True

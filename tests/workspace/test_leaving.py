@@ -125,6 +125,21 @@ def test_what_was_entered_within_a_use_that_is_closed_elsewhere_goes_on(call, sc
     assert ndx.current_backend() is before
 
 
+def test_a_use_that_was_inherited_goes_on_after_scopes_within_it(scopes):
+    a, _ = scopes
+    backend = ndx.backends.get("host", limit="1MiB")
+    with ndx.use("host", limit="2MiB"), ndx.use(backend):
+        copied = contextvars.copy_context()
+
+    def work():
+        with a, ndx.no_workspace():
+            assert ndx.current_backend() is backend
+        return ndx.current_backend()
+
+    for _ in range(2):
+        assert copied.run(work) is backend
+
+
 def test_use_for_numpy_too_is_not_left_elsewhere():
     # NumPy's own variable could not be set there.
     backend = ndx.backends.get("host", limit="1MiB")
