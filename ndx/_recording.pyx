@@ -239,7 +239,7 @@ cdef object slot_of(Arena arena):
     workspace = <Workspace>scope
     if not workspace.slots.ring:
         return None
-    return [other is arena for other in workspace.slots.arenas].index(True)
+    return [other is arena for other in workspace.slots.now.arenas].index(True)
 
 
 cdef object thread_name():

@@ -445,8 +445,8 @@ cdef void remove(Context context) noexcept:
 cdef void hollow_out(Context context) noexcept:
     """Let a context whose `use` was left elsewhere serve as the one before it does.
 
-    The variable can't be set there. Without entries, now or later, the context is passed
-    over.
+    The variable can't be set there. Without entries, now or later, the context is
+    passed over.
     """
     cdef Context outer = before(context)
     context.gate = None

@@ -26,13 +26,13 @@ cdef dict counters_of(Slots slots, bint is_open):
     if now is not None:
         last = now.last_cycle_bytes
         if is_open and slots.ring:
-            arena = slots.arenas[(slots.turn or slots.count) - 1]
+            arena = slots.now.arenas[(slots.now.turn or slots.count) - 1]
             last = arena.last_cycle_bytes
     return {
         "size": total["size"],
         "mirror_bytes": total["mirror_bytes"],
         "offset": 0 if now is None else now.offset,
-        "slot": slots.turn,
+        "slot": slots.now.turn,
         "cycles": total["cycles"],
         "generation": 0 if now is None else now.clock.now,
         "cycle_bytes": 0 if now is None else now.cycle_bytes,

@@ -96,7 +96,7 @@ def workspace(name=None, /, *, config=None, backend=None, **policies):
         wanted.mirror == "none" and wanted.spill != "host"
     if not found.follows:
         # Where its memory is to be is known; otherwise, when a cycle starts.
-        found.slots.get_memory()
+        found.slots.get_memory(found.slots.now)
     if named is not None:
         found.registry = weakref.ref(named)
         named[name] = found

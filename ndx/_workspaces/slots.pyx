@@ -9,10 +9,30 @@ from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
 from ndx._arenas.twin cimport add_twin
 from ndx._context cimport outer_backend
+from ndx._ignored cimport report_ignored
 from ndx.backends.base cimport Backend
 
 # Backends, besides the current one, whose arenas are kept.
 cdef Py_ssize_t MOST_KEPT = 3
+
+
+cdef class Row:
+    """The arenas on one backend, which the cycles there take in turn."""
+
+    cdef int next(self) noexcept:
+        """Return the slot whose turn it is."""
+        cdef Py_ssize_t turn = self.turn
+        if (<Arena>self.arenas[turn]).used:
+            turn = turn + 1 if turn + 1 < len(self.arenas) else 0
+        return turn
+
+    cdef int drop(self) except -1:
+        """Give back the memory of arenas in which there has been no cycle yet."""
+        cdef Arena arena
+        self.has_memory = False
+        for arena in self.arenas:
+            arena.drop_chunk()
+        return 0
 
 
 cdef class Slots:
@@ -38,7 +58,7 @@ cdef class Slots:
         self.file = file
         self.ring = config.reset == "ring"
         self.count = 0 if bypassed else config.slots if self.ring else 1
-        self.kept = {}
+        self.rows = {}
         self.sizing = sizing
         if sizing is None:
             if file is not None:
@@ -46,74 +66,105 @@ cdef class Slots:
                 config = dataclasses.replace(config, size=file.size)
             self.sizing = Sizing(config)
 
-    cdef int use(self, Backend backend) except -1:
-        """Let the next cycle use arenas of a backend, made now or kept from before."""
-        cdef list arenas = []
-        found = self.kept.pop(backend, None)
-        if found is not None:
-            arenas = found[0]
-        else:
-            kind = FileArena if self.file is not None else \
-                PlannedArena if self.config.learn == "liveness" else BumpArena
-            # No comprehension: Cython's drops an item twice if the list can't grow.
-            for _ in range(self.count):
-                arena = kind(self.name, backend, self.sizing, self.config, self.file)
-                if self.config.mirror == "host":
-                    add_twin(arena, self.config)
-                arenas.append(arena)
-        if self.arenas:
-            self.kept[self.backend] = (self.arenas, self.turn)
-        self.arenas = arenas
-        self.turn = 0 if found is None else found[1]
-        self.backend = backend
-        self.has_memory = found is not None and self.current().size > 0
-        if len(self.kept) > MOST_KEPT:
-            empty(self.kept.pop(next(iter(self.kept)))[0])
+    cdef Arena prepare(self, Backend backend):
+        """Return the arena whose turn it is on a backend, ready for a cycle; or raise.
+
+        Nothing is changed then, but that what was made in that slot of a ring the last
+        time may be stale.
+        """
+        cdef Row row = self.now
+        cdef Arena arena
+        cdef Py_ssize_t turn = 0
+        cdef bint took_memory = False
+        if backend is not row.backend:
+            row = self.on(backend)
+        try:
+            if not row.has_memory:
+                self.get_memory(row)
+                took_memory = True
+            if self.ring:
+                turn = row.next()
+            arena = row.arenas[turn]
+            if arena.used:
+                arena.expire(outer_backend())
+            arena.prepare()
+            if row is not self.now:
+                self.use(row)
+        except BaseException:
+            if took_memory:
+                row.drop()
+            raise
+        row.turn = turn
+        return arena
+
+    cdef Row on(self, Backend backend):
+        """Return the arenas on a backend: those of before, or new ones."""
+        cdef Row row = self.rows.get(backend)
+        if row is not None:
+            return row
+        row = Row.__new__(Row)
+        row.backend = backend
+        row.arenas = []
+        kind = FileArena if self.file is not None else \
+            PlannedArena if self.config.learn == "liveness" else BumpArena
+        # No comprehension: Cython's drops an item twice if the list can't grow.
+        for _ in range(self.count):
+            arena = kind(self.name, backend, self.sizing, self.config, self.file)
+            if self.config.mirror == "host":
+                add_twin(arena, self.config)
+            row.arenas.append(arena)
+        return row
+
+    cdef int use(self, Row row) except -1:
+        """Make the arenas on a backend the current ones; or raise, and leave all."""
+        cdef dict rows = dict(self.rows)
+        cdef Row oldest = None
+        rows.pop(row.backend, None)
+        rows[row.backend] = row
+        if len(rows) > MOST_KEPT + 1:
+            oldest = rows.pop(next(iter(rows)))
+        self.rows = rows
+        self.now = row
+        if oldest is not None:
+            try:
+                empty(oldest.arenas)
+            except Exception as error:
+                # Of arrays that leave them, say; this cycle can start all the same.
+                report_ignored(self.name, error)
         return 0
 
-    cdef int get_memory(self) except -1:
+    cdef int get_memory(self, Row row) except -1:
         """Take the size that was given, if any, from the backend; or raise."""
         cdef Arena arena
         try:
-            for arena in self.arenas:
+            for arena in row.arenas:
                 if self.sizing.initial and arena.size == 0:
                     arena.get_chunk(self.sizing.wanted)
         except BaseException:
-            for arena in self.arenas:
-                arena.drop_chunk()
+            row.drop()
             raise
-        self.has_memory = True
+        row.has_memory = True
         self.gave_back = False
         return 0
 
     cdef Arena current(self):
         """Return the arena of the current or last cycle."""
-        return <Arena>self.arenas[self.turn] if self.arenas else None
-
-    cdef Arena next(self):
-        """Return the arena whose turn it is, in a ring; what was in it is stale."""
-        cdef Arena arena = self.current()
-        cdef Py_ssize_t turn = self.turn
-        if arena.used:
-            turn = turn + 1 if turn + 1 < self.count else 0
-            arena = self.arenas[turn]
-        if arena.used:
-            arena.expire(outer_backend())
-        self.turn = turn
-        return arena
+        return <Arena>self.now.arenas[self.now.turn] if self.now.arenas else None
 
     cdef list all(self):
         """Return the arenas on all backends, those of the current one first."""
-        cdef list found = list(self.arenas)
-        for arenas, _ in self.kept.values():
-            found += arenas
+        cdef Row row
+        cdef list found = list(self.now.arenas)
+        for row in self.rows.values():
+            if row is not self.now:
+                found += row.arenas
         return found
 
     cdef int fit(self) except -1:
         """Make the arenas that are not used as large as they should be."""
         cdef Arena arena
-        for arena in self.arenas:
-            if not arena.used and (self.has_memory or not self.sizing.initial):
+        for arena in self.now.arenas:
+            if not arena.used and (self.now.has_memory or not self.sizing.initial):
                 arena.fit()
         return 0
 
@@ -133,17 +184,17 @@ cdef class Slots:
         cdef size_t total = 0
         for arena in self.all():
             total += arena.size
-        if not self.has_memory and not self.gave_back and self.arenas:
+        if not self.now.has_memory and not self.gave_back and self.now.arenas:
             total += self.count * lines(self.current(), self.sizing.initial)
         return total
 
     cdef int give_back(self) except -1:
         """Give all memory back, and forget what was learned; as new."""
         self.sizing.forget()
-        self.has_memory = False
+        self.now.has_memory = False
         self.gave_back = True
         empty(self.all())
-        self.kept = {}
+        self.rows = {self.now.backend: self.now}
         return 0
 
 

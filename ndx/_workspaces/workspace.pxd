@@ -32,8 +32,9 @@ cdef class Workspace(Scope):
     cdef Workspace own(self)
     cdef list family(self)
     cdef Workspace entered_here(self)
-    cdef Workspace to_enter(self, const Here *here)
+    cdef Workspace enter_family(self, Context context, const Here *here)
     cdef Workspace new_sibling(self)
+    cdef int leave_family(self) except -1
     cdef Workspace enter(self, Context context, const Here *here)
     cdef int check_owner(self, const Here *here) except -1
     cdef bint is_entered_here(self)

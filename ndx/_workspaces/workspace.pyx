@@ -14,7 +14,6 @@ from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
 from ndx._workspaces.slots cimport Slots
-from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 from ndx.backends.file cimport FileBackend
 
@@ -51,7 +50,7 @@ cdef class Workspace(Scope):
         self.owner = weakref.ref(threading.current_thread())
         self.slots = Slots(name, config, self.file, bypassed,
                            None if like is None else like.slots.sizing)
-        self.slots.use(backend)
+        self.slots.use(self.slots.on(backend))
         self.arena = self.slots.current()
 
     # ------------------------------------------------- who may enter: its family
@@ -77,18 +76,23 @@ cdef class Workspace(Scope):
                 return each
         return None
 
-    cdef Workspace to_enter(self, const Here *here):
-        """Return the one of its family that is to be entered in this thread or task."""
+    cdef Workspace enter_family(self, Context context, const Here *here):
+        """Enter the one of its family that is this task's; make one where none is."""
         cdef Workspace each = self.entered_here()
         if each is not None:
-            return each
+            return each.enter(context, here)
         self.check_owner(here)
         if not self.depth:
-            return self
+            return self.enter(context, here)
         for each in self.family():
             if not each.depth and not each.busy:
-                return each
-        return self.new_sibling()
+                return each.enter(context, here)
+        each = self.new_sibling()
+        try:
+            return each.enter(context, here)
+        except BaseException:
+            each.leave_family()
+            raise
 
     cdef Workspace new_sibling(self):
         cdef Workspace first = self.family()[0], made
@@ -104,10 +108,24 @@ cdef class Workspace(Scope):
         made.first = weakref.ref(first)
         made.follows = first.follows
         made.base = first.base
-        made.number = len(first.siblings) + 1
+        made.number = 1
+        if first.siblings:
+            made.number += (<Workspace>first.siblings[len(first.siblings) - 1]).number
         first.siblings.append(made)
         first.related = made.related = True
         return made
+
+    cdef int leave_family(self) except -1:
+        """Undo `new_sibling`."""
+        cdef Workspace first = self.family()[0]
+        if first is not self:
+            first.siblings.remove(self)
+            first.related = len(first.siblings) > 0
+        self.first = None
+        self.related = False
+        self.number = 0
+        all_workspaces.discard(self)
+        return 0
 
     # ------------------------------------------------------------------ scopes
 
@@ -115,7 +133,7 @@ cdef class Workspace(Scope):
         cdef Context context = own_context()
         cdef Here here = ndx_here()
         if self.depth or self.related:
-            return self.to_enter(&here).enter(context, &here)
+            return self.enter_family(context, &here)
         return self.enter(context, &here)
 
     cdef Workspace enter(self, Context context, const Here *here):
@@ -141,26 +159,19 @@ cdef class Workspace(Scope):
         return self
 
     cdef int start(self, Context context) except -1:
-        """Start a cycle, in the next slot of a ring."""
-        cdef Backend backend = context.backend
+        """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
         cdef Slots slots = self.slots
-        cdef Arena arena
+        cdef Backend backend = slots.now.backend
+        if self.follows:
+            backend = context.backend
+            if backend is None:
+                backend = default_backend_of_new()
         self.busy = True
         try:
-            if self.follows:
-                if backend is None:
-                    backend = default_backend_of_new()
-                if backend is not slots.backend:
-                    slots.use(backend)
-                    self.arena = slots.current()
-            if not slots.has_memory:
-                slots.get_memory()
-            arena = slots.next() if slots.ring else self.arena
-            arena.prepare()
+            self.arena = slots.prepare(backend)
         finally:
             self.busy = False
-        arena.begin()
-        self.arena = arena
+        self.arena.begin()
         return 0
 
     def __exit__(self, kind, error, traceback):
@@ -395,7 +406,7 @@ cdef class Workspace(Scope):
             each.number = 0
             each.busy = True
             try:
-                for backend in (each.slots.backend, *each.slots.kept):
+                for backend in each.slots.rows:
                     used[backend] = None
                 each.slots.give_back()
                 if each.file is not None:
@@ -442,7 +453,7 @@ cdef class Workspace(Scope):
     @property
     def backend(self):
         """The backend that its memory comes from: that of the current or last cycle."""
-        return self.slots.backend
+        return self.slots.now.backend
 
     @property
     def generation(self):

@@ -5,6 +5,7 @@ at each of its requests.
 """
 
 import contextlib
+import contextvars
 import gc
 import json
 import operator
@@ -253,6 +254,66 @@ def test_an_enter_whose_slot_cannot_be_made(backend, error):
     assert ring.stats()["spilled_count"] == 0
     assert where() is None
     assert not x.in_scope
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("policies", [{}, {"reset": "ring"}])
+def test_an_enter_on_another_backend_that_fails(backend, error, policies):
+    """The workspace stays where it was."""
+    workspace = ndx.workspace(size="4KiB", **policies)
+    x = cycle(workspace, 10)[0]
+    where_it_was = workspace.backend
+    before = state(workspace)
+    with ndx.use(backend):
+        backend.arm(error)
+        with pytest.raises(raised(error)):
+            workspace.__enter__()
+        backend.arm(None)
+    assert workspace.backend is where_it_was
+    assert_same(before, state(workspace))
+    assert x.in_scope == bool(policies)
+    cycle(workspace, 10)
+    assert workspace.backend is where_it_was
+    with ndx.use(backend):
+        cycle(workspace, 10)
+    assert workspace.backend is backend
+    assert workspace.stats()["cycles"] == 3
+    workspace.destroy()
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_enter_of_a_task_whose_sibling_finds_no_memory(backend, error):
+    """No sibling is left that nobody ever entered."""
+    workspace = ndx.workspace(size="4KiB", backend=backend)
+
+    def siblings():
+        return [
+            each.number
+            for each in ndx.memory.workspaces()
+            if each.name == workspace.name
+        ]
+
+    def enter_and_fail():
+        before = state(workspace)
+        backend.arm(error)
+        with pytest.raises(raised(error)):
+            contextvars.copy_context().run(workspace.__enter__)
+        backend.arm(None)
+        assert_same(before, state(workspace))
+
+    with workspace:
+        x = ndx.ones(10)
+        enter_and_fail()
+        assert siblings() == [0]
+        task = contextvars.copy_context()
+        sibling = task.run(workspace.__enter__)
+        assert siblings() == [0, 1]
+        enter_and_fail()
+        assert siblings() == [0, 1]
+        task.run(workspace.__exit__, None, None, None)
+        assert not sibling.is_open
+        assert x.tolist() == [1.0] * 10
+    workspace.destroy()
 
 
 def test_an_error_in_the_scope_goes_before_one_at_its_end(backend, monkeypatch):
