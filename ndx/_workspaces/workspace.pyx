@@ -13,7 +13,8 @@ from ndx._ignored cimport report_ignored
 from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
-from ndx._workspaces.slots cimport Slots
+from ndx._workspaces.slots cimport Row, Slots
+from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
 from ndx.backends.file cimport FileBackend
 
@@ -161,17 +162,24 @@ cdef class Workspace(Scope):
     cdef int start(self, Context context) except -1:
         """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
         cdef Slots slots = self.slots
-        cdef Backend backend = slots.now.backend
+        cdef Row row = slots.now
+        cdef Backend backend = row.backend
+        cdef Arena arena = self.arena
         if self.follows:
             backend = context.backend
             if backend is None:
                 backend = default_backend_of_new()
         self.busy = True
         try:
-            self.arena = slots.prepare(backend)
+            if row.has_memory and row.backend is backend and not slots.ring:
+                # The commonest: as the last cycle.
+                arena.prepare()
+            else:
+                arena = slots.prepare(backend)
         finally:
             self.busy = False
-        self.arena.begin()
+        self.arena = arena
+        arena.begin()
         return 0
 
     def __exit__(self, kind, error, traceback):
