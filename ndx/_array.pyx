@@ -30,6 +30,7 @@ from ndx._serving cimport allocate_on
 from errno import EIO
 
 from ndx._device import device_of
+from ndx._circumstances import what_was_done
 from ndx._errors import MappedFileError, StaleArrayError
 
 cnp.import_array()
@@ -384,20 +385,31 @@ cdef object stale_error(BaseArray x):
             "can't read; x.to_device('cpu') returns a copy that it can")
     if block_is_lost(block):
         return loss_error(what, mapping_name(block.ptr))
+    operation, operand = what_was_done(x)
+    known = {"shape": shape_tuple(x.ndim, x.shape), "dtype": str(dtype_object(x.dtype)),
+             "operation": operation, "operand": operand}
+    use = "" if operation is None else f" It was used in `{operation}`"
+    if operand is not None and operand != operation:
+        use += f", as `{operand}`"
+    use += "." if use else ""
     if block_is_closed(block):
         return StaleArrayError(
-            f"the {what} was closed, and its memory given back. To use it again, "
-            "make it anew, or close it later.")
+            f"the {what} was closed, and its memory given back.{use} To use it again, "
+            "make it anew, or close it later.", **known)
     clock = <Clock>block.clock
     state = "open" if clock.open else "closed"
     made = "" if block.origin == NULL else f" at {<object>block.origin}"
+    advice = "" if block.origin != NULL else \
+        " debug=True of the workspace makes this error say where the array was made."
     return StaleArrayError(
         f"the {what} is stale: it was made{made} in generation {block.generation} of "
         f"workspace {clock.name!r}, which is now in generation {clock.now} and "
-        f"{state}; its memory is reused. To keep a result: (1) x.detach() inside the "
-        "scope gives an independent copy; (2) make the array before the scope is "
-        "entered and write into it (x[...] = y, x += y); (3) or use it before the "
-        "scope ends.")
+        f"{state}; its memory is reused.{use} To keep a result: (1) x.detach() inside "
+        "the scope gives an independent copy; (2) make the array before the scope is "
+        "entered and write into it (x[...] = y, x += y); (3) use it before the scope "
+        "ends; (4) or let what is still referenced leave, by escape='detach' of the "
+        f"workspace.{advice}", **known,
+        workspace=clock.name, generation=block.generation, current=clock.now)
 
 
 cdef int find_loss(BaseArray x) except -1:

@@ -19,10 +19,52 @@ class StaleArrayError(RuntimeError):
     Raised when the workspace scope that an array was made in has ended, or when
     the array was closed. The array keeps its shape, its dtype and a ``repr``.
 
+    Parameters
+    ----------
+    message : str
+        Which array, where it is from, what was done with it, and what to do.
+    shape : tuple of int
+        Of the array.
+    dtype : str
+        Of the array.
+    workspace : str or None
+        Name of the workspace that it was made in; None: the array was closed.
+    generation, current : int or None
+        The workspace's generation in which it was made, and the one by now.
+    operation : str or None
+        The expression that used it, as in the source; None where that is not known.
+    operand : str or None
+        The array's name in that expression; None if it has none.
+
     See Also
     --------
     ndx.workspace : scopes, and the ways to keep a result.
     """
+
+    def __init__(
+        self,
+        message,
+        *,
+        shape=(),
+        dtype="",
+        workspace=None,
+        generation=None,
+        current=None,
+        operation=None,
+        operand=None,
+    ):
+        super().__init__(message)
+        self.shape = shape
+        self.dtype = dtype
+        self.workspace = workspace
+        self.generation = generation
+        self.current = current
+        self.operation = operation
+        self.operand = operand
+
+    def __reduce__(self):
+        # The keyword arguments are in the instance's dict.
+        return type(self), self.args, vars(self).copy()
 
 
 class DeviceError(ValueError):

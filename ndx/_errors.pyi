@@ -10,8 +10,28 @@ __all__ = [
 
 class DeviceError(ValueError): ...
 class MappedFileError(OSError): ...
-class StaleArrayError(RuntimeError): ...
 class WorkspaceError(RuntimeError): ...
+
+class StaleArrayError(RuntimeError):
+    shape: tuple[int, ...]
+    dtype: str
+    workspace: str | None
+    generation: int | None
+    current: int | None
+    operation: str | None
+    operand: str | None
+    def __init__(
+        self,
+        message: str,
+        *,
+        shape: tuple[int, ...] = (),
+        dtype: str = "",
+        workspace: str | None = None,
+        generation: int | None = None,
+        current: int | None = None,
+        operation: str | None = None,
+        operand: str | None = None,
+    ) -> None: ...
 
 class OutOfMemoryError(MemoryError):
     requested: int

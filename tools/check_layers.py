@@ -18,7 +18,7 @@ LAYERS = [
     {"_errors", "_cupy", "_control_groups", "_machine", "_sizes", "_dtypes", "_layout",
      "_loops", "_loop_checks", "_special_cases", "_quiet", "_device", "_origin",
      "_collector", "_mapping", "_exclusion", "_version", "_numpy_handler", "_ignored",
-     "_environment", "_options", "_other_names", "_built", "_text",
+     "_environment", "_circumstances", "_options", "_other_names", "_built", "_text",
      "_workspaces.config", "_arenas", "_workspaces", "_recording_log", "_passes",
      "_passes.settings", "_passes.tiles"},
     {"_source", "_pool_index", "_budget", "_out_of_memory", "_pressure", "_files",
