@@ -295,7 +295,7 @@ def main(arguments=None):
     from tqdm import tqdm
 
     print(f"seed {options.seed}", flush=True)
-    with tqdm(total=options.steps, unit="step", unit_scale=True) as bar:
+    with tqdm(total=options.steps, unit="step", unit_scale=True, disable=None) as bar:
         findings = run_parent(options, bar)
     print(f"seed {options.seed}: {len(findings)} findings")
     return 1 if findings else 0
