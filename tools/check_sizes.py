@@ -11,6 +11,7 @@ from pathlib import Path
 CAPS = {
     "ndx/_core.pyx": 775,
     "ndx/_arenas/base.pyx": 640,
+    "ndx/_workspaces/workspace.pyx": 620,
     "setup.py": 80,
     "tests/*": 500,
     "*": 600,

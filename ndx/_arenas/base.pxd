@@ -58,6 +58,7 @@ cdef class Arena(Watcher):
     cdef int move_out(self, Block **blocks, Py_ssize_t count,
                       Backend outside) except -1
     cdef int fit(self) except -1
+    cdef int resize(self, size_t size) except -1
     cdef int destroy(self) except -1
     cdef int use_on(self, size_t stream) except -1
 

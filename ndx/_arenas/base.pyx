@@ -498,24 +498,33 @@ cdef class Arena(Watcher):
 
         Where there is no memory for that it keeps its size, and asks again later.
         """
-        cdef size_t before = self.size
-        if before == self.sizing.wanted or self.cycles < self.ask_again:
+        if self.size == self.sizing.wanted or self.cycles < self.ask_again:
             return 0
-        # The old one first, so that both need not fit into the limit; nothing lives
-        # in it, but what foreign code reads.
-        self.drop_chunk()
         try:
-            self.get_chunk(self.sizing.wanted)
+            self.resize(self.sizing.wanted)
             self.patience = 1
         except MemoryError:
             # A failure is slow: it tries all there is. Then less and less often.
             self.ask_again = self.cycles + self.patience
             self.patience = min(2 * self.patience, <size_t>1024)
+        return 0
+
+    cdef int resize(self, size_t size) except -1:
+        """Get a chunk of another size; or raise, with one of the old size again."""
+        cdef size_t before = self.size
+        # The old one first, so that both need not fit into the limit; nothing lives
+        # in it, but what foreign code reads.
+        self.drop_chunk()
+        try:
+            if size:
+                self.get_chunk(size)
+        except MemoryError:
             if before:
                 try:
                     self.get_chunk(before)
                 except MemoryError:
                     pass
+            raise
         return 0
 
     cdef int get_chunk(self, size_t size) except -1:

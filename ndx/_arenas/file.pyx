@@ -31,6 +31,14 @@ cdef class FileArena(BumpArena):
         # The memory can't be had a second time, larger, while the first is read.
         return 0 if self.is_read() else BumpArena.fit(self)
 
+    cdef int resize(self, size_t size) except -1:
+        if self.is_read():
+            raise WorkspaceError(
+                f"workspace {self.clock.name!r} can't be enlarged: a NumPy view, a "
+                "buffer or a DLPack tensor of an array of a past cycle is alive. Drop "
+                "it, or take a copy of it")
+        return BumpArena.resize(self, size)
+
     cdef bint is_read(self) noexcept:
         """Whether anything of a past cycle still has a place in the file."""
         cdef Block *block = self.pinned.next

@@ -16,10 +16,12 @@ cdef class Sizing:
     cdef readonly double overallocation
     cdef readonly Learn learn
     cdef readonly bint grows
+    cdef readonly bint provisional       # `wanted` was asked for, not learned
 
     cdef void observe(self, size_t nbytes) noexcept
     cdef void settle(self) noexcept
     cdef void choose(self) noexcept
+    cdef void reserve(self, size_t nbytes) noexcept
     cdef void forget(self) noexcept
 
 cdef object full_error(str name, size_t nbytes, size_t taken, size_t size,

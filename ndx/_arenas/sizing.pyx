@@ -39,7 +39,7 @@ cdef class Sizing:
             self.observed = nbytes
         if self.observed == 0:
             return
-        if self.wanted == 0:
+        if self.wanted == 0 or self.provisional:
             if self.learn == LEARN_FIRST or self.learn == LEARN_LIVENESS or (
                     self.learn == LEARN_OVER_TIME and self.learn_cycles > 0
                     and self.cycles >= self.learn_cycles):
@@ -47,14 +47,21 @@ cdef class Sizing:
         elif self.grows and nbytes > self.wanted:
             self.choose()
 
+    cdef void reserve(self, size_t nbytes) noexcept:
+        """Want no less than so many bytes; what cycles need is learned all the same."""
+        if self.wanted == 0:
+            self.provisional = True
+        self.wanted = max(self.wanted, rounded(nbytes))
+
     cdef void settle(self) noexcept:
         """Decide by what has been seen so far."""
-        if self.observed and (self.wanted == 0 or self.grows):
+        if self.observed and (self.wanted == 0 or self.provisional or self.grows):
             self.choose()
 
     cdef void choose(self) noexcept:
         cdef double size = <double>self.observed * (1 + self.overallocation)
         cdef size_t wanted = SIZE_MAX // 2
+        self.provisional = False
         if size < <double>wanted:
             wanted = max(self.observed, <size_t>size)
         wanted = max(wanted, self.minimum)
@@ -65,6 +72,7 @@ cdef class Sizing:
     cdef void forget(self) noexcept:
         """Start anew, as a workspace that was just made."""
         self.wanted = self.initial
+        self.provisional = False
         self.observed = 0
         self.cycles = 0
 

@@ -31,6 +31,7 @@ cdef class Slots:
     cdef Arena current(self)
     cdef list all(self)
     cdef int fit(self) except -1
+    cdef int reserve(self, Backend backend, size_t nbytes) except -1
     cdef bint is_read(self)
     cdef size_t size(self)
     cdef int give_back(self) except -1

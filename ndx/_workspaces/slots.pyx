@@ -168,6 +168,43 @@ cdef class Slots:
                 arena.fit()
         return 0
 
+    cdef int reserve(self, Backend backend, size_t nbytes) except -1:
+        """Make the arenas on a backend, now the current one, no smaller; or raise.
+
+        All is as it was then.
+        """
+        cdef Row row = self.now if backend is self.now.backend else self.on(backend)
+        cdef size_t wanted = self.sizing.wanted
+        cdef bint provisional = self.sizing.provisional
+        cdef Arena arena
+        cdef list sizes = [(<Arena>each).size for each in row.arenas]
+        cdef size_t size
+        if self.sizing.maximum and nbytes > self.sizing.maximum:
+            raise ValueError(
+                f"{nbytes} bytes can't be reserved in workspace {self.name!r}, whose "
+                f"max_size is {self.sizing.maximum}")
+        try:
+            self.sizing.reserve(nbytes)
+            for arena in row.arenas:
+                # Slots that are in use are enlarged when it is their turn.
+                if not arena.used and arena.size < self.sizing.wanted:
+                    arena.resize(self.sizing.wanted)
+            if row is not self.now:
+                self.use(row)
+        except BaseException:
+            self.sizing.wanted = wanted
+            self.sizing.provisional = provisional
+            for arena, size in zip(row.arenas, sizes):
+                if arena.size != size:
+                    try:
+                        arena.resize(size)
+                    except MemoryError:
+                        pass
+            raise
+        row.has_memory = True
+        self.gave_back = False
+        return 0
+
     cdef bint is_read(self):
         """Whether anything of a past cycle is still in use."""
         cdef Arena arena

@@ -1,7 +1,5 @@
 """Workspaces as users see them: arenas, entered and left."""
 
-import functools
-import inspect
 import threading
 import weakref
 
@@ -19,7 +17,8 @@ from ndx.backends.base cimport Backend
 from ndx.backends.file cimport FileBackend
 
 from ndx._errors import WorkspaceError
-from ndx._sizes import format_size
+from ndx._sizes import format_size, parse_size
+from ndx._workspaces.decorating import decorated
 from ndx._workspaces.owners import all_workspaces, current_task, named_workspaces
 
 __all__ = ["Workspace"]
@@ -163,12 +162,8 @@ cdef class Workspace(Scope):
         """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
         cdef Slots slots = self.slots
         cdef Row row = slots.now
-        cdef Backend backend = row.backend
+        cdef Backend backend = next_backend(self, context)
         cdef Arena arena = self.arena
-        if self.follows:
-            backend = context.backend
-            if backend is None:
-                backend = default_backend_of_new()
         self.busy = True
         try:
             if row.has_memory and row.backend is backend and not slots.ring:
@@ -278,29 +273,10 @@ cdef class Workspace(Scope):
         TypeError
             If it is no such function.
         """
-        if not callable(function):
-            raise TypeError(
-                f"a workspace decorates functions, not {type(function).__name__}")
-        if inspect.isgeneratorfunction(function) or \
-                inspect.isasyncgenfunction(function):
-            raise TypeError(
-                f"{function!r} is a generator function: its scope would end before it "
-                "runs. Put `with ndx.workspace(...):` inside of it.")
-
         def enter():
             return self.own()
 
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def wrapper(*args, **kwargs):
-                with enter() as scope:
-                    return rescued(scope, await function(*args, **kwargs))
-        else:
-            @functools.wraps(function)
-            def wrapper(*args, **kwargs):
-                with enter() as scope:
-                    return rescued(scope, function(*args, **kwargs))
-        return wrapper
+        return decorated(function, enter, rescued)
 
     cdef Workspace own(self):
         """Return this workspace or, in another thread, the one of its name there."""
@@ -343,6 +319,42 @@ cdef class Workspace(Scope):
                 each.slots.fit()
             finally:
                 each.busy = False
+
+    def reserve(self, nbytes):
+        """Let the arena have so much memory from now on; not while a scope is open.
+
+        Parameters
+        ----------
+        nbytes : int or str
+            The least size of the arena (of each slot of a ring), on the backend where
+            the next cycle would be. What cycles need beyond that is learned as ever.
+
+        Raises
+        ------
+        ValueError
+            If that is more than ``max_size``.
+        OutOfMemoryError
+            If there is no such memory; the arena is as it was then.
+        WorkspaceError
+            If a scope of it is open, or its file is read by foreign code.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> ws = ndx.workspace("warm")
+        >>> ws.reserve("1MiB")
+        >>> ws.size
+        1048576
+        >>> ws.destroy()
+        """
+        cdef size_t size = parse_size(nbytes, "nbytes")
+        self.check_closed("enlarged")
+        self.busy = True
+        try:
+            self.slots.reserve(next_backend(self, own_context()), size)
+        finally:
+            self.busy = False
+        self.arena = self.slots.current()
 
     def flush(self):
         """Wait until all that was written to the workspace's file is on disk.
@@ -577,6 +589,13 @@ cdef class Borrowed(Scope):
 
     def __repr__(self):
         return f"<borrowed {self.workspace!r}>"
+
+
+cdef inline Backend next_backend(Workspace scope, Context context):
+    """Return where a cycle that starts now has its arena."""
+    if not scope.follows:
+        return scope.slots.now.backend
+    return default_backend_of_new() if context.backend is None else context.backend
 
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,
