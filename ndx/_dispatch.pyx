@@ -17,6 +17,7 @@ from ndx._array cimport BaseArray, is_array
 from ndx._memory cimport devices
 from ndx._serving cimport placing_device
 
+from ndx import _pressure
 from ndx._device import CPU, find_device
 
 __all__ = ["Function", "dispatched", "set_engine", "synchronize", "waitall"]
@@ -251,8 +252,14 @@ def synchronize(device=None):
         compute_elsewhere("synchronize", (), {"device": device})
 
 
-def waitall():
+def waitall(*, trim=False):
     """Wait until all devices are done with what they were given to compute.
+
+    Parameters
+    ----------
+    trim : bool, default False
+        Whether to give idle memory back then: of all backends, as
+        `ndx.memory.empty_cache` does.
 
     Notes
     -----
@@ -262,8 +269,12 @@ def waitall():
     --------
     >>> import ndx
     >>> ndx.waitall()
+    >>> ndx.waitall(trim=True)
     """
     synchronize()
+    if trim:
+        for each in _pressure.live_pools():
+            each.trim()
 
 
 def dispatched(function, str name, str module, str kind="computes"):
