@@ -4,13 +4,14 @@ __all__ = ["OPTIONS", "check_names", "describe", "read_options"]
 
 # What the backends of ndx take; only to tell a misspelt variable from a foreign one.
 OPTIONS = frozenset({
-    "capacity", "device", "directory", "fallback", "idle_release", "initial",
+    "capacity", "cutoff", "device", "directory", "fallback", "idle_release", "initial",
     "keep_idle", "latency", "limit", "page", "pool", "reserve_fraction", "source",
 })  # fmt: skip
 
 _PREFIX = "NDX_"
 _OTHERS = ("NDX_BACKEND", "NDX_LIMIT")
-_SECONDS_AND_PARTS = ("idle_release", "reserve_fraction", "latency")
+_NUMBERS = ("idle_release", "reserve_fraction", "latency")
+_INTEGERS = ("cutoff",)
 
 
 def read_options(environment, kind):
@@ -29,9 +30,10 @@ def read_options(environment, kind):
         option = name[len(prefix) :].lower()
         variables[option] = name, text
         options[option] = text
-        if option in _SECONDS_AND_PARTS:
+        if option in _NUMBERS or option in _INTEGERS:
+            number = int if option in _INTEGERS else float
             try:
-                options[option] = None if text.lower() == "none" else float(text)
+                options[option] = None if text.lower() == "none" else number(text)
             except ValueError:
                 msg = f"in the environment, {name}={text!r} is not a number, nor 'none'"
                 raise ValueError(msg) from None

@@ -2,7 +2,14 @@
 
 import shutil
 
-from ndx._budget import process_limit, process_reserved
+from ndx._budget import (
+    gpu_limits,
+    gpu_reserved,
+    process_limit,
+    process_reserved,
+    resident_bound,
+    resident_nbytes,
+)
 from ndx._errors import OutOfMemoryError
 from ndx._machine import available_memory, default_directory, why_refused
 from ndx._sizes import format_size
@@ -72,7 +79,9 @@ def _explain(backend, nbytes, reason):
     limit = backend.limit
     arena = getattr(backend, "arena_nbytes", 0)
     if reason == "process":
-        return _of_process()
+        return _of_process(nbytes)
+    if reason == "device":
+        return _of_device(backend)
     if reason == "limit" or (reason == "size" and limit is not None and nbytes > limit):
         return _of_limit(backend, limit)
     if reason == "arena" or (reason == "size" and arena and nbytes > arena):
@@ -95,14 +104,36 @@ def _of_limit(backend, limit):
     return f"its limit is {format_size(limit)} ({limit} bytes)", [remedy]
 
 
-def _of_process():
+def _of_device(backend):
+    limit = gpu_limits().get(backend.gpu)
+    if limit is None:
+        # Raised meanwhile, by another thread.
+        return "the limit of its device forbade it", []
+    text = (
+        f"the limit of {backend.device!r} is {format_size(limit)} ({limit} bytes), of "
+        f"which all backends together hold {format_size(gpu_reserved(backend.gpu))}"
+    )
+    remedy = f"raise the limit: ndx.memory.set_limit(..., device={backend.device!r})"
+    return text, [remedy]
+
+
+def _of_process(nbytes):
+    held = process_reserved()
+    limit = resident_bound()
+    present = max(resident_nbytes(), held)
+    if limit is not None and present + nbytes > limit:
+        text = (
+            f"the process may have {format_size(limit)} ({limit} bytes) in memory, and "
+            f"has {format_size(present)}, of which ndx holds {format_size(held)}"
+        )
+        return text, ["raise the limit: ndx.memory.set_limit(process=...)"]
     limit = process_limit()
     if limit is None:
         # Raised meanwhile, by another thread.
         return "the limit of the process forbade it", []
     cause = (
         f"the limit of the process is {format_size(limit)} ({limit} bytes), of which "
-        f"all backends together hold {format_size(process_reserved())}"
+        f"all backends together hold {format_size(held)}"
     )
     return cause, ["raise the limit: ndx.memory.set_limit(...)"]
 

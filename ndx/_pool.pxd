@@ -44,4 +44,6 @@ cdef class Pool(PoolStore):
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil
     cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil
+    cdef void count_refusal(self) noexcept nogil
+    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil
     cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil

@@ -19,7 +19,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from ndx._budget cimport budget_lock, budget_unlock, space_share
+from ndx._budget cimport budget_lock, budget_look, budget_unlock, space_share
 from ndx._pool_index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search,
     ndx_highest_bit,
@@ -30,7 +30,9 @@ from ndx._pool_store cimport (
     ndx_unpoison, quick_give, quick_take,
 )
 from ndx._source cimport RESERVED, Source
-from ndx.backends.base cimport ALLOCATED, ARENA_FULL, NO_MEMORY, TOO_LARGE
+from ndx.backends.base cimport (
+    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
+)
 
 __all__ = ["Pool"]
 
@@ -79,7 +81,7 @@ cdef void after_fork() noexcept nogil:
     global process
     cdef PyObject *pool = pools
     cdef bint child = ndx_process_id() != process
-    budget_unlock()
+    budget_unlock(child)
     while pool != NULL:
         if child and not (<Pool>pool).source.fork_safe:
             (<Pool>pool).lost = True
@@ -106,7 +108,7 @@ cdef class Pool(PoolStore):
     """A caching allocator over a source; backends make one each."""
 
     def __cinit__(self, Source source not None, *, kind="split", limit=None,
-                  initial=None):
+                  initial=None, int cutoff=24):
         global pools
         cdef int small
         cdef size_t total = 0
@@ -120,7 +122,7 @@ cdef class Pool(PoolStore):
         self.large_segment = 10 * HUGE
         self.rest = 4096 if source.paged else 65536
         self.rest_shift = 6
-        self.cutoff = 24
+        self.cutoff = cutoff
         self.initial = 0 if initial is None else <size_t>initial
         self.most = PY_SSIZE_T_MAX
         if source.most:
@@ -188,7 +190,7 @@ cdef class Pool(PoolStore):
         cdef Grant grant
         cdef PoolBlock *block
         cdef int slot = 0, status
-        cdef bint missed = False
+        cdef bint missed = False, looked = False
         cdef void *event
         if self.lost:
             with gil:
@@ -197,7 +199,7 @@ cdef class Pool(PoolStore):
                     "use it: start it by 'spawn' or 'forkserver', or use the host's")
         status = self.check_size(need)
         if status != ALLOCATED:
-            self.extra.refusals += 1
+            self.count_refusal()
             return status
         while True:
             ndx_lock_acquire(&self.lock)
@@ -221,8 +223,11 @@ cdef class Pool(PoolStore):
                 break
             missed = True
             if grant.refusal != ALLOCATED:
-                self.extra.refusals += 1
                 ndx_lock_release(&self.lock)
+                if grant.refusal == PROCESS_LIMIT and not looked and budget_look():
+                    looked = True
+                    continue
+                self.count_refusal()
                 return grant.refusal
             ndx_lock_release(&self.lock)
             status = self.grow(need, need <= self.small_max, slot)
@@ -244,6 +249,8 @@ cdef class Pool(PoolStore):
             self.cut(block, need, slot)
             self.count(block, nbytes)
             ndx_lock_release(&self.lock)
+        if grant.fresh != NULL:
+            self.arrive(grant.fresh, grant.fresh_nbytes)
         if grant.stolen:
             # Recorded now, later than need be: it covers all that may still use it.
             event = self.record_on(grant.owner)
@@ -272,6 +279,7 @@ cdef class Pool(PoolStore):
         """Put back a block whose fresh part got no memory."""
         cdef PoolBlock *block = grant.block
         cdef PoolBlock *tail
+        self.arrive(NULL, grant.fresh_nbytes)
         ndx_lock_acquire(&self.lock)
         self.forget(grant.spare)
         if grant.fresh > block.ptr:
@@ -389,7 +397,8 @@ cdef class Pool(PoolStore):
         if self.kind == NAIVE and nbytes > HUGE:
             step = max(step, HUGE)
         elif self.kind == ROUND and nbytes > step:
-            step = <size_t>1 << min(ndx_highest_bit(nbytes - 1) + 1, self.cutoff)
+            step = max(step, <size_t>1 << min(
+                ndx_highest_bit(nbytes - 1) + 1, self.cutoff))
         return max(round_up(nbytes, step), step)
 
     # --- all below runs with the lock, but what grows ---------------------------------
@@ -520,17 +529,30 @@ cdef class Pool(PoolStore):
                 return status
             nbytes = exact
 
+    cdef void count_refusal(self) noexcept nogil:
+        ndx_lock_acquire(&self.lock)
+        self.extra.refusals += 1
+        ndx_lock_release(&self.lock)
+
+    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil:
+        cdef int status
+        ndx_lock_acquire(&self.lock)
+        status = self.reserve_bytes(nbytes)
+        ndx_lock_release(&self.lock)
+        return status
+
     cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil:
         cdef void *ptr = NULL
         cdef void *cookie = NULL
         cdef int status
         # Counted before it is obtained, so that threads can't pass the limit together.
-        ndx_lock_acquire(&self.lock)
-        status = self.reserve_bytes(nbytes)
-        ndx_lock_release(&self.lock)
+        status = self.reserve_bytes_alone(nbytes)
+        if status == PROCESS_LIMIT and budget_look():
+            status = self.reserve_bytes_alone(nbytes)
         if status != ALLOCATED:
             return status
         status = self.source.reserve(nbytes, True, &ptr, &cookie)
+        self.arrive(ptr if status == RESERVED else NULL, nbytes)
         if status == RESERVED:
             status = self.add_segment(ptr, nbytes, cookie, small, slot, False)
             if status != ALLOCATED:

@@ -17,4 +17,4 @@ cdef void history_begin(PoolHistory *history) noexcept nogil
 cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
                     uint64_t period) noexcept nogil
 cdef size_t pool_release_since(Pool pool, PoolHistory *history,
-                               uint64_t before) noexcept nogil
+                               uint64_t before, size_t kept) noexcept nogil

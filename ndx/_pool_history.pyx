@@ -46,14 +46,17 @@ cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
 
 
 cdef size_t pool_release_since(Pool pool, PoolHistory *history,
-                               uint64_t before) noexcept nogil:
-    """Give back what has not been in use since some time; return the bytes."""
-    cdef size_t released = pool_trim(pool, 0, before)
+                               uint64_t before, size_t kept) noexcept nogil:
+    """Give back what has not been in use since some time; return the bytes.
+
+    No less than `kept` is held then.
+    """
+    cdef size_t released = pool_trim(pool, kept, before)
     cdef size_t needed
     cdef bint spare
     cdef int i
     ndx_lock_acquire(&pool.lock)
-    needed = pool.extra.crest
+    needed = max(pool.extra.crest, kept)
     for i in range(WINDOWS):
         if history.ends[i] > before:
             needed = max(needed, history.crests[i])

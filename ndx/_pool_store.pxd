@@ -81,6 +81,7 @@ cdef class PoolStore:
     cdef void synchronize_with(self, size_t stream) noexcept nogil
     cdef void forget_stream(self, size_t stream) noexcept nogil
     cdef int reserve_bytes(self, size_t nbytes) noexcept nogil
+    cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil
     cdef void note_peak(self) noexcept nogil
     cdef void return_bytes(self, size_t nbytes) noexcept nogil
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil

@@ -7,12 +7,17 @@ cimport cython
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from ndx._budget cimport budget_give, budget_take, space_give, space_take
+from ndx._budget cimport (
+    budget_arrive, budget_give, budget_take, gpu_give, gpu_take, space_give,
+    space_take,
+)
 from ndx._pool_index cimport (
     BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, index_insert,
     index_remove, index_search, index_search_exact, ndx_highest_bit,
 )
-from ndx.backends.base cimport ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT
+from ndx.backends.base cimport (
+    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+)
 
 cdef extern from "ndx/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -233,14 +238,26 @@ cdef class PoolStore:
             i += 1
 
     cdef int reserve_bytes(self, size_t nbytes) noexcept nogil:
-        """Count bytes that will be held; or return the limit that forbids it."""
+        """Count bytes that will be held; or return the limit that forbids it.
+
+        They `arrive` when they are obtained, without the lock. Memory is the machine's,
+        for which the process has a limit, or a GPU's.
+        """
         if self.counters.reserved > self.limit \
                 or nbytes > self.limit - self.counters.reserved:
             return OWN_LIMIT
         if self.source.budgeted and not budget_take(nbytes):
             return PROCESS_LIMIT
+        if self.source.gpu and not gpu_take(self.source.gpu, nbytes):
+            return DEVICE_LIMIT
         self.counters.reserved += nbytes
         return ALLOCATED
+
+    cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil:
+        """Say that bytes which were counted are there (NULL: given up); no lock."""
+        if self.source.budgeted:
+            # Only lazy pages are not yet in memory.
+            budget_arrive(pages if self.source.paged else NULL, nbytes)
 
     cdef void note_peak(self) noexcept nogil:
         """Remember what is held, now that it has been obtained."""
@@ -251,6 +268,8 @@ cdef class PoolStore:
         self.counters.reserved -= nbytes
         if self.source.budgeted:
             budget_give(nbytes)
+        if self.source.gpu:
+            gpu_give(self.source.gpu, nbytes)
 
     cdef void forget(self, PoolBlock *block) noexcept nogil:
         block.next_free = self.spare

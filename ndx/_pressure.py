@@ -6,7 +6,7 @@
 import threading
 import weakref
 
-from ndx._budget import process_limit, process_reserved
+from ndx._budget import missing_of_gpu, missing_of_process
 
 __all__ = [
     "add_callback",
@@ -123,7 +123,11 @@ def release_others(backend, nbytes, reason):
     """Give back idle memory of pools that compete with a backend; return the bytes."""
     found = innermost(backend)
     if reason == "process":
-        return _release_for_process(found, nbytes)
+        others = [each for each in live_pools() if each.budgeted]
+        return _release_just_enough(found, others, missing_of_process(nbytes))
+    if reason == "device":
+        others = [each for each in live_pools() if each.gpu == found.gpu]
+        return _release_just_enough(found, others, missing_of_gpu(found.gpu, nbytes))
     resource = "machine" if reason == "system" else getattr(found, "resource", None)
     if resource is None:
         return 0
@@ -134,18 +138,14 @@ def release_others(backend, nbytes, reason):
     )
 
 
-def _release_for_process(backend, nbytes):
-    """Give back what the process's limit asks for, if there is so much."""
-    limit = process_limit()
-    if limit is None or nbytes > limit:
-        return 0
-    missing = process_reserved() + nbytes - limit
+def _release_just_enough(backend, pools, missing):
+    """Give back what pools that share a limit have idle, if that is enough for it."""
     own = getattr(backend, "idle_nbytes", 0)
     if missing > own:
         # The backend gives that itself, once it is enough with what others give; if it
         # was enough from the start, it has done so in vain.
         missing -= own
-    others = [each for each in live_pools() if each.budgeted and each is not backend]
+    others = [each for each in pools if each is not backend]
     if missing > sum(each.idle_nbytes for each in others):
         return 0
     released = 0

@@ -9,6 +9,7 @@ reason                others  fallback  collection  callbacks
 the system, a device  x       x         x           x
 or a disk is full
 limit of the process  x       x         x           x
+limit of the device   x       x         x           x
 limit of the backend          x         x           x
 an arena is full              x         x           x
 an adaptor                    x         x           x
@@ -25,15 +26,16 @@ cimport cython
 from ndx._collector cimport collect_for_memory
 from ndx._numpy_handler cimport restore_numpy, suspend_handlers
 from ndx.backends.base cimport (
-    ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, TOO_LARGE, Backend,
-    Memory,
+    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL,
+    TOO_LARGE, Backend, Memory,
 )
 
 from ndx import _out_of_memory, _pressure
 
 # What each Status is called in Python.
 cdef tuple REASONS = (
-    None, "system", "source", "limit", "process", "size", "arena", "adaptor")
+    None, "system", "source", "limit", "process", "size", "arena", "adaptor",
+    "device")
 
 
 @cython.final
@@ -89,7 +91,7 @@ cdef class Request:
         if reason == ALLOCATED:
             return ALLOCATED
         reason = find_reason(short, self.nbytes, reason)
-        if reason in (NO_MEMORY, SOURCE_FULL, PROCESS_LIMIT) and \
+        if reason in (NO_MEMORY, SOURCE_FULL, PROCESS_LIMIT, DEVICE_LIMIT) and \
                 _pressure.release_others(short, self.nbytes, REASONS[reason]):
             reason = self.ask(backend, elsewhere)
             if reason != ALLOCATED:
@@ -129,6 +131,21 @@ cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
     request.stream = stream
     request.out = out
     request.reason = reason
+    return serve(request)
+
+
+cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except -1:
+    """Do the same, but let no fallback serve it."""
+    cdef Request request = Request.__new__(Request)
+    request.backend = backend
+    request.nbytes = nbytes
+    request.out = out
+    request.reason = reason
+    serve(request)
+    return 0
+
+
+cdef Backend serve(Request request):
     if request.go_on():
         return request.server
     # What runs now (finalizers, callbacks) may use NumPy.
@@ -138,12 +155,12 @@ cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
             return request.server
     finally:
         restore_numpy(handler)
-    refusals = [(backend, REASONS[request.reason])]
+    refusals = [(request.backend, REASONS[request.reason])]
     if request.fallback is not None:
         refusals.append((request.fallback, REASONS[request.fallback_reason]))
-    if beyond is not None:
-        refusals.append((beyond, REASONS[request.beyond_reason]))
-    raise _out_of_memory.error(nbytes, refusals)
+    if request.beyond is not None:
+        refusals.append((request.beyond, REASONS[request.beyond_reason]))
+    raise _out_of_memory.error(request.nbytes, refusals)
 
 
 cdef int persist(Request request) except -1:

@@ -18,6 +18,7 @@ cdef class Source:
     cdef readonly bint host_accessible   # the CPU can read and write it
     cdef readonly bint fork_safe         # a forked child may go on using it
     cdef readonly bint budgeted          # the limit of the process counts it
+    cdef readonly int gpu                # whose limit counts it, from 1; 0: none
     cdef readonly str place              # where its memory is, for messages; or None
     cdef readonly object resource        # what sources with an equal one compete for
     cdef readonly size_t most            # bytes it can ever have; 0: as `info` says

@@ -36,6 +36,7 @@ NOGIL = {
     "backends.pooled:PooledBackend.synchronize": _POOL,
     "backends.pooled:PooledBackend.close_stream": _POOL,
     "testing._pool_timing:*": _POOL,
+    "_reserve:warm_up": "a range of its own, in which no array lies",
 }
 
 _EXPORT = "the export that was just made keeps the bytes"

@@ -20,6 +20,7 @@ cdef enum Status:
     TOO_LARGE = 5            # it would even if nothing else were held
     ARENA_FULL = 6           # the one segment of an `arena` has no such room
     NOT_PASSED = 7           # an adaptor did not let it pass
+    DEVICE_LIMIT = 8         # with what all backends hold of the device, its limit
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start

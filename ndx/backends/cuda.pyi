@@ -34,6 +34,7 @@ class CudaBackend(PooledBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def source(self) -> CudaSource: ...

@@ -80,6 +80,7 @@ cdef class CudaSource(Source):
         # The process's limit is on the machine's memory.
         self.budgeted = False
         self.resource = f"cuda:{device}"
+        self.gpu = device + 1
         self.fork_safe = False
         self.streams = True
 
@@ -317,7 +318,7 @@ cdef class CudaBackend(PooledBackend):
         Who keeps what is free: a pool of ndx; or CUDA's own (``cudaMallocAsync``),
         which is not ordered by ndx's options: it takes no `pool` and `initial`, and
         `limit` bounds what arrays hold, not what CUDA keeps idle.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`; a fallback must be of the same GPU. For
         `ndx.use`, ``"host"`` is page-locked memory of the host, which it can address,
         and ``"mmap"`` are files, where it can address those.
@@ -368,7 +369,8 @@ cdef class CudaBackend(PooledBackend):
         self.setup(self.source, {"limit": limit, "fallback": fallback, **options})
 
     def __init__(self, *, device=0, limit=None, source="pool", pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
+                 initial=None, idle_release=30.0, reserve_fraction=0.0,
+                 fallback=None, cutoff=None):
         pass
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,

@@ -26,6 +26,7 @@ class CudaMmapBackend(CudaBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def source(self) -> CudaFileSource: ...

@@ -80,7 +80,7 @@ cdef class CudaMmapBackend(CudaBackend):
     limit : int or str, optional
         Upper bound on the bytes of disk that are held, such as ``"200GiB"`` or, of the
         whole file system, ``"60%"``; None for no bound.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.CudaBackend`.
 
     Raises
@@ -106,7 +106,8 @@ cdef class CudaMmapBackend(CudaBackend):
         self.name = f"cudammap:{device}"
 
     def __init__(self, *, device=0, directory=None, limit=None, pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
+                 initial=None, idle_release=30.0, reserve_fraction=0.0,
+                 fallback=None, cutoff=None):
         pass
 
     @property

@@ -17,4 +17,5 @@ class HostBackend(PooledBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...

@@ -81,7 +81,7 @@ cdef class HostBackend(PooledBackend):
         Upper bound on the bytes held from the system, idle ones included, such as
         ``"2GiB"`` or ``"60%"``; ``None`` for no bound. It is never exceeded, not by
         a byte. Memory comes in pages: a limit below one page admits nothing.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 
     Examples
@@ -98,5 +98,5 @@ cdef class HostBackend(PooledBackend):
         self.setup(HostSource.__new__(HostSource), options)
 
     def __init__(self, *, limit=None, pool="split", initial=None, idle_release=30.0,
-                 reserve_fraction=0.0, fallback=None):
+                 reserve_fraction=0.0, fallback=None, cutoff=None):
         pass

@@ -23,6 +23,7 @@ class MmapBackend(PooledBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def directory(self) -> str: ...

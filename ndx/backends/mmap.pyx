@@ -177,7 +177,7 @@ cdef class MmapBackend(PooledBackend):
     keep_idle : int or str, default "256MiB"
         Bytes that the pool keeps when arrays die; what is more goes back to the disk
         at once, so that the system does not write out what nobody will read.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 
     Raises
@@ -207,7 +207,8 @@ cdef class MmapBackend(PooledBackend):
         self.setup(file_source(options.get("directory")), options)
 
     def __init__(self, *, directory=None, limit=None, keep_idle="256MiB", pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0, fallback=None):
+                 initial=None, idle_release=30.0, reserve_fraction=0.0,
+                 fallback=None, cutoff=None):
         pass
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
@@ -221,14 +222,15 @@ cdef class MmapBackend(PooledBackend):
                 return ALLOCATED
 
     cdef void release(self, Memory *memory) noexcept nogil:
-        cdef size_t reserved, idle
+        cdef size_t reserved, idle, most
         if losses[0] != 0 and is_lost(memory.ptr, memory.nbytes):
             return
         PooledBackend.release(self, memory)
         reserved = self.pool.counters.reserved
         idle = reserved - min(reserved, self.pool.extra.rounded)
-        if idle > self.keep_idle:
-            pool_trim(self.pool, reserved - idle + self.keep_idle, <uint64_t>-1)
+        most = max(reserved - idle + self.keep_idle, self.kept_nbytes)
+        if reserved > most:
+            pool_trim(self.pool, most, <uint64_t>-1)
 
     @property
     def directory(self):

@@ -18,6 +18,7 @@ class PinnedBackend(PooledBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def source(self) -> PinnedSource: ...
@@ -33,4 +34,5 @@ class CudaHostBackend(CudaBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...

@@ -49,6 +49,7 @@ cdef class HostAllocSource(CudaSource):
         self.granularity = PAGE
         # Unlike a GPU's own, it is the machine's memory.
         self.budgeted = True
+        self.gpu = 0
         self.resource = "machine"
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
@@ -125,7 +126,7 @@ cdef class PinnedBackend(PooledBackend):
     limit : int or str, optional
         Upper bound on the bytes held, such as ``"2GiB"`` or ``"25%"`` of the
         machine's memory; None for no bound.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 
     Raises
@@ -140,7 +141,7 @@ cdef class PinnedBackend(PooledBackend):
         self.setup(self.source, options)
 
     def __init__(self, *, limit=None, pool="split", initial=None, idle_release=30.0,
-                 reserve_fraction=0.0, fallback=None):
+                 reserve_fraction=0.0, fallback=None, cutoff=None):
         pass
 
     def __dealloc__(self):
@@ -217,7 +218,7 @@ cdef class CudaHostBackend(CudaBackend):
     limit : int or str, optional
         Upper bound on the bytes held, such as ``"16GiB"`` or ``"25%"`` of the
         machine's memory; None for no bound.
-    pool, initial, idle_release, reserve_fraction, fallback : optional
+    pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.CudaBackend`.
 
     Raises
@@ -232,5 +233,5 @@ cdef class CudaHostBackend(CudaBackend):
         self.name = f"cudahost:{device}"
 
     def __init__(self, *, device=0, limit=None, pool="split", initial=None,
-                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+                 idle_release=30.0, reserve_fraction=0.0, fallback=None, cutoff=None):
         pass

@@ -11,7 +11,8 @@ cdef class PooledBackend(Backend):
     cdef Backend elsewhere           # serves what this can't; None: nobody
     cdef size_t recycled             # bytes given back to avoid growth, in all
     cdef uint64_t traffic            # bytes allocated, but from quick lists
-    cdef size_t headroom             # bytes of the source that are left to others
+    cdef public size_t headroom_nbytes   # of the source, that are left to others
+    cdef public size_t kept_nbytes   # that are held in all, however idle they are
     cdef uint64_t idle_after         # milliseconds; 0: never
     cdef PoolHistory history         # of what was needed, for what is idle
     cdef size_t stream               # that the memory is for, and first used on

@@ -9,6 +9,8 @@ from ndx.backends.base import Backend
 __all__ = ["PooledBackend"]
 
 class PooledBackend(Backend):
+    headroom_nbytes: int
+    kept_nbytes: int
     def __init__(
         self,
         source: Source,
@@ -19,6 +21,7 @@ class PooledBackend(Backend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: Backend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def kind(self) -> str: ...
@@ -34,6 +37,8 @@ class PooledBackend(Backend):
     def arena_nbytes(self) -> int: ...
     @property
     def budgeted(self) -> bool: ...
+    @property
+    def gpu(self) -> int: ...
     @property
     def resource(self) -> object: ...
     @property

@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from ndx._budget cimport budget_short
+from ndx._budget cimport budget_short, gpu_short
 from ndx._ignored cimport report_ignored
 from ndx._pool cimport Pool
 from ndx._pool_history cimport history_begin, pool_look, pool_release_since
@@ -22,12 +22,14 @@ from ndx._pool_trim cimport (
 )
 from ndx._source cimport Source
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL, Backend,
-    Counters, Memory,
+    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+    SOURCE_FULL, Backend, Counters, Memory,
 )
 from ndx.backends.user_code cimport UserCode
 
 from ndx import _pressure
+from ndx._pool_options import cutoff_of, fraction_of, initial_of, milliseconds_of
+from ndx._reserve import warm_up
 from ndx._sizes import parse_limit, parse_size
 
 __all__ = ["PooledBackend"]
@@ -70,7 +72,9 @@ cdef class PooledBackend(Backend):
         of its very size in pages. ``unpooled``: given back at once. ``arena``: one
         segment of `initial` bytes, and no more.
     initial : int or str, optional
-        The size of an ``arena``. Default: `limit`.
+        Bytes that the pool takes from its source at once, and keeps however long they
+        are idle; of ``round`` and ``naive`` for requests of that size. The size of an
+        ``arena``; default there: `limit`.
     idle_release : float or None, default 30
         Seconds after which idle memory is given back to the system, at one of the
         next requests; None for never.
@@ -79,6 +83,9 @@ cdef class PooledBackend(Backend):
         takes more than that, it gives back what it keeps idle.
     fallback : str or Backend, optional
         The backend that serves what this one can't.
+    cutoff : int, optional
+        Of ``round``: sizes up to ``2**cutoff`` bytes are powers of two, larger ones
+        multiples of that. Default: 24 (16 MiB).
     """
 
     def __cinit__(self, *args, **options):
@@ -86,7 +93,7 @@ cdef class PooledBackend(Backend):
         self.inside = UserCode()
 
     def __init__(self, source, *, limit=None, pool="split", initial=None,
-                 idle_release=30.0, reserve_fraction=0.0, fallback=None):
+                 idle_release=30.0, reserve_fraction=0.0, fallback=None, cutoff=None):
         if self.pool is not None:
             return
         if not isinstance(source, Source):
@@ -96,49 +103,29 @@ cdef class PooledBackend(Backend):
         self.setup(source, {
             "limit": limit, "pool": pool, "initial": initial,
             "idle_release": idle_release, "reserve_fraction": reserve_fraction,
-            "fallback": fallback})
+            "fallback": fallback, "cutoff": cutoff})
 
     cdef int setup(self, Source source, dict options) except -1:
         cdef size_t total = 0
         self.kind = options.get("pool", "split")
-        cdef double seconds
         limit = options.get("limit")
-        initial = options.get("initial")
         if limit is not None:
             limit = limit_on(source, limit)
             self.limit_nbytes = limit
-        if initial is not None:
-            initial = parse_size(initial, "initial")
-            if limit is not None and initial > limit:
-                raise ValueError(
-                    f"initial={options['initial']!r} is more than "
-                    f"limit={options['limit']!r}: nothing could be allocated; raise "
-                    "the limit, or ask for less")
-            if self.kind == "arena" and initial < source.granularity:
-                raise ValueError(
-                    f"initial={options['initial']!r} is less than a page of "
-                    f"{source.granularity} bytes: an arena has at least one")
-        idle_release = options.get("idle_release", 30.0)
-        if idle_release is not None:
-            if not isinstance(idle_release, int | float) or not idle_release >= 0:
-                raise ValueError(
-                    f"idle_release={idle_release!r} is not a time: give seconds, 0 or "
-                    "more, or None to keep idle memory for ever")
-            seconds = idle_release
-            self.idle_after = max(1, <uint64_t>(min(seconds, 1e9) * 1000))
-        fraction = options.get("reserve_fraction", 0.0)
-        if not isinstance(fraction, int | float) or not 0 <= fraction < 1:
-            raise ValueError(
-                f"reserve_fraction={fraction!r} is not a part of the memory: give a "
-                "number from 0 to less than 1")
+        initial = initial_of(options, limit, source.granularity)
+        self.idle_after = milliseconds_of(options.get("idle_release", 30.0))
+        fraction = fraction_of(options.get("reserve_fraction", 0.0))
         if fraction and source.info(NULL, &total):
-            self.headroom = <size_t>(fraction * total)
+            self.headroom_nbytes = <size_t>(fraction * total)
         self.elsewhere = options.get("fallback")
         self.host_accessible = source.host_accessible
-        self.pool = Pool(source, kind=options.get("pool", "split"), limit=limit,
-                         initial=initial)
+        self.pool = Pool(source, kind=self.kind, limit=limit, initial=initial,
+                         cutoff=cutoff_of(options))
         history_begin(&self.history)
         _pressure.pooled.add(self)
+        if initial and self.kind != "arena":
+            self.kept_nbytes = initial
+            warm_up(self, initial, False)
         return 0
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
@@ -163,7 +150,7 @@ cdef class PooledBackend(Backend):
         cdef int status
         if self.pool.counters.allocations % LOOK_EVERY == 0:
             self.look()
-        if self.headroom and nbytes > self.pool.quick_max:
+        if self.headroom_nbytes and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
         self.traffic += nbytes
         if self.pool.kind == SPLIT and self.pool.counters.reserved + nbytes > \
@@ -205,6 +192,8 @@ cdef class PooledBackend(Backend):
             return self.pool.extra.rounded + need <= self.pool.limit
         if reason == PROCESS_LIMIT:
             return budget_short(need) <= self.idle()
+        if reason == DEVICE_LIMIT:
+            return gpu_short(self.pool.source.gpu, need) <= self.idle()
         if reason == SOURCE_FULL:
             return self.idle() > 0
         if reason == ARENA_FULL:
@@ -238,6 +227,8 @@ cdef class PooledBackend(Backend):
                         reserved + pages, self.pool.limit)
                 elif reason == PROCESS_LIMIT:
                     missing = budget_short(pages)
+                elif reason == DEVICE_LIMIT:
+                    missing = gpu_short(self.pool.source.gpu, pages)
                 else:
                     continue
                 if pool_trim(self.pool, reserved - min(reserved, missing),
@@ -323,7 +314,8 @@ cdef class PooledBackend(Backend):
         cdef uint64_t now = ndx_milliseconds()
         if pool_look(self.pool, &self.history, now, self.idle_after or USUAL_TIME) \
                 and self.idle_after and now > self.idle_after and self.idle():
-            pool_release_since(self.pool, &self.history, now - self.idle_after)
+            pool_release_since(
+                self.pool, &self.history, now - self.idle_after, self.kept_nbytes)
 
     cdef void recycle(self, size_t nbytes) noexcept nogil:
         """Where the pool would hold more than ever, give back idle memory first.
@@ -360,9 +352,9 @@ cdef class PooledBackend(Backend):
         if self.idle() == 0 or self.pool.would_hit(nbytes) \
                 or not self.pool.source.info(&idle, &total):
             return
-        if idle >= nbytes + self.headroom:
+        if idle >= nbytes + self.headroom_nbytes:
             return
-        missing = nbytes + self.headroom - idle
+        missing = nbytes + self.headroom_nbytes - idle
         released = self.release_some(missing)
         if released < missing and self.pool.source.streams and self.idle():
             # Some of it belongs to streams that are not done.
@@ -450,6 +442,11 @@ cdef class PooledBackend(Backend):
         return self.pool.source.budgeted
 
     @property
+    def gpu(self):
+        """Whose limit counts its memory: the number of a GPU, from 1; 0: none's."""
+        return self.pool.source.gpu
+
+    @property
     def resource(self):
         """What its memory is a part of: pools with an equal one compete for it."""
         return self.pool.source.resource
@@ -490,11 +487,14 @@ cdef class PooledBackend(Backend):
                 f"idle={idle!r} is not a time: give seconds, 0 or more, or None")
         if idle is not None:
             before = now - min(now, <uint64_t>(1000 * min(seconds, 1e9))) + 1
+        if before == FOR_EVER:
+            # Not even what was reserved is kept.
+            self.kept_nbytes = min(self.kept_nbytes, nbytes)
         with nogil:
             if before == FOR_EVER or nbytes:
                 released = pool_trim(self.pool, nbytes, before)
             else:
-                released = pool_release_since(self.pool, &self.history, before)
+                released = pool_release_since(self.pool, &self.history, before, 0)
         return released
 
     def synchronize(self):

@@ -8,7 +8,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from ndx._budget cimport budget_give, budget_take
+from ndx._budget cimport budget_arrive, budget_give, budget_obtain
 from ndx.backends.base cimport (
     ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
     Memory,
@@ -125,8 +125,10 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     if self.limit_nbytes >= 0 and \
             nbytes > <size_t>self.limit_nbytes - self.counters.reserved:
         return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
-    if not budget_take(nbytes):
+    if not budget_obtain(nbytes):
         return PROCESS_LIMIT
+    # When its owner writes to it is not known.
+    budget_arrive(NULL, nbytes)
     # Reserved before it is obtained: `acquire` may let other threads run.
     self.counters.reserved += nbytes
     try:

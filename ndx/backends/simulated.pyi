@@ -36,6 +36,7 @@ class SimulatedBackend(PooledBackend):
         idle_release: float | None = 30.0,
         reserve_fraction: float = 0.0,
         fallback: str | PooledBackend | None = None,
+        cutoff: int | None = None,
     ) -> None: ...
     @property
     def source(self) -> SimulatedSource: ...

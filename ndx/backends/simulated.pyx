@@ -182,7 +182,7 @@ cdef class SimulatedBackend(PooledBackend):
         What can be given back inside of a range; 0: only whole ranges can.
     latency : float, default 0
         Seconds that each request for memory takes.
-    limit, pool, initial, idle_release, reserve_fraction, fallback : optional
+    limit, pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 
     Examples
@@ -206,5 +206,5 @@ cdef class SimulatedBackend(PooledBackend):
 
     def __init__(self, *, capacity="64MiB", page=65536, latency=0.0, limit=None,
                  pool="split", initial=None, idle_release=30.0, reserve_fraction=0.0,
-                 fallback=None):
+                 fallback=None, cutoff=None):
         pass

@@ -4,8 +4,6 @@ Sizes are in bytes. Workspaces count with the backend that their arena is from;
 ``ndx.workspace(name).stats()`` says what is inside of one.
 """
 
-from ndx._budget import process_limit as limit
-from ndx._budget import set_process_limit as set_limit
 from ndx._collector import gc_window, periodic_gc
 from ndx._pressure import add_callback as on_oom
 from ndx._pressure import remove_callback as remove_on_oom
@@ -18,6 +16,7 @@ from ndx.backends.adaptors import (
     LoggingAdaptor,
     TrackingAdaptor,
 )
+from ndx.memory._limits import headroom, limit, limits, reserve, set_limit
 from ndx.memory._log import Event
 from ndx.memory._report import snapshot, summary
 from ndx.memory._scopes import Statistics, profile, profile_report, statistics
@@ -51,8 +50,10 @@ __all__ = [
     "destroy_all",
     "empty_cache",
     "gc_window",
+    "headroom",
     "info",
     "limit",
+    "limits",
     "max_allocated",
     "max_reserved",
     "on_oom",
@@ -61,6 +62,7 @@ __all__ = [
     "profile_report",
     "record",
     "remove_on_oom",
+    "reserve",
     "reserved",
     "reset_peak",
     "set_limit",

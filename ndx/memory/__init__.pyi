@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ndx._collector import gc_window as gc_window
 from ndx._collector import periodic_gc as periodic_gc
+from ndx._device import Device
 from ndx._workspaces.manager import destroy_all as destroy_all
 from ndx._workspaces.manager import workspace_summary as workspace_summary
 from ndx._workspaces.manager import workspaces as workspaces
@@ -38,8 +39,10 @@ __all__ = [
     "destroy_all",
     "empty_cache",
     "gc_window",
+    "headroom",
     "info",
     "limit",
+    "limits",
     "max_allocated",
     "max_reserved",
     "on_oom",
@@ -48,6 +51,7 @@ __all__ = [
     "profile_report",
     "record",
     "remove_on_oom",
+    "reserve",
     "reserved",
     "reset_peak",
     "set_limit",
@@ -105,8 +109,32 @@ def summary(backend: str | Backend | None = None) -> str: ...
 def snapshot(backend: str | Backend | None = None) -> dict[str, Any]: ...
 def on_oom(callback: Callable[[int], object]) -> None: ...
 def remove_on_oom(callback: Callable[[int], object]) -> None: ...
-def limit() -> int | None: ...
-def set_limit(value: int | str | None) -> None: ...
+def limit(device: Device | str | None = None) -> int | None: ...
+def limits() -> dict[str, int]: ...
+def set_limit(
+    value: int | str | None = ...,
+    *,
+    process: int | str | None = ...,
+    device: Device | str | None = None,
+) -> None: ...
+def reserve(
+    nbytes: int | str, backend: str | Backend | None = None, *, touch: bool = False
+) -> int: ...
+
+class headroom:
+    backend: Backend
+    nbytes: int
+    released_bytes: int
+    def __init__(
+        self, nbytes: int | str, backend: str | Backend | None = None
+    ) -> None: ...
+    def __enter__(self) -> headroom: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 class Event(NamedTuple):
     time: float

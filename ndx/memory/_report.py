@@ -1,7 +1,15 @@
 """What is held, for people and for tools."""
 
 from ndx import _pressure
-from ndx._budget import process_limit, process_peak, process_reserved
+from ndx._budget import (
+    gpu_limits,
+    gpu_reserved,
+    process_limit,
+    process_peak,
+    process_reserved,
+    resident_bound,
+    resident_nbytes,
+)
 from ndx._sizes import format_size
 from ndx._text import Text
 from ndx.backends import get
@@ -55,6 +63,17 @@ def summary(backend=None):
         f"{format_size(process_peak())}, limit "
         + ("-" if whole is None else format_size(whole))
     )
+    bound = resident_bound()
+    if bound is not None:
+        lines.append(
+            f"with all others: {format_size(resident_nbytes())} in memory, "
+            f"limit {format_size(bound)}"
+        )
+    lines += [
+        f"cuda:{gpu - 1}: {format_size(gpu_reserved(gpu))} reserved by all backends, "
+        f"limit {format_size(nbytes)}"
+        for gpu, nbytes in gpu_limits().items()
+    ]
     return Text("\n".join(lines))
 
 

@@ -1,0 +1,279 @@
+"""How much memory ndx, the process and a GPU may have; and memory had in advance."""
+
+import threading
+
+from ndx import _budget, _pressure
+from ndx._device import find_device, number_of
+from ndx._reserve import warm_up
+from ndx._sizes import parse_size
+from ndx.backends import PooledBackend, get
+from ndx.memory._state import backend_of
+
+__all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
+
+_UNCHANGED = object()
+
+
+def limit(device=None):
+    """Return the limit on what all backends of ndx hold together; None for none.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        A GPU: the limit on what all backends hold of it.
+    """
+    number = number_of(find_device(device))
+    if number:
+        return _budget.gpu_limits().get(number)
+    return _budget.process_limit()
+
+
+def limits():
+    """Return all limits of `set_limit`, as a dict of bytes.
+
+    Returns
+    -------
+    dict
+        ``"ndx"``: on what all backends hold; ``"process"``: on what the process has in
+        memory; ``"cuda:0"`` and so on. What has no limit is not in it.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.memory.set_limit(process="50MiB", value="10MiB")
+    >>> ndx.memory.limits()
+    {'ndx': 10485760, 'process': 52428800}
+    >>> ndx.memory.set_limit(None, process=None)
+    """
+    found = {"ndx": _budget.process_limit(), "process": _budget.resident_bound()}
+    found |= {f"cuda:{gpu - 1}": each for gpu, each in _budget.gpu_limits().items()}
+    return {name: nbytes for name, nbytes in found.items() if nbytes is not None}
+
+
+def set_limit(value=_UNCHANGED, *, process=_UNCHANGED, device=None):
+    """Set the limit on the memory that all backends of ndx hold together.
+
+    Parameters
+    ----------
+    value : int or str or None, optional
+        Bytes, such as ``"8GiB"``, or a part of what the process may have (the
+        machine's memory, or less in a control group), such as ``"50%"``; None for no
+        limit. What is held already stays.
+    process : int or str or None, optional
+        The same for all that the process has in memory, whoever has asked for it:
+        NumPy, other libraries, Python. ndx takes no more beyond it; others may.
+    device : Device or str, optional
+        A GPU: let `value` be the limit on what all backends hold of it, together; a
+        percentage is a part of its memory.
+
+    Raises
+    ------
+    ValueError
+        If it is no such size, or no such device.
+    DeviceError
+        If that device can't be used.
+    TypeError
+        If nothing is to be set, or `process` goes with a GPU.
+    NotImplementedError
+        If the system does not tell how much memory the process has: only Linux does.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a limit is more than there is.
+
+    Notes
+    -----
+    Backends have limits of their own, too (``ndx.use("host", limit=...)``). Files
+    (``ndx.use("mmap")``) count towards those only: they are not this memory. The
+    environment variable ``NDX_LIMIT`` sets `value` at the start.
+
+    While there is a limit on the process, the system is asked how much that has before
+    a pool grows, unless that is known from the last 10 ms. Pages of files and memory
+    shared with other processes don't count. What a pool takes is given its pages at
+    once, and so counts before it is written to; what it held before counts as soon as
+    it is written to.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.memory.set_limit("50%")
+    >>> ndx.memory.set_limit(None)
+    >>> ndx.memory.set_limit(process="80%")
+    >>> ndx.memory.set_limit(process=None)
+    """
+    if value is _UNCHANGED and process is _UNCHANGED:
+        msg = "set_limit sets nothing: give a size, None for no limit, or process="
+        raise TypeError(msg)
+    found = find_device(device)
+    number = number_of(found)
+    if number:
+        if process is not _UNCHANGED or value is _UNCHANGED:
+            msg = (
+                f"the limit of {str(found)!r} is set_limit(size, device=...); process= "
+                "is for the machine's memory, and is set by a call of its own"
+            )
+            raise TypeError(msg)
+        total = get(str(found)).memory_info()[1]
+        _budget.set_gpu_limit(number, value, total)
+        return
+    before = _budget.resident_bound()
+    if process is not _UNCHANGED:
+        _budget.set_resident_limit(process)
+    if value is not _UNCHANGED:
+        try:
+            _budget.set_process_limit(value)
+        except BaseException:
+            # Either both are set, or none is.
+            _budget.set_resident_limit(before)
+            raise
+
+
+def reserve(nbytes, backend=None, *, touch=False):
+    """Let a backend take memory now, so that it need not when arrays are made.
+
+    Parameters
+    ----------
+    nbytes : int or str
+        A request of so many bytes is served from what is held then. Of a pool of type
+        ``round`` or ``naive`` that is one of this very size.
+    backend : str or ndx.backends.Backend, optional
+        One with a pool. Default: the current one.
+    touch : bool, default False
+        Whether to write to all of it, so that the system gives its pages now, and not
+        when arrays are first written to.
+
+    Returns
+    -------
+    int
+        Bytes that the backend holds more than before.
+
+    Raises
+    ------
+    TypeError
+        If the backend has no pool, which could keep memory.
+    OutOfMemoryError
+        If there is no such memory.
+
+    Notes
+    -----
+    It stays with the backend however long it is idle, until `trim` or `empty_cache`, or
+    until another backend needs it. ``initial=`` of a backend does the same when it is
+    made.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> backend = ndx.backends.get("host", limit="64MiB")
+    >>> ndx.memory.reserve("16MiB", backend)
+    16777216
+    """
+    found = _pooled(backend)
+    size = parse_size(nbytes, "nbytes")
+    if found.kind == "unpooled":
+        msg = f"{found!r} keeps no memory, so that none can be reserved"
+        raise TypeError(msg)
+    before = found.kept_nbytes
+    # More than what is in use now.
+    found.kept_nbytes = max(before, found.stats()["rounded_bytes"] + size)
+    try:
+        return warm_up(found, size, bool(touch))
+    except BaseException:
+        found.kept_nbytes = before
+        raise
+
+
+def _pooled(backend):
+    """Return the backend with a pool that one is, or that adaptors are around."""
+    found = _pressure.innermost(backend_of(backend))
+    if not isinstance(found, PooledBackend):
+        msg = f"{found!r} has no pool, which could keep memory or give it back"
+        raise TypeError(msg)
+    return found
+
+
+_lock = threading.Lock()
+_rooms = {}
+
+
+class headroom:
+    """Keep so much of a backend's source free for others: a context manager.
+
+    Before a step that needs memory elsewhere (in another library, or as one large
+    array) it gives idle memory back until so much is free; and before the pool grows
+    in the scope, it gives back what it has idle for the same end.
+
+    Parameters
+    ----------
+    nbytes : int or str
+        Bytes of the device, or of the machine.
+    backend : str or ndx.backends.Backend, optional
+        One with a pool. Default: the current one.
+
+    Attributes
+    ----------
+    released_bytes : int
+        What was given back at the start.
+
+    Raises
+    ------
+    TypeError
+        If the backend has no pool.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.memory.headroom("64MiB", "host"):
+    ...     x = ndx.ones(1000)
+    """
+
+    def __init__(self, nbytes, backend=None):
+        self.backend = _pooled(backend)
+        self.nbytes = parse_size(nbytes, "nbytes")
+        self.released_bytes = 0
+        self._entered = 0
+
+    def __enter__(self):
+        with _lock:
+            # The first is what holds outside of all scopes.
+            rooms = _rooms.setdefault(self.backend, [self.backend.headroom_nbytes])
+            rooms.append(self.nbytes)
+            self.backend.headroom_nbytes = max(rooms)
+            self._entered += 1
+        try:
+            self.released_bytes = self._make_room()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if not self._entered:
+            msg = "ndx.memory.headroom was left, but is not entered"
+            raise RuntimeError(msg)
+        self._leave()
+
+    def _leave(self):
+        with _lock:
+            self._entered -= 1
+            rooms = _rooms[self.backend]
+            del rooms[rooms.index(self.nbytes, 1)]
+            self.backend.headroom_nbytes = max(rooms)
+            if len(rooms) == 1:
+                del _rooms[self.backend]
+
+    def _make_room(self):
+        """Give idle memory back until there is room: its own, then that of others."""
+        released = 0
+        others = [
+            other
+            for other in _pressure.live_pools()
+            if other is not self.backend and other.resource == self.backend.resource
+        ]
+        for each in (self.backend, *others):
+            free = self.backend.memory_info()[0]
+            if free is None or free >= self.nbytes:
+                break
+            held = each.stats()["reserved_bytes"]
+            released += each.trim(target=max(0, held - (self.nbytes - free)))
+        return released
