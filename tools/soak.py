@@ -300,10 +300,14 @@ def tasks():
     async def main():
         await asyncio.gather(*map(work, range(10)))
 
-    with asyncio.Runner() as runner:
-        while True:
-            runner.run(main())
-            yield
+    try:
+        with asyncio.Runner() as runner:
+            while True:
+                runner.run(main())
+                yield
+    finally:
+        # The thread's, which the tasks shared.
+        ndx.workspace("a task's", size="4KiB").destroy()
 
 
 PARTS = {
