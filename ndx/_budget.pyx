@@ -126,15 +126,15 @@ cdef void budget_arrive(void *pages, size_t nbytes) noexcept nogil:
     written to, so that the system counts them from now on.
     """
     global arrived
-    cdef bint wanted
+    cdef bint lazy
     ndx_lock_acquire(&lock)
-    wanted = resident_limit != <size_t>-1
+    lazy = pages != NULL and resident_limit != <size_t>-1
+    if not lazy:
+        arrived += nbytes
     ndx_lock_release(&lock)
-    if wanted and pages != NULL:
+    if lazy:
         ndx_make_resident(pages, nbytes)
-    ndx_lock_acquire(&lock)
-    arrived += nbytes
-    ndx_lock_release(&lock)
+        budget_arrive(NULL, nbytes)
 
 
 cdef void budget_give(size_t nbytes) noexcept nogil:

@@ -66,8 +66,8 @@ def summary(backend=None):
     bound = resident_bound()
     if bound is not None:
         lines.append(
-            f"with all others: {format_size(resident_nbytes())} in memory, "
-            f"limit {format_size(bound)}"
+            f"with Python and other libraries: {format_size(resident_nbytes())} in "
+            f"memory, limit {format_size(bound)}"
         )
     lines += [
         f"cuda:{gpu - 1}: {format_size(gpu_reserved(gpu))} reserved by all backends, "

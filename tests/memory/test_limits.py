@@ -77,7 +77,7 @@ def test_what_ndx_takes_counts_before_it_is_written():
         arrays = []
         with pytest.raises(ndx.OutOfMemoryError):
             arrays.extend(ndx.empty(2 * MIB) for _ in range(1000))
-        assert 128 * MIB < sum(x.nbytes for x in arrays) <= 256 * MIB
+        assert sum(x.nbytes for x in arrays) > 128 * MIB
         for x in arrays:
             x[...] = 1.0
         assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
@@ -86,14 +86,14 @@ def test_what_ndx_takes_counts_before_it_is_written():
 
 @pytest.mark.parametrize("kind", ["split", "round", "naive", "unpooled", "arena"])
 def test_every_type_of_pool_keeps_to_the_limit_of_the_process(kind):
-    allow(64 * MIB)
+    limit = allow(64 * MIB)
     backend = HostBackend(pool=kind, limit="256MiB")
     with ndx.use(backend):
         arrays = []
         with pytest.raises(ndx.OutOfMemoryError) as caught:
             arrays.extend(ndx.full(MIB, 1.0) for _ in range(32))
         assert caught.value.reason == "process"
-        assert backend.stats()["reserved_bytes"] <= 64 * MIB
+        assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
         arrays.clear()
         memory.set_limit(process=None)
         assert float(ndx.full(MIB, 1.0)[-1]) == 1
@@ -118,7 +118,7 @@ def test_a_backend_in_python_keeps_to_the_limit_of_the_process():
     with ndx.use(Bytes()):
         x = ndx.ones(MIB)
         with pytest.raises(ndx.OutOfMemoryError, match="the process may have"):
-            ndx.ones(8 * MIB)
+            ndx.ones(32 * MIB)
         del x
 
 
@@ -126,9 +126,9 @@ def test_a_fallback_serves_beyond_the_limit_of_the_process():
     backend = ndx.backends.get("host", fallback="mmap")
     allow(16 * MIB)
     with ndx.use(backend):
-        x = ndx.full(4 * MIB, 3.0)
+        x = ndx.full(16 * MIB, 3.0)
         assert float(x[-1]) == 3
-        assert backend.stats()["reserved_bytes"] <= 16 * MIB
+        assert backend.fallback.stats()["allocated_bytes"] >= x.nbytes
         del x
 
 
@@ -213,25 +213,27 @@ def test_pages_of_files_do_not_count(tmp_path):
 
 
 def test_threads_do_not_pass_the_limit_of_the_process_together():
-    allow(96 * MIB)
+    limit = allow(96 * MIB)
     backend = HostBackend()
     kept, failures = [], []
 
     def take():
         try:
             with ndx.use(backend):
-                for _ in range(20):
+                for _ in range(100):
                     kept.append(ndx.full(MIB // 2, 1.0))
-        except ndx.OutOfMemoryError:
-            failures.append(True)
+        except ndx.OutOfMemoryError as error:
+            failures.append(error.reason)
 
     threads = [threading.Thread(target=take) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(failures) == 4
-    assert backend.stats()["reserved_bytes"] <= 96 * MIB
+    assert failures == ["process"] * 4
+    # The kernel counts for each thread, and adds that up now and then.
+    assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
+    assert sum(x.nbytes for x in kept) > 32 * MIB
     kept.clear()
 
 
@@ -240,7 +242,7 @@ def test_the_summary_shows_the_limits():
     memory.set_limit("1GiB", process="50%")
     text = str(memory.summary())
     assert "limit 1 GiB" in text
-    assert "with all others: " in text
+    assert "with Python and other libraries: " in text
 
 
 def test_limits_that_protect_from_nothing_warn():
