@@ -39,6 +39,7 @@ cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
 cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
                       const int *order, bint zero, bint detached, Arena arena)
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_element(int dtype)
 cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,

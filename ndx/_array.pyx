@@ -23,7 +23,7 @@ from ndx._mapping cimport is_lost, mapping_name
 from ndx._memory cimport (
     Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
     block_is_in_flight, block_is_live, block_is_usable, block_land, block_lose,
-    block_wrap, export_free, export_new,
+    block_small, block_wrap, export_free, export_new,
 )
 from ndx._serving cimport allocate_on
 
@@ -230,6 +230,17 @@ cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
 
 cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape):
     return new_contiguous(dtype, ndim, shape, True)
+
+
+cdef BaseArray new_element(int dtype):
+    """Return a new array without axes, of no workspace and no backend."""
+    cdef BaseArray x = bare_array(0)
+    x.dtype = <unsigned char>dtype
+    x.size = 1
+    x.c_contiguous = True
+    x.f_contiguous = True
+    x.block = block_small(itemsize_of[dtype])
+    return x
 
 
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,

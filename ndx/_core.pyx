@@ -168,7 +168,7 @@ cdef class NDArray(BaseArray):
 
     @property
     def backend(self):
-        """The backend that the memory is from; None if it is foreign or gone."""
+        """The backend the memory is from; None if foreign, gone, or an element's."""
         if self.block.backend != NULL:
             return lender_of(self.block)
         if self.block.keeper != NULL:

@@ -8,12 +8,11 @@ from libc.string cimport memcpy
 import numpy as np
 
 from ndx._array cimport (
-    BaseArray, check_usable, is_array, new_empty, new_view, numpy_view,
-    require_writeable, set_layout,
+    BaseArray, check, check_usable, data_of, is_array, new_element, new_view,
+    numpy_view, recheck, require_writeable, set_layout,
 )
 from ndx._dispatch cimport compute_elsewhere
 from ndx._dtypes cimport dtype_object, itemsize_of, scalar_dtype
-from ndx._gil cimport Operands, locate, put, recheck_all
 from ndx._layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._numpy_memory cimport call_numpy, own_result
 from ndx._operations cimport as_operand, can_store, copy, copy_into, fill, is_scalar
@@ -208,27 +207,26 @@ cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
 
 
 cdef BaseArray element(BaseArray x, Py_ssize_t offset):
-    """Return a new array of the element that lies at an offset."""
-    cdef BaseArray result, view
-    cdef Operands operands
+    """Return a new array of the element that lies at an offset.
+
+    It is in no workspace, unless it lies on a device.
+    """
+    cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     if x.block.device:
-        view = new_view(x, 0)
-        view.offset += offset
-        set_layout(view)
-        return copy(view)
-    result = new_empty(x.dtype, 0, NULL)
+        result = new_view(x, 0)
+        result.offset += offset
+        set_layout(result)
+        return copy(result)
+    result = new_element(x.dtype)
     # After the allocation, which may run Python.
-    operands.count = 0
-    put(&operands, x)
-    put(&operands, result)
-    locate(&operands)
+    check(x)
     if itemsize == 8:
         # With a constant size a copy is one instruction.
-        memcpy(operands.data[1], operands.data[0] + offset, 8)
+        memcpy(result.block.ptr, data_of(x) + offset, 8)
     else:
-        memcpy(operands.data[1], operands.data[0] + offset, itemsize)
-    recheck_all(&operands)
+        memcpy(result.block.ptr, data_of(x) + offset, itemsize)
+    recheck(x)
     return result
 
 
@@ -277,6 +275,8 @@ cdef object get_item(BaseArray x, object key):
     """Return ``x[key]``: a view for a basic key that leaves axes, else a new array."""
     cdef BaseArray view
     cdef Py_ssize_t offset = 0
+    if PyLong_CheckExact(key) and x.ndim == 1:
+        return element(x, checked_index(x, key, 0) * x.strides[0])
     if not PySlice_Check(key) and find_element(x, key, &offset):
         return element(x, offset)
     view = basic_view(x, key)

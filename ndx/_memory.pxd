@@ -27,7 +27,7 @@ cdef struct Block:
     const uint64_t *now          # valid while now[0] == generation
     uint64_t generation
     Export *exports
-    Memory memory                # what goes back to `backend`, if any
+    Memory memory                # what goes back to `backend`; see `block_small`
     PyObject *backend            # Backend, strong; NULL: not individually owned
     PyObject *owner              # BlockOwner, strong, while it has an interest
     PyObject *clock              # Clock, strong; NULL: in no workspace
@@ -75,6 +75,7 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object keeper) except NULL
 cdef Block *block_blank() except NULL
+cdef Block *block_small(size_t nbytes) except NULL
 cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
 cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
                          Memory *out)

@@ -19,6 +19,20 @@ from ndx.backends.base cimport ALLOCATED, Backend, Memory
 cdef extern from "ndx/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
 
+cdef extern from "ndx/poison.h":
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+cdef extern from *:
+    """
+    /* Room in the description of a block whose `memory.ptr` is NULL: nobody looks at
+     * the other fields of `memory` then. Aligned for any dtype. */
+    #define NDX_CELL(block) ((char *)&(block)->memory.nbytes)
+    #define NDX_CELL_SIZE (sizeof(size_t) + sizeof(void *))
+    """
+    char *NDX_CELL(Block *block) noexcept
+    size_t NDX_CELL_SIZE
+
 # What blocks outside of workspaces, closed ones, and those whose file can't be read
 # compare their generation with.
 cdef uint64_t always = 0
@@ -100,6 +114,18 @@ cdef Block *block_blank() except NULL:
     return block
 
 
+cdef Block *block_small(size_t nbytes) except NULL:
+    """Return a block whose bytes, at most 16, lie in its own description.
+
+    They are of no backend and no arena: none counts them, and they never go stale.
+    """
+    cdef Block *block = block_blank()
+    ndx_require(nbytes <= NDX_CELL_SIZE, "a small block is too large")
+    block.ptr = NDX_CELL(block)
+    block.nbytes = nbytes
+    return block
+
+
 cdef inline Block *blank() noexcept:
     global idle_blocks
     cdef Block *block = idle_blocks
@@ -109,6 +135,7 @@ cdef inline Block *blank() noexcept:
         block = <Block *>PyMem_RawMalloc(sizeof(Block))
         if block == NULL:
             return NULL
+    ndx_unpoison(NDX_CELL(block), NDX_CELL_SIZE)
     # A copy is a few wide moves; `memset` of as much is a call.
     block[0] = fresh
     return block
@@ -152,6 +179,7 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
 
 cdef void block_discard(Block *block) noexcept:
     global idle_blocks
+    ndx_poison(NDX_CELL(block), NDX_CELL_SIZE)
     block.next = idle_blocks
     idle_blocks = block
 
@@ -251,7 +279,8 @@ cdef bint block_fly(Block *block) noexcept:
     operation in progress, or an arena that recycles it.
     """
     if block.now != &always and block.now != &in_flight or block.exports != NULL \
-            or block.pins > 0 or block.owner != NULL or block.keeper != NULL:
+            or block.pins > 0 or block.owner != NULL or block.keeper != NULL \
+            or block.memory.ptr == NULL:
         return False
     block.now = &in_flight
     return True

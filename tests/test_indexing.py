@@ -247,32 +247,6 @@ def test_iteration_stops_where_the_scope_ends():
         next(found)
 
 
-def test_an_element_is_where_new_arrays_are():
-    outside = ndx.arange(3)
-    with ndx.workspace("elements", size="1KiB") as ws:
-        inside = ndx.arange(3)
-        for found in (outside[1], inside[1], *inside):
-            assert found.workspace == "elements"
-        assert ws.stats()["spilled_count"] == 0
-        with ndx.no_workspace():
-            kept = inside[1]
-    assert int(kept) == 1
-    with pytest.raises(ndx.StaleArrayError):
-        found + 1
-    with pytest.raises(ndx.StaleArrayError):
-        inside[0]
-
-
-def test_an_element_of_an_array_in_a_file_is_independent(tmp_path):
-    ndx.save(tmp_path / "x.npy", ndx.arange(5.0))
-    x = ndx.open(tmp_path / "x.npy", "r+")
-    found = x[2]
-    x[2] = 9.0
-    assert float(found) == 2.0
-    found[...] = 5.0
-    assert x.tolist() == [0.0, 1.0, 9.0, 3.0, 4.0]
-
-
 def test_integers_of_all_kinds():
     x = ndx.arange(5)
 

@@ -57,6 +57,7 @@ ADDRESSES = {
     "_numpy_memory:view_of_block": _NOTHING_READ,
     "_operations:compute": "few elements: checked last, and with the GIL",
     "_display:read_scalar": "one element, checked just before",
+    "_indexing:element": "one element, checked just before",
     "_exports:pickled": _NOTHING_READ,
     "_matmul:same_layout": _NOTHING_READ,
     "_passes.steps:steps_over": _NOTHING_READ,

@@ -20,7 +20,7 @@ def stale_array(make, kind):
         generation = workspace.generation
         x = make()
         if kind == "adopted":
-            x = x[np.arange(len(x))] if x.ndim else x[np.ones((), bool)][0]
+            x = x[np.arange(len(x))] if x.ndim else x[np.ones((), bool)][0, ...]
         elif kind == "view":
             x = x[...]
     with workspace if kind == "open" else contextlib.nullcontext():

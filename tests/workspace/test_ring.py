@@ -23,7 +23,7 @@ def ring_array(make, kind, slots=2):
         ndx.ones(8)
         x = make()
         if kind == "adopted":
-            x = x[np.arange(len(x))] if x.ndim else x[np.ones((), bool)][0]
+            x = x[np.arange(len(x))] if x.ndim else x[np.ones((), bool)][0, ...]
         elif kind == "view":
             x = x[...]
     return x, ring

@@ -254,7 +254,8 @@ class Machine:
                     return
                 block.vague = True
             elif not np.may_share_memory(np.asarray(x), np.asarray(self.xs[source])):
-                self.keep(name, code, x, np.array(m), generation)
+                # An element is of no workspace.
+                self.keep(name, code, x, np.array(m), generation if m.ndim else None)
                 return
         if x.shape != m.shape or x.dtype != m.dtype:
             raise Failure(f"{code}: {x.dtype}{x.shape}, not {m.dtype}{m.shape}")
