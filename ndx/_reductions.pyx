@@ -209,7 +209,7 @@ cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
         fill(result, 1)
     elif ufunc.name == "logical_or":
         fill(result, 0)
-    elif empty and result.size:
+    elif empty:
         raise ValueError(
             f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
             "along an axis of length 0, for which there is no identity")

@@ -17,8 +17,9 @@ MANY = {"ulps": 1e4, "overall": True}
 
 
 @st.composite
-def matrices(draw, kinds=FLOATS, square=True, hermitian=False, min_side=1):
+def matrices(draw, kinds=FLOATS, square=True, hermitian=False):
     """Draw a stack of matrices; once in a while what is none."""
+    min_side = patterns.least_side()
     if draw(scarcely):
         return draw(arrays(kinds, which="small", max_dims=1))
     stack = draw(patterns.shapes(max_dims=1, max_side=3))
@@ -108,7 +109,8 @@ def vectors(draw):
 
 @st.composite
 def norms(draw):
-    x = draw(arrays(FLOATS, which="small", min_dims=1, min_side=1))
+    side = patterns.least_side()
+    x = draw(arrays(FLOATS, which="small", min_dims=1, min_side=side))
     orders = st.sampled_from([0, 1, 2, 3, 2.5, np.inf, -np.inf, -1])
     kwargs = draw(chosen(ord=orders, keepdims=st.booleans()))
     return (x,), kwargs | {"axis": draw(axes(x.ndim))}

@@ -2,7 +2,8 @@
 
 What they draw is often a corner: no axes, axes of length 0 and 1, single elements, the
 extremes of a dtype, elements that several places of an array share. In `large_shapes`
-all shapes are ones of which operations on files are passes.
+all shapes are ones of which operations on files are passes; in `empty_shapes` they have
+axes of length 0.
 """
 
 import contextlib
@@ -43,17 +44,36 @@ LARGE_SHAPES = [
     (40000,), (32768,), (1, 40000), (40000, 1), (200, 200), (3, 20000), (0, 40000),
     (1, 200, 200), (200, 1, 200), (40, 33, 30), (200, 200, 1), (7,), (),
 ]  # fmt: skip
+# An axis of length 0 first, last, in the middle, several of them; and no axes at all.
+EMPTY_SHAPES = [
+    (0,), (0, 0), (0, 1), (1, 0), (0, 3), (3, 0), (0, 2, 3), (2, 0, 3), (2, 3, 0),
+    (0, 2, 0), (1, 0, 1), (0, 0, 0), (),
+]  # fmt: skip
 _shapes = [None]
 
 
 @contextlib.contextmanager
-def large_shapes():
-    """Let all shapes that are drawn be ones of `LARGE_SHAPES`."""
-    _shapes.append(LARGE_SHAPES)
+def _only(found):
+    _shapes.append(found)
     try:
         yield
     finally:
         _shapes.pop()
+
+
+def large_shapes():
+    """Let all shapes that are drawn be ones of `LARGE_SHAPES`."""
+    return _only(LARGE_SHAPES)
+
+
+def empty_shapes():
+    """Let all shapes that are drawn be ones of `EMPTY_SHAPES`, where any may be."""
+    return _only(EMPTY_SHAPES)
+
+
+def least_side():
+    """Return the length of the shortest axes that tests of empty arrays draw, or 1."""
+    return 0 if _shapes[-1] is EMPTY_SHAPES else 1
 
 
 # Few draws of long lists: each draw of Hypothesis costs more than most calls of ndx.
@@ -89,7 +109,8 @@ def _shapes_of(draw, max_dims, max_side, min_dims, min_side):
             for shape in _shapes[-1]
             if min_dims <= len(shape) <= max_dims and min(shape, default=1) >= min_side
         ]
-        return draw(st.sampled_from(fits))
+        if fits:
+            return draw(st.sampled_from(fits))
     ndim, single = draw(_kinds(min_dims, max_dims))
     sides = tuple(range(min_side, max_side + 1))
     if single:

@@ -438,7 +438,7 @@ class Operations:
         if fold == "count_nonzero" and len(options) == 2:
             options = options[:1]
         if fold in ("mean", "var", "max", "min", "argmax", "argmin") and not m.size:
-            # Of an empty result NumPy demands elements, too; ndx does not.
+            # There are no extremes of it, and its mean is NaN.
             raise Skip
         code = f"ndx.{fold}({name}{''.join(options)})"
         inexact = fold in ("mean", "var", "prod")
