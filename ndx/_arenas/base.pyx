@@ -13,8 +13,8 @@ from libc.string cimport memcpy
 
 from ndx._memory cimport (
     Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
-    block_purge, block_release_memory, block_set_device, block_set_free, mark_cycle,
-    obtain, obtain_from,
+    block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
+    block_unpin, mark_cycle, obtain, obtain_from,
 )
 from ndx._arenas.guards cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._arenas.sizing cimport Sizing, full_error, rounded
@@ -182,8 +182,7 @@ cdef class Arena(Watcher):
             self.twin.finish()
         self.cycles += 1
         self.last_cycle_bytes = self.cycle_bytes
-        if self.cycle_bytes > self.max_cycle_bytes:
-            self.max_cycle_bytes = self.cycle_bytes
+        self.max_cycle_bytes = max(self.max_cycle_bytes, self.cycle_bytes)
         if not self.spills_all:
             self.observe()
         return 0
@@ -253,23 +252,20 @@ cdef class Arena(Watcher):
         """Return a block of this cycle; stale, on its own, if that ends meanwhile."""
         cdef Block *block = block_blank()
         cdef size_t needed = lines(self, nbytes)
-        cdef bint ended
+        cdef bint ended = False, clears = False
         block.nbytes = nbytes
         stamp(block, self.clock, self.backend.device_number)
-        if self.debug:
+        if self.debug or block.device:
             try:
-                self.record_line(block)
+                if self.debug:
+                    self.record_line(block)
+                if block.device:
+                    self.backend.check_arena(self.clock.name)
+                    self.use_on(self.backend.current_stream())
             except BaseException:
                 block_decref(block)
                 raise
-        if block.device:
-            try:
-                self.backend.check_arena(self.clock.name)
-                self.use_on(self.backend.current_stream())
-            except BaseException:
-                block_decref(block)
-                raise
-        ended = (self.debug or block.device) and block.generation != self.clock.now
+            ended = block.generation != self.clock.now
         if nbytes == 0:
             Py_INCREF(self.backend)
             block.backend = <PyObject *>self.backend
@@ -281,8 +277,7 @@ cdef class Arena(Watcher):
                 block.ptr = self.place(block, needed)
             if block.ptr != NULL:
                 unpoison(self.backend, block.ptr, needed)
-                if zero:
-                    self.backend.clear(block.ptr, nbytes)
+                clears = zero
             else:
                 self.spill(block, zero)
                 ended = block.generation != self.clock.now
@@ -290,17 +285,21 @@ cdef class Arena(Watcher):
                 set_guard(block.ptr + nbytes)
         if not ended:
             enlist(self, block, needed)
+        if clears:
+            # A device is told to by Python, which may end the cycle.
+            block_pin(block)
+            self.backend.clear(block.ptr, nbytes)
+            block_unpin(block)
         return block
 
     cdef int spill(self, Block *block, bint zero) except -1:
         """Serve a request that does not fit from a backend; or raise."""
-        cdef size_t extra = GUARD if self.guarded else 0
         cdef Backend backend
         try:
             if self.spill_fails and self.size and block.generation == self.clock.now:
                 raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
                                  self.size, self.backend.name)
-            backend = self.spill_from(block, block.nbytes + extra, zero)
+            backend = self.spill_from(block, block.nbytes + GUARD * self.guarded, zero)
         except BaseException:
             block_decref(block)
             raise
@@ -438,18 +437,21 @@ cdef class Arena(Watcher):
                 obtain(outside, block.nbytes, False, &moves[made].memory)
             except BaseException as error:
                 failed = True
-                if not isinstance(error, Exception):
-                    interruption = error
+                interruption = None if isinstance(error, Exception) else error
                 break
             moves[made].block = block
             made += 1
-        # From here to the end of the loop no Python runs.
         for i in range(made):
             block = moves[i].block
             if failed or block.owner != <PyObject *>self or block.refs == 1 \
                     or block.pins or block.exports != NULL:
                 continue
+            # A device is told to by Python, which may close or export an array of it.
+            block_pin(block)
             self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
+            block_unpin(block)
+            if block.owner != <PyObject *>self or block.exports != NULL:
+                continue
             unlink(block)
             self.live_bytes -= self.extent(block)
             if self.reuses:
@@ -613,8 +615,7 @@ cdef class Arena(Watcher):
             else:
                 export = block.exports
                 while export != NULL:
-                    total += lines(self, export.high) - \
-                        start_of_line(self, export.low)
+                    total += lines(self, export.high) - start_of_line(self, export.low)
                     export = export.next
             block = block.next
         return total

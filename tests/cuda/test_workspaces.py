@@ -252,3 +252,74 @@ def test_threads_and_tasks_have_their_own(gpu):
     assert len({id(ws) for ws, _ in found.values()}) == 4
     for ws, _ in found.values():
         ws.destroy()
+
+
+def end_scope_in(monkeypatch, machine, name, end):
+    """Let something happen once, in the middle of a call of CUDA's."""
+    from . import standin
+
+    call = getattr(standin.runtime, name)
+    left = [end]
+
+    def called(*args):
+        if left:
+            left.pop()()
+        return call(*args)
+
+    monkeypatch.setattr(standin.runtime, name, called, raising=False)
+    return left
+
+
+@pytest.mark.parametrize("escape", ["raise", "detach"])
+def test_a_scope_that_ends_while_memory_is_cleared(machine, monkeypatch, escape):
+    ws = ndx.workspace(backend="cuda:0", size="64KiB", escape=escape)
+    others = []
+
+    def end():
+        ws.__exit__(None, None, None)
+        ws.__enter__()
+        # Where the array that is cleared lies, if nothing holds that.
+        others.append(ndx.full((1000,), 7.0))
+
+    with ws:
+        left = end_scope_in(monkeypatch, machine, "memsetAsync", end)
+        x = ndx.zeros((1000,))
+        assert not left
+        assert float(ndx.min(others[0])) == 7.0
+        if escape == "raise":
+            with pytest.raises(ndx.StaleArrayError):
+                x + 1
+        else:
+            assert x.workspace is None
+            assert float(ndx.sum(ndx.abs(x))) == 0.0
+        y = ndx.full((1000,), 3.0)
+        assert float(ndx.sum(y)) == 3000.0
+        assert float(ndx.min(others[0])) == 7.0
+    del x, y, others[:]
+    assert ws.stats()["pinned_bytes"] == 0
+    ws.destroy()
+
+
+@pytest.mark.parametrize("use", ["close", "export"])
+def test_what_is_used_while_it_leaves_a_workspace(machine, monkeypatch, use):
+    ws = ndx.workspace(backend="cuda:0", size="64KiB", escape="detach")
+    arrays, kept = [], []
+
+    def meanwhile():
+        if use == "export":
+            kept.append(ndx.from_dlpack(arrays[0]))
+        else:
+            with pytest.raises(BufferError):
+                arrays[0].close()
+
+    with ws:
+        arrays += [ndx.full((1000,), 5.0), ndx.full((1000,), 6.0)]
+        left = end_scope_in(monkeypatch, machine, "memcpyAsync", meanwhile)
+    assert not left
+    monkeypatch.undo()
+    with ws:
+        ndx.full((4000,), 9.0)
+    assert [float(ndx.sum(each)) for each in arrays] == [5000.0, 6000.0]
+    assert all(float(ndx.sum(each)) == 5000.0 for each in kept)
+    del arrays[:], kept[:]
+    ws.destroy()
