@@ -4,7 +4,9 @@ A loop is chosen for a CPU, and each has its own ways through contiguous, stride
 reversed and repeated operands. NumPy 2.4.6, for one, has an `isnan` that is wrong where
 the output is strided. So each loop is compared with itself: what it makes of contiguous
 operands, it has to make of the same elements anywhere else. Where it does not, it is
-only called for contiguous ones, which others are copied to, piece by piece.
+only called for contiguous ones, which others are copied to, piece by piece. The loops
+of products are looked at in the same way (`stacks_are_right`); for them `_matmul` makes
+whole operands contiguous.
 """
 
 from libc.math cimport copysign, fabs, isinf, isnan
@@ -28,6 +30,16 @@ cdef enum:
     PIECE = 256                  # elements that are copied together
     LARGEST = 16                 # bytes of an element
 
+# How the matrices of a stack lie.
+cdef enum:
+    PLAIN = 0
+    TRANSPOSED = 1
+    SPREAD_OUT = 2               # with room after each element, and after each row
+    BACKWARDS = 3
+    REPEATED = 4                 # one row, for all
+    STACK = 2                    # matrices of a stack
+    CORE = 1120                  # bytes between them: room for one, however it lies
+
 # A loop that is right for contiguous operands only.
 cdef struct Mended:
     Function function
@@ -50,6 +62,14 @@ cdef int[6][3] STEPS = [
     [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1], [1, 0, -2], [0, 2, 1],
 ]
 cdef list pools = [None] * NDTYPES
+# The lengths of a product (m, n) @ (n, p), and how first, second and result lie.
+cdef int[3][3] PRODUCTS = [[4, 5, 3], [1, 5, 4], [5, 4, 1]]
+cdef int[8][3] LAYOUTS = [
+    [TRANSPOSED, PLAIN, PLAIN], [PLAIN, TRANSPOSED, TRANSPOSED],
+    [TRANSPOSED, TRANSPOSED, BACKWARDS], [SPREAD_OUT, SPREAD_OUT, SPREAD_OUT],
+    [BACKWARDS, SPREAD_OUT, PLAIN], [PLAIN, BACKWARDS, SPREAD_OUT],
+    [REPEATED, PLAIN, PLAIN], [PLAIN, REPEATED, TRANSPOSED],
+]
 
 
 cdef int mend(str name, int nin, int in_dtype, int out_dtype, void **function,
@@ -197,6 +217,123 @@ cdef bint reduces(Trial *trial, Function function, void *data, int dtype) noexce
         if not alike(trial.expected, trial.found, 1, dtype):
             return False
     return True
+
+
+# ---------------------------------------------------------------- trials of products
+
+cdef bint stacks_are_right(bint vectors, int dtype, void *function,
+                           void *data) except -1:
+    """Whether a loop over stacks computes the same, however their cores lie."""
+    cdef const unsigned char[::1] values = make_factors(dtype)
+    cdef int i, k
+    for i in range(1 if vectors else 3):
+        for k in range(8):
+            if not is_same_product(vectors, dtype, <Function>function, data, &values[0],
+                                   PRODUCTS[i], LAYOUTS[k]):
+                return False
+    return True
+
+
+cdef object make_factors(int dtype):
+    """Return the bytes of what is multiplied: sums of products of it are exact."""
+    numbers = np.resize([1, -2, 3, -1, 2, 3, -3, 1, 2], 32)
+    kind = dtype_object(dtype).kind
+    if kind == "b":
+        numbers = numbers > 1
+    elif kind == "u":
+        numbers = np.abs(numbers)
+    elif kind == "c":
+        numbers = numbers + 1j * np.roll(numbers, 2)
+    return numbers.astype(dtype_object(dtype)).tobytes()
+
+
+cdef bint is_same_product(bint vectors, int dtype, Function function, void *data,
+                          const unsigned char *values, const int *sizes,
+                          const int *kinds) noexcept:
+    cdef char[3][STACK * CORE] plain
+    cdef char[3][STACK * CORE] room
+    cdef char *args[3]
+    cdef Py_ssize_t steps[3][2]
+    cdef Py_ssize_t shapes[3][2]
+    cdef Py_ssize_t itemsize = itemsize_of[dtype], row
+    cdef int op, matrix
+    shapes[0] = [1 if vectors else sizes[0], sizes[1]]
+    shapes[1] = [1 if vectors else sizes[1], sizes[1] if vectors else sizes[2]]
+    shapes[2] = [1 if vectors else sizes[0], 1 if vectors else sizes[2]]
+    for op in range(3):
+        args[op] = plain[op]
+        steps[op] = [shapes[op][1] * itemsize, itemsize]
+        for matrix in range(STACK):
+            for row in range(shapes[op][0] if op < 2 else 0):
+                memcpy(plain[op] + matrix * CORE + row * steps[op][0],
+                       values + itemsize * (7 * op + matrix + (
+                           0 if kinds[op] == REPEATED else row)),
+                       steps[op][0])
+    multiply(vectors, function, data, args, shapes, steps)
+    for op in range(3):
+        set_steps(kinds[op], shapes[op], itemsize, steps[op])
+        # The first element, with all others at addresses from the room's start on.
+        args[op] = room[op] - sum_of_negative(shapes[op], steps[op])
+        for matrix in range(STACK):
+            if op < 2:
+                copy_core(args[op] + matrix * CORE, steps[op],
+                          plain[op] + matrix * CORE, shapes[op], itemsize, True)
+    multiply(vectors, function, data, args, shapes, steps)
+    for matrix in range(STACK):
+        copy_core(args[2] + matrix * CORE, steps[2], room[0], shapes[2], itemsize,
+                  False)
+        if not alike(plain[2] + matrix * CORE, room[0], shapes[2][0] * shapes[2][1],
+                     dtype):
+            return False
+    return True
+
+
+cdef void multiply(bint vectors, Function function, void *data, char **args,
+                   Py_ssize_t[2] *shapes, Py_ssize_t[2] *steps) noexcept:
+    """Call a loop over stacks."""
+    cdef char *moved[3]
+    cdef Py_ssize_t[4] counts = [STACK, shapes[0][0], shapes[0][1], shapes[1][1]]
+    cdef Py_ssize_t[9] strides = [
+        CORE, CORE, CORE, steps[0][0], steps[0][1], steps[1][0], steps[1][1],
+        steps[2][0], steps[2][1]]
+    memcpy(moved, args, 3 * sizeof(char *))
+    if vectors:
+        counts[1] = shapes[0][1]
+        strides[3], strides[4] = steps[0][1], steps[1][1]
+    function(moved, counts, strides, data)
+
+
+cdef void set_steps(int kind, const Py_ssize_t *shape, Py_ssize_t itemsize,
+                    Py_ssize_t *steps) noexcept:
+    """Set how far apart the rows and the columns of a matrix are."""
+    steps[0], steps[1] = shape[1] * itemsize, itemsize
+    if kind == TRANSPOSED:
+        steps[0], steps[1] = itemsize, shape[0] * itemsize
+    elif kind == SPREAD_OUT:
+        steps[0], steps[1] = (2 * shape[1] + 1) * itemsize, 2 * itemsize
+    elif kind == BACKWARDS:
+        steps[0], steps[1] = -steps[0], -itemsize
+    elif kind == REPEATED:
+        steps[0] = 0
+
+
+cdef Py_ssize_t sum_of_negative(const Py_ssize_t *shape,
+                                const Py_ssize_t *steps) noexcept:
+    """Return how far before the first element of a matrix its lowest lies."""
+    return min(0, (shape[0] - 1) * steps[0]) + min(0, (shape[1] - 1) * steps[1])
+
+
+cdef void copy_core(char *core, const Py_ssize_t *steps, char *plain,
+                    const Py_ssize_t *shape, Py_ssize_t itemsize, bint into) noexcept:
+    """Copy a matrix that lies anyhow from (or `into` it) one in C order."""
+    cdef Py_ssize_t row, step = shape[1] * itemsize
+    for row in range(shape[0]):
+        if into:
+            place(core + row * steps[0], steps[1], plain + row * step, itemsize,
+                  shape[1], itemsize)
+        else:
+            place(plain + row * step, itemsize, core + row * steps[0], steps[1],
+                  shape[1], itemsize)
 
 
 cdef char *start_of(char *room, Py_ssize_t count, Py_ssize_t step) noexcept:

@@ -6,13 +6,14 @@ from ndx._array cimport (
     BaseArray, check, data_of, has_shape, new_empty, new_view, require_writeable,
     set_layout, strided,
 )
-from ndx._dtypes cimport dtype_object, itemsize_of, promote_table
+from ndx._dtypes cimport NDTYPES, dtype_code, dtype_object, itemsize_of, promote_table
 from ndx._dispatch cimport compute_elsewhere
 from ndx._gil cimport Operands, compute_on, put
 from ndx._layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     read_axes, shape_tuple, walk_merge,
 )
+from ndx._loop_checks cimport stacks_are_right
 from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._operations cimport (
     LARGE, as_operand, call_public, cast, copy, copy_into, fill, overlaps, shape_error,
@@ -26,6 +27,47 @@ cdef extern from "ndx/arithmetic.h" nogil:
 cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
+
+# Of which dtypes NumPy's loops of matrices, and of vectors, are only right for
+# contiguous ones: of none that is known.
+cdef bint[NDTYPES] matrices_lie_plain
+cdef bint[NDTYPES] vectors_lie_plain
+
+
+def look_at_loops():
+    """Find out which loops are wrong for operands that are not contiguous."""
+    cdef int dtype
+    for dtype in range(NDTYPES):
+        matrices_lie_plain[dtype] = not is_right(&MATMUL.loops[dtype], False, dtype)
+        vectors_lie_plain[dtype] = not is_right(&VECDOT.loops[dtype], True, dtype)
+
+
+def distrust_loops():
+    """Take all loops for wrong where operands are not contiguous: a test."""
+    cdef int dtype
+    for dtype in range(NDTYPES):
+        matrices_lie_plain[dtype] = vectors_lie_plain[dtype] = True
+
+
+def is_trusted(name, dtype, address):
+    """Whether a loop at an address is found right: a test."""
+    return stacks_are_right(
+        name == "vecdot", dtype_code(dtype), <void *><size_t>address, NULL)
+
+
+cdef bint is_right(const Loop *loop, bint vectors, int dtype) except -1:
+    return loop.function == NULL or stacks_are_right(
+        vectors, dtype, <void *>loop.function, loop.data)
+
+
+cdef BaseArray laid_plain(BaseArray x):
+    """Return an array, or a copy of it, in C order."""
+    cdef BaseArray result
+    if x.c_contiguous:
+        return x
+    result = new_empty(x.dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    return result
 
 
 cdef object matmul(object x1, object x2, BaseArray out):
@@ -92,6 +134,11 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
     cdef int ndim
     cdef Py_ssize_t work
+    if matrices_lie_plain[dtype]:
+        a, b = laid_plain(a), laid_plain(b)
+        if out is not None and not out.c_contiguous:
+            copy_into(out, matmul_walk(a, b, loop, dtype, None))
+            return out
     cores.sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
     cores.sizes[1] = a.shape[a.ndim - 1]
     cores.sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
@@ -224,6 +271,8 @@ cdef object vecdot(object x1, object x2, object axis):
         a = cast(a, dtype)
     if b.dtype != dtype:
         b = cast(b, dtype)
+    if vectors_lie_plain[dtype]:
+        a, b = laid_plain(a), laid_plain(b)
     return vecdot_walk(a, b, loop)
 
 
@@ -285,3 +334,6 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     compute_on(&operands, &batch, compute_stacked, &cores,
                ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
     return out
+
+
+look_at_loops()
