@@ -11,6 +11,7 @@ cdef dict counters_of(Slots slots, bint is_open):
         ("size", "mirror_bytes", "cycles", "total_spills", "pinned_count",
          "pinned_bytes", "retired_bytes", "escaped_count", "escaped_bytes",
          "departures"), 0)
+    total.update(slots.past)
     last = greatest = peak = 0
     for arena in slots.all():
         total["size"] += arena.size

@@ -20,6 +20,7 @@ cdef class Slots:
     cdef readonly Sizing sizing
     cdef Row now                     # of the current or last cycle
     cdef dict rows                   # by backend, `now` too; the last used is last
+    cdef dict past                   # counters of arenas that are gone
     cdef Py_ssize_t count
     cdef bint ring
     cdef bint gave_back
@@ -35,3 +36,4 @@ cdef class Slots:
     cdef bint is_read(self)
     cdef size_t size(self)
     cdef int give_back(self) except -1
+    cdef int drop_row(self, Row row) except -1

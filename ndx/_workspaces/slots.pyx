@@ -15,6 +15,10 @@ from ndx.backends.base cimport Backend
 # Backends, besides the current one, whose arenas are kept.
 cdef Py_ssize_t MOST_KEPT = 3
 
+# Counters of all cycles that there ever were.
+cdef tuple EVER = ("cycles", "total_spills", "escaped_count", "escaped_bytes",
+                   "departures")
+
 
 cdef class Row:
     """The arenas on one backend, which the cycles there take in turn."""
@@ -59,6 +63,7 @@ cdef class Slots:
         self.ring = config.reset == "ring"
         self.count = 0 if bypassed else config.slots if self.ring else 1
         self.rows = {}
+        self.past = dict.fromkeys(EVER, 0)
         self.sizing = sizing
         if sizing is None:
             if file is not None:
@@ -127,7 +132,7 @@ cdef class Slots:
         self.now = row
         if oldest is not None:
             try:
-                empty(oldest.arenas)
+                self.drop_row(oldest)
             except Exception as error:
                 # Of arrays that leave them, say; this cycle can start all the same.
                 report_ignored(self.name, error)
@@ -228,10 +233,29 @@ cdef class Slots:
     cdef int give_back(self) except -1:
         """Give all memory back, and forget what was learned; as new."""
         self.sizing.forget()
+        cdef Row row
+        cdef dict rows = self.rows
         self.now.has_memory = False
         self.gave_back = True
-        empty(self.all())
         self.rows = {self.now.backend: self.now}
+        empty(self.now.arenas)
+        for row in rows.values():
+            if row is not self.now:
+                self.drop_row(row)
+        return 0
+
+    cdef int drop_row(self, Row row) except -1:
+        """Give back the memory of arenas that are not used again; keep their counts."""
+        cdef Arena arena
+        try:
+            empty(row.arenas)
+        finally:
+            for arena in row.arenas:
+                self.past["cycles"] += arena.cycles
+                self.past["total_spills"] += arena.total_spills
+                self.past["escaped_count"] += arena.escaped_count
+                self.past["escaped_bytes"] += arena.escaped_bytes
+                self.past["departures"] += arena.departures
         return 0
 
 

@@ -152,3 +152,17 @@ def test_the_same_call_finds_it_after_the_default_has_changed():
         assert ndx.workspace("new", size="1KiB").config.escape == "detach"
     finally:
         ndx.memory.default_workspace_config(before)
+
+
+def test_cycles_on_all_backends_are_counted_after_destroy():
+    workspace = ndx.workspace(size="1KiB", escape="detach")
+    kept = []
+    for limit in ("1MiB", "2MiB", "3MiB", "4MiB", "5MiB", "6MiB"):
+        with ndx.use("host", limit=limit), workspace:
+            kept.append(ndx.ones(3))
+    counted = {"cycles": 6, "escaped_count": 6, "escaped_bytes": 6 * 24}
+    for _ in range(2):
+        stats = workspace.stats()
+        assert {key: stats[key] for key in counted} == counted
+        workspace.destroy()
+    assert all(x.tolist() == [1.0] * 3 for x in kept)
