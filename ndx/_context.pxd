@@ -29,7 +29,6 @@ cdef class Context:
     cdef Entry gate                  # of the `use` that made it current, or None
     cdef Context previous            # that is current again when `gate` is left
     cdef object home                 # the contextvars.Context with `entries`; or None
-    cdef uint64_t thread             # in which it got that
     cdef Entry top                   # the innermost entry
     cdef bint abandoned              # passed over: the variable could not be set
     cdef bint hollow                 # to be, when its entries have ended
@@ -47,6 +46,8 @@ cdef class Entry:
     cdef void *frame                 # that entered; only to compare
     cdef void *home                  # of one that is settled; only to compare
     cdef uint64_t serial             # in the order in which entries are made
+    cdef uint64_t thread             # that entered
+    cdef object task                 # that entered a workspace, a weak reference
     cdef bint early                  # its exit has come, but not its turn
 
 # What is entered and left: `ndx.use`, a workspace, ...
@@ -56,7 +57,6 @@ cdef class Scope:
     cdef int left(self, Entry entry, Backend outside) except -1
     cdef list peers(self)
     cdef list last_entries(self)
-    cdef bint task_has_ended(self)
 
 cdef object variable             # the ContextVar
 

@@ -49,10 +49,6 @@ cdef class Scope:
             found.append(peer.top)
         return found
 
-    cdef bint task_has_ended(self):
-        """Whether the task that is inside is known to have ended."""
-        return False
-
 
 cdef void drop_entry(Scope owner, Entry entry) noexcept:
     """Take an entry that has ended from the list of a scope."""

@@ -125,15 +125,10 @@ cdef int enter_context(Context context) except -1:
             raise
     # After the set: that is what creates a thread's first contextvars.Context.
     here = ndx_here()
-    settle_in(context, &here)
+    context.home = <object>here.home
     if context.gate is not None:
         add_entry(context, context.gate, context.gate.scope, &here)
     return 0
-
-
-cdef inline void settle_in(Context context, const Here *here) noexcept:
-    context.home = <object>here.home
-    context.thread = here.thread
 
 
 cdef Context own_context():
@@ -160,6 +155,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
     made += 1
     entry.serial = made
     entry.frame = here.frame
+    entry.thread = here.thread
     entry.early = False
     entry.context = context
     entry.before = owner.top
@@ -169,7 +165,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
     """Make an entry the innermost one of a context of one's own: ENTER."""
     if context.home is None:
-        settle_in(context, here)
+        context.home = <object>here.home
     add_entry(context, entry, owner, here)
     entry.lower = context.top
     if entry.arena is not None and entry.arena.backend.device_number:
@@ -310,8 +306,9 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
     for peer in peers:
         entry = peer.settled
         while entry is not None:
-            if entry.home == here.home or (
-                    entry.home == NULL and entry.frame == here.frame):
+            # A thread that never entered anything has no home.
+            if entry.frame == here.frame if entry.home == NULL else \
+                    entry.home == here.home:
                 best = better(best, entry, peers, here.frame)
             entry = entry.before
     return best
@@ -341,7 +338,14 @@ cdef Context top_of(object home):
 
 cdef bint has_ended(Entry entry) noexcept:
     """Whether the thread or task that made an entry is gone."""
-    return not ndx_thread_runs(entry.context.thread) or entry.scope.task_has_ended()
+    return not ndx_thread_runs(entry.thread) or (
+        entry.task is not None and has_gone(entry.task))
+
+
+cdef bint has_gone(object reference):
+    """Whether a weak reference is to a task that has ended."""
+    task = reference()
+    return task is None or task.done()
 
 
 # -------------------------------------------------------------- the end of an entry
@@ -448,12 +452,23 @@ cdef void hollow_out(Context context) noexcept:
     The variable can't be set there. Without entries, now or later, the context is
     passed over.
     """
-    cdef Context outer = before(context)
+    cdef object home = context.home
     context.gate = None
-    context.backend = None if outer is None else outer.backend
-    context.host = None if outer is None else outer.host
-    context.numpy = None if outer is None else outer.numpy
     context.hollow = True
     if context.top is None:
         context.home = None
         context.abandoned = True
+    serve_as_before(top_of(home), home)
+
+
+cdef void serve_as_before(Context context, object home) noexcept:
+    """Let the hollow contexts of a home serve as what is below them, lowest first."""
+    cdef Context outer
+    if context is None:
+        return
+    outer = before(context)
+    serve_as_before(outer, home)
+    if context.hollow and context.home is home:
+        context.backend = None if outer is None else outer.backend
+        context.host = None if outer is None else outer.host
+        context.numpy = None if outer is None else outer.numpy

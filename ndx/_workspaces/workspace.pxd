@@ -28,6 +28,7 @@ cdef class Workspace(Scope):
     cdef bint related                # it has siblings, or is one
     cdef object __weakref__
 
+    cdef int note_task(self, const Here *here) except -1
     cdef int start(self, Context context) except -1
     cdef Workspace own(self)
     cdef list family(self)

@@ -8,7 +8,7 @@ from ndx._context cimport (
     Context, Entry, Here, Scope, default_backend_of_new, drop_entry, is_here, ndx_here,
 )
 from ndx._ignored cimport report_ignored
-from ndx._scopes cimport abandon, has_ended, leave_scope, own_context, push
+from ndx._scopes cimport abandon, has_ended, has_gone, leave_scope, own_context, push
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
 from ndx._workspaces.slots cimport Row, Slots
@@ -138,25 +138,32 @@ cdef class Workspace(Scope):
 
     cdef Workspace enter(self, Context context, const Here *here):
         cdef Entry entry = self.spare
+        # Usually where it was entered the last time.
+        if self.last_home != here.home or self.owner_id != here.thread or (
+                self.task is not None and has_gone(self.task)):
+            self.note_task(here)
         if self.depth:
             # Entered again, where it is open: the same cycle goes on.
             entry = Entry(self, self.arena)
         else:
-            # Usually where it was entered the last time.
-            if self.last_home != here.home or self.owner_id != here.thread or (
-                    self.task is not None and has_gone(self.task)):
-                self.check_owner(here)
-                task = current_task()
-                self.task = None if task is None else weakref.ref(task)
-                self.last_home = here.home
             self.check_idle("entered")
             if not self.bypassed:
                 self.start(context)
             entry.arena = self.arena
             entry.scope = self
+        entry.task = self.task
         push(context, entry, self, here)
         self.depth += 1
         return self
+
+    cdef int note_task(self, const Here *here) except -1:
+        """Note which task enters; raise in a thread that may not."""
+        if not self.depth:
+            self.check_owner(here)
+        task = current_task()
+        self.task = None if task is None else weakref.ref(task)
+        self.last_home = here.home
+        return 0
 
     cdef int start(self, Context context) except -1:
         """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
@@ -201,9 +208,6 @@ cdef class Workspace(Scope):
             self.busy = False
         scope_ended()
         return 0
-
-    cdef bint task_has_ended(self):
-        return self.task is not None and has_gone(self.task)
 
     cdef int check_owner(self, const Here *here) except -1:
         if self.owner_id == here.thread:
@@ -554,12 +558,16 @@ cdef class Borrowed(Scope):
         cdef Context context = own_context()
         cdef Here here = ndx_here()
         cdef Workspace found = self.workspace.entered_here()
+        cdef Entry entry
         if found is None:
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
         # An entry of the workspace, too, which stays open until the last one ends.
-        push(context, Entry(self, found.arena), found, &here)
+        entry = Entry(self, found.arena)
+        found.note_task(&here)
+        entry.task = found.task
+        push(context, entry, found, &here)
         found.depth += 1
         return found
 
@@ -584,9 +592,6 @@ cdef class Borrowed(Scope):
     cdef list last_entries(self):
         return self.workspace.last_entries()
 
-    cdef bint task_has_ended(self):
-        return self.workspace.task_has_ended()
-
     def __repr__(self):
         return f"<borrowed {self.workspace!r}>"
 
@@ -605,12 +610,6 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
                                             bypassed, like)
     all_workspaces.add(made)
     return made
-
-
-cdef bint has_gone(object reference):
-    """Whether a weak reference is to a task that has ended."""
-    task = reference()
-    return task is None or task.done()
 
 
 cdef object rescued(Workspace scope, object result):

@@ -1,8 +1,7 @@
-"""Which entry an exit is for: generators, finalizers, borrowing, threads that ended."""
+"""Which entry an exit is for: generators, finalizers, borrowing, threads."""
 
 import contextlib
 import contextvars
-import gc
 import threading
 
 import pytest
@@ -122,6 +121,22 @@ def test_what_was_entered_within_a_use_that_is_closed_elsewhere_goes_on(call, sc
             with ndx.no_workspace():
                 assert ndx.current_backend() is before
         assert where() == "a"
+    assert ndx.current_backend() is before
+
+
+@ELSEWHERE
+def test_uses_that_are_closed_elsewhere_from_within(call, scopes):
+    a, _ = scopes
+    before = ndx.current_backend()
+    outer = inside(ndx.use("host", limit="1MiB"))
+    inner = inside(ndx.use("host", limit="2MiB"))
+    next(outer)
+    next(inner)
+    with a:
+        call(inner.close)
+        call(outer.close)
+        with ndx.no_workspace():
+            assert ndx.current_backend() is before
     assert ndx.current_backend() is before
 
 
@@ -337,112 +352,6 @@ def test_borrowing_counts_as_an_entry(scopes):
         assert where() == "a"
     assert (a.stats()["cycles"], b.stats()["cycles"]) == (1, 1)
     assert not a.is_open
-
-
-# ---- a thread or task that ended inside --------------------------------------
-
-
-@pytest.fixture
-def abandoned():
-    """A workspace whose thread has ended in its scope, and an array that it made."""
-    backend = ndx.backends.get("host", limit="1MiB")
-
-    def work():
-        workspace = ndx.workspace("theirs", backend=backend, size="64KiB")
-        generator = inside(workspace)
-        next(generator)
-        return workspace, ndx.arange(100.0), generator
-
-    return run_in_thread(work)
-
-
-def test_arrays_of_a_thread_that_ended_stay_usable(abandoned):
-    workspace, x, _ = abandoned
-    gc.collect()
-    assert workspace.is_open
-    assert x.in_scope
-    assert float(ndx.sum(x + 1)) == 5050.0
-    assert not (x + 1).attached
-
-
-@pytest.mark.parametrize("way", ["destroy", "close"])
-def test_a_workspace_of_a_thread_that_ended_can_be_destroyed(abandoned, way):
-    workspace, x, generator = abandoned
-    getattr(workspace, way)()
-    assert not workspace.is_open
-    assert not x.in_scope
-    assert workspace.backend.stats()["allocated_bytes"] == 0
-    with pytest.raises(ndx.StaleArrayError):
-        x + 1
-    # Its own exit comes later, and finds nothing to do; another one is an error.
-    generator.close()
-    with pytest.raises(ndx.WorkspaceError, match="out of order"):
-        workspace.__exit__(None, None, None)
-
-
-def test_destroy_all_takes_what_threads_that_ended_left_open(abandoned):
-    workspace, x, _ = abandoned
-    assert "left open" in ndx.memory.workspace_summary(all_threads=True)
-    ndx.memory.destroy_all(all_threads=True)
-    assert not workspace.is_open
-    assert not x.in_scope
-
-
-@pytest.mark.parametrize("way", [lambda g: next(g, None), lambda g: g.close()])
-def test_the_exit_of_a_thread_that_ended_may_come_from_any(abandoned, way):
-    workspace, x, generator = abandoned
-    way(generator)
-    assert not workspace.is_open
-    assert not x.in_scope
-    assert where() is None
-
-
-def test_a_workspace_of_a_thread_that_ended_is_not_entered_or_borrowed(abandoned):
-    workspace, x, _ = abandoned
-    with pytest.raises(ndx.WorkspaceError, match="has ended"), workspace:
-        pass
-    with pytest.raises(ndx.WorkspaceError, match="no scope of it is open here"):
-        workspace.borrow().__enter__()
-    assert x.in_scope
-
-
-def test_a_thread_that_ended_within_several_scopes():
-    def work():
-        outer = ndx.workspace("outer", size="64KiB")
-        inner = ndx.workspace("inner", size="64KiB")
-        for scope in (outer, inner, outer, ndx.use("host", limit="1MiB"), inner):
-            scope.__enter__()
-        outer.borrow().__enter__()
-        return outer, inner
-
-    outer, inner = run_in_thread(work)
-    outer.destroy()
-    assert not outer.is_open
-    assert inner.is_open
-    inner.destroy()
-    assert (outer.stats()["cycles"], inner.stats()["cycles"]) == (1, 1)
-
-
-def test_a_thread_that_waits_has_not_ended():
-    entered, done = threading.Event(), threading.Event()
-    found = []
-
-    def work():
-        with ndx.workspace("theirs", size="64KiB") as workspace:
-            found.append(workspace)
-            entered.set()
-            done.wait()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    entered.wait()
-    with pytest.raises(ndx.WorkspaceError, match="while a scope of it is open"):
-        found[0].destroy()
-    with pytest.raises(ndx.WorkspaceError, match="not entered in this thread"):
-        found[0].__exit__(None, None, None)
-    done.set()
-    thread.join()
-    assert not found[0].is_open
 
 
 # ---- the table ---------------------------------------------------------------

@@ -321,6 +321,35 @@ def test_a_context_that_serves_two_tasks_in_turn():
     run(main)
 
 
+def test_a_task_that_enters_what_another_left_open_in_the_same_context():
+    async def enter(workspace):
+        workspace.__enter__()
+
+    async def again(workspace):
+        with workspace:
+            x = ndx.ones(3)
+            assert not workspace.is_left_open
+            with pytest.raises(ndx.WorkspaceError, match="while a scope of it"):
+                workspace.destroy()
+            assert x.in_scope
+        assert workspace.is_left_open
+
+    async def borrow(workspace):
+        with workspace.borrow():
+            assert not workspace.is_left_open
+        assert workspace.is_left_open
+
+    async def main():
+        context = contextvars.copy_context()
+        workspace = ndx.workspace("step", size="4KiB")
+        for step in (enter, again, borrow):
+            await asyncio.create_task(step(workspace), context=context)
+        workspace.destroy()
+        assert not workspace.is_open
+
+    run(main)
+
+
 class Kernel:
     """ipykernel 7, in little: each cell is a task, in a copy of the shell's context."""
 
