@@ -27,8 +27,8 @@ import ndx
 ELEMENTS = 8
 SIZE = 256
 MOST_THREADS = 3
-MOST_HOMES = 8
-MOST_BODIES = 6
+MOST_HOMES = 5
+MOST_BODIES = 4
 
 # Of the workspaces by name: what ndx is asked for, and what the model knows of it.
 KINDS = {
@@ -66,8 +66,16 @@ class Machine(RuleBasedStateMachine):
         self.count = 0
         self.scopes = [(ndx.use(backend), Scope(backend)) for backend in self.backends]
         self.scopes.append((ndx.no_workspace(), Scope()))
-        for _ in range(2):
-            self.add_thread()
+        # Enough for the first steps to enter and leave.
+        home, _ = self.add_thread(), self.add_thread()
+        for kind in ("plain", "ring"):
+            self.ask(home, *self.own[home], kind, kind)
+        made = self.model.home(home)
+        self.contexts[made] = self.run(home, contextvars.copy_context)
+        self.own[made] = self.own[home]
+        for number, each in enumerate((home, home, made)):
+            self.bodies.append(Body(number, each, self.own[home][0]))
+        self.count = len(self.bodies)
 
     def add_thread(self):
         worker, thread = Worker(), Thread(len(self.workers))
@@ -179,11 +187,13 @@ class Machine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------- scopes
 
+    @precondition(lambda self: len(self.spaces) < 6)
     @rule(data=st.data(), kind=st.sampled_from([*KINDS]))
     def ask_for_a_workspace_by_name(self, data, kind):
         home, worker, thread = self.draw_actor(data)
         self.ask(home, worker, thread, kind, kind)
 
+    @precondition(lambda self: len(self.spaces) < 6)
     @rule(data=st.data(), kind=st.sampled_from([*KINDS]))
     def ask_for_a_workspace_without_a_name(self, data, kind):
         self.ask(*self.draw_actor(data), kind, None)
@@ -212,12 +222,13 @@ class Machine(RuleBasedStateMachine):
             self.scopes.append((self.spaces[space].borrow(), Borrowing(space)))
 
     @precondition(lambda self: self.bodies)
-    @rule(data=st.data(), armed=st.integers(0, 3))
-    def enter(self, data, armed):
+    @rule(data=st.data(), armed=st.integers(0, 3), count=st.integers(1, 3))
+    def enter(self, data, armed, count):
         body = self.draw_body(data)
         home, worker, thread = self.draw_actor(data, body.home)
-        real, scope = self.draw_scope(data)
-        self.step_in(body, home, worker, thread, real, scope, armed == 0)
+        for _ in range(count):
+            real, scope = self.draw_scope(data)
+            self.step_in(body, home, worker, thread, real, scope, armed == 3)
 
     def step_in(self, body, home, worker, thread, real, scope, armed):
         self.armed.armed = armed
@@ -268,7 +279,8 @@ class Machine(RuleBasedStateMachine):
     def end_a_body(self, data, way):
         body = self.draw_body(data)
         self.bodies.remove(body)
-        home, worker, _ = self.draw_actor(data, body.home)
+        # As often elsewhere as where it was.
+        home, worker, _ = self.draw_actor(data)
         self.end_one(body, home, worker, way)
 
     def end_one(self, body, home, worker, way):
