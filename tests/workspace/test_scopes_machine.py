@@ -62,6 +62,7 @@ class Machine(RuleBasedStateMachine):
         self.own = {}  # the model's threads of those
         self.bodies = []
         self.arrays = []
+        self.refused = []  # exits: of which body, from what
         self.spaces = {}  # of the model's
         self.count = 0
         self.scopes = [(ndx.use(backend), Scope(backend)) for backend in self.backends]
@@ -261,6 +262,18 @@ class Machine(RuleBasedStateMachine):
         real, scope = body.entered.pop()
         answer = self.run(home, body.generator.send, ("leave", real), worker=worker)
         self.same(answer, self.expected(self.model.leave, scope, home, body.frame))
+        if answer[0] == "refused":
+            self.refused.append((body, real, scope))
+
+    @precondition(lambda self: any(body in self.bodies for body, *_ in self.refused))
+    @rule(data=st.data())
+    def leave_once_more(self, data):
+        """An exit that came too early comes again, as that of a `with` would."""
+        alive = [each for each in self.refused if each[0] in self.bodies]
+        body, real, scope = data.draw(st.sampled_from(alive), "refused")
+        home, worker, _ = self.draw_actor(data, body.home)
+        answer = self.run(home, body.generator.send, ("exit", real), worker=worker)
+        self.same(answer, self.expected(self.model.leave, scope, home, body.frame))
 
     @precondition(lambda self: self.bodies)
     @rule(data=st.data())
@@ -307,7 +320,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.spaces)
     @rule(data=st.data(), way=st.sampled_from(["destroy", "close"]))
     def destroy_a_workspace(self, data, way):
-        space = data.draw(st.sampled_from([*self.spaces]), "workspace")
+        left = [each for each in self.spaces if self.spaces[each].is_left_open]
+        spaces = [*self.spaces, *5 * left]
+        space = data.draw(st.sampled_from(spaces), "workspace")
         home, worker, _ = self.draw_actor(data)
         answer = self.run(
             home, attempt, getattr(self.spaces[space], way), worker=worker
@@ -426,7 +441,7 @@ class Machine(RuleBasedStateMachine):
                 self.end_all()
         finally:
             # What is left of them, where the test has failed.
-            del self.bodies[:]
+            del self.bodies[:], self.refused[:]
             sys.unraisablehook = self.hook
 
     def end_all(self):
