@@ -1,6 +1,5 @@
 """SIGBUS: ours is an error, another's ends the process, whoever else handles it."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -9,15 +8,13 @@ import sys
 import numpy as np
 import pytest
 from helpers.commands import run_python
+from helpers.sanitizers import not_under_sanitizers
 
 pytestmark = [
     pytest.mark.skipif(
         not sys.platform.startswith("linux"), reason="what other systems send differs"
     ),
-    pytest.mark.skipif(
-        any(name in os.environ.get("LD_PRELOAD", "") for name in ("asan", "tsan")),
-        reason="sanitizers handle SIGBUS themselves",
-    ),
+    not_under_sanitizers,
 ]
 
 # A child does what it is told, and says how it ended and what it dumped.

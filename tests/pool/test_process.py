@@ -8,6 +8,7 @@ import time
 import pytest
 from helpers.commands import run_python
 from helpers.pools import check, host, take
+from helpers.sanitizers import not_under_asan
 
 import ndx
 from ndx.backends import HostBackend
@@ -15,10 +16,6 @@ from ndx.backends import HostBackend
 KIB, MIB = 2**10, 2**20
 
 
-# The sanitizer keeps pages and address space of its own.
-plain_process = pytest.mark.skipif(
-    "asan" in os.environ.get("LD_PRELOAD", ""), reason="counts what ASan adds"
-)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 
@@ -173,7 +170,7 @@ def test_pages_inside_of_a_segment_are_given_back():
         memoryview(x)[:] = b"x" * x.nbytes
 
 
-@plain_process
+@not_under_asan
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_system_holds_no_more_than_is_counted():
     code = """
@@ -206,7 +203,7 @@ def test_room_is_left_to_others():
     check(backend, [live[3], big])
 
 
-@plain_process
+@not_under_asan
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no such limit here")
 def test_where_address_space_is_rationed():
     code = """
