@@ -442,11 +442,15 @@ cdef class Workspace(Scope):
                 backend.trim()
 
     cdef int end_abandoned(self, str what) except -1:
-        """End scopes in which their thread or task has ended; raise if any is open."""
+        """End scopes whose thread or task has ended; raise, first, if any is open."""
         cdef Workspace each
+        cdef Entry entry
         for each in self.family():
-            if each.top is not None and not has_ended(each.top):
-                abandon(each.top.scope, each.top)
+            entry = each.top
+            while entry is not None:
+                if not has_ended(entry):
+                    abandon(entry.scope, entry)
+                entry = entry.before
         for each in self.family():
             while each.top is not None:
                 abandon(each.top.scope, each.top)

@@ -144,3 +144,19 @@ def test_a_context_that_two_threads_run_in_turn():
     context.run(theirs.__exit__, None, None, None)
     assert not theirs.is_open
     theirs.destroy()
+
+
+def test_a_refused_destroy_ends_nothing():
+    # The same context: one thread waits within what another one has ended in.
+    context = contextvars.copy_context()
+    workspace = ndx.workspace(size="4KiB")
+    context.run(workspace.__enter__)
+    run_in_thread(context.run, workspace.__enter__)
+    assert workspace.is_left_open
+    with pytest.raises(ndx.WorkspaceError, match="while a scope of it is open"):
+        workspace.destroy()
+    assert workspace.is_left_open
+    run_in_thread(context.run, workspace.__exit__, None, None, None)
+    assert workspace.is_open
+    context.run(workspace.__exit__, None, None, None)
+    assert not workspace.is_open
