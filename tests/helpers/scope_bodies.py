@@ -5,6 +5,7 @@ told to, in any context and thread; so a test decides how all of them interleave
 """
 
 import asyncio
+import contextvars
 import gc
 import queue
 import threading
@@ -36,7 +37,11 @@ class Worker:
 
     def __init__(self):
         self.todo, self.done = queue.SimpleQueue(), queue.SimpleQueue()
-        self.thread = threading.Thread(target=self.work, daemon=True)
+        # Kept, as a new one at the same address would be taken for it.
+        self.context = contextvars.Context()
+        self.thread = threading.Thread(
+            target=self.context.run, args=(self.work,), daemon=True
+        )
         self.thread.start()
 
     def work(self):
@@ -139,6 +144,14 @@ class Task:
         finally:
             asyncio.tasks._leave_task(self.loop, self)
             asyncio._set_running_loop(None)
+
+
+def take_address(frame):
+    """Return generators, one at an address, so that no later one has that."""
+    made = []
+    while len(made) < 1000 and not (made and id(made[-1]) == frame):
+        made.append(run_body())
+    return made[-1:]
 
 
 def end_generator(box, way):

@@ -5,11 +5,20 @@ Each step is done by a body (a generator, whose frame enters and leaves), in a c
 tasks and threads can interleave is drawn, and each draw is the same every time.
 """
 
+import contextlib
 import contextvars
 import sys
 
 from helpers.examples import examples
-from helpers.scope_bodies import Armed, Body, Task, Worker, attempt, end_generator
+from helpers.scope_bodies import (
+    Armed,
+    Body,
+    Task,
+    Worker,
+    attempt,
+    end_generator,
+    take_address,
+)
 from helpers.scope_model import Borrowing, Failed, Model, Refused, Scope, Space, Thread
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -62,6 +71,7 @@ class Machine(RuleBasedStateMachine):
         self.own = {}  # the model's threads of those
         self.bodies = []
         self.arrays = []
+        self.tombstones = []
         self.refused = []  # exits: of which body, from what
         self.spaces = {}  # of the model's
         self.count = 0
@@ -301,6 +311,8 @@ class Machine(RuleBasedStateMachine):
         box = [body.generator]
         del body.generator
         raised = self.run(home, end_generator, box, way, worker=worker)
+        # Frames are told apart by their addresses.
+        self.tombstones += take_address(body.frame)
         kind = ValueError if way == "throw" else GeneratorExit
         for _, scope in reversed(body.entered):
             closes = kind is GeneratorExit
@@ -440,8 +452,11 @@ class Machine(RuleBasedStateMachine):
             if sys.exc_info()[0] is None:
                 self.end_all()
         finally:
-            # What is left of them, where the test has failed.
-            del self.bodies[:], self.refused[:]
+            # What is left of them, where the test failed or was cut short: later, their
+            # ends would disturb others.
+            for body in self.bodies:
+                with contextlib.suppress(ndx.WorkspaceError):
+                    body.generator.close()
             sys.unraisablehook = self.hook
 
     def end_all(self):
