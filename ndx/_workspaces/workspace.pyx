@@ -516,7 +516,7 @@ cdef class Workspace(Scope):
                 entry.scope, (Workspace, Borrowed))):
             return None
         scope = entry.scope
-        return (<Borrowed>scope).workspace if isinstance(scope, Borrowed) else scope
+        return (<Borrowed>scope).of_entry(entry) if type(scope) is Borrowed else scope
 
     def stats(self):
         """Return what the workspace holds, as a dict of bytes and counts.

@@ -321,6 +321,19 @@ def test_a_context_that_serves_two_tasks_in_turn():
     run(main)
 
 
+def test_the_parent_is_the_sibling_that_was_borrowed():
+    first, inner = ndx.workspace(size="4KiB"), ndx.workspace(size="4KiB")
+    task = contextvars.copy_context()
+
+    def step():
+        with first as sibling, first.borrow() as borrowed, inner:
+            assert sibling is borrowed is not first
+            assert inner.parent is sibling
+
+    with first:
+        task.run(step)
+
+
 def test_a_task_that_enters_what_another_left_open_in_the_same_context():
     async def enter(workspace):
         workspace.__enter__()
