@@ -53,8 +53,10 @@ class Worker:
                 answer = True, job()
             except BaseException as error:
                 answer = False, error.with_traceback(None)
+            # Before the answer: the next thread may drop what the job refers to.
+            del job
             self.done.put(answer)
-            del job, answer
+            del answer
 
     def do(self, job):
         self.todo.put(job)

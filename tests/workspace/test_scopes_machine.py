@@ -8,6 +8,7 @@ tasks and threads can interleave is drawn, and each draw is the same every time.
 import contextlib
 import contextvars
 import sys
+import types
 
 from helpers.examples import examples
 from helpers.scope_bodies import (
@@ -57,7 +58,7 @@ class Machine(RuleBasedStateMachine):
     def begin(self):
         self.unraised = []
         self.hook = sys.unraisablehook
-        sys.unraisablehook = lambda info: self.unraised.append(info.exc_type)
+        sys.unraisablehook = self.note_unraised
         self.armed = Armed()
         self.default = ndx.current_backend()
         self.backends = [
@@ -87,6 +88,13 @@ class Machine(RuleBasedStateMachine):
         for number, each in enumerate((home, home, made)):
             self.bodies.append(Body(number, each, self.own[home][0]))
         self.count = len(self.bodies)
+
+    def note_unraised(self, info):
+        """Note what generators raise when they are dropped."""
+        if isinstance(info.object, types.GeneratorType):
+            self.unraised.append(info.exc_type)
+        else:
+            self.hook(info)
 
     def add_thread(self):
         worker, thread = Worker(), Thread(len(self.workers))
@@ -244,14 +252,10 @@ class Machine(RuleBasedStateMachine):
     def step_in(self, body, home, worker, thread, real, scope, armed):
         self.armed.armed = armed
         # It fails only where this backend is asked, and has nothing idle.
-        fails = armed and (
-            self.armed
-            is (
-                self.model.backend_outside(home)
-                if scope.__class__ is not Space or scope.follows
-                else scope.row.backend
-            )
-        )
+        backend = self.model.backend_outside(home)
+        if isinstance(scope, Space) and not scope.follows:
+            backend = scope.row.backend
+        fails = armed and backend is self.armed
         answer = self.run(home, body.generator.send, ("enter", real), worker=worker)
         self.armed.armed = False
         expected = self.expected(
@@ -327,7 +331,8 @@ class Machine(RuleBasedStateMachine):
             assert raised is kind
             assert self.unraised == []
         else:
-            assert self.unraised == ([] if kind is None else [kind])
+            expected = [] if kind is None else [kind]
+            assert self.unraised == expected
 
     @precondition(lambda self: self.spaces)
     @rule(data=st.data(), way=st.sampled_from(["destroy", "close"]))
@@ -457,6 +462,10 @@ class Machine(RuleBasedStateMachine):
             for body in self.bodies:
                 with contextlib.suppress(ndx.WorkspaceError):
                     body.generator.close()
+            for real in self.spaces.values():
+                with contextlib.suppress(ndx.WorkspaceError):
+                    real.destroy()
+            del self.arrays[:]
             sys.unraisablehook = self.hook
 
     def end_all(self):
