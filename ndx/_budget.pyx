@@ -274,6 +274,8 @@ def set_resident_limit(value):
     resident_limit = nbytes
     looked = 0
     ndx_lock_release(&lock)
+    # Later the system may have no answer: then there is this one to go by.
+    budget_look()
 
 
 def set_gpu_limit(int gpu, value, total):

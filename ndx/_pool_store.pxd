@@ -12,6 +12,7 @@ cdef extern from "ndx/lock.h" nogil:
 cdef extern from "ndx/poison.h" nogil:
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
+    void ndx_unpoison_space(void *ptr, size_t nbytes)
 
 cdef enum PoolKind:
     SPLIT

@@ -416,7 +416,7 @@ cdef class PoolStore:
             segment = segments
             segments = segment.next
             if self.source.host_accessible:
-                ndx_unpoison(segment.ptr, segment.nbytes)
+                ndx_unpoison_space(segment.ptr, segment.nbytes)
             # Counted after it is done, so that the limit holds at every moment.
             self.source.release(segment.ptr, segment.nbytes, segment.cookie)
             if segment.paged:
