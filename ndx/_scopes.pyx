@@ -172,6 +172,9 @@ cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexc
         # The CPU's arrays are made where they were outside of it.
         entry.on_device = entry.arena
         entry.arena = None if context.top is None else context.top.arena
+    else:
+        # A workspace has one entry for all its cycles, also those on a device.
+        entry.on_device = None
     context.top = entry
     return 0
 

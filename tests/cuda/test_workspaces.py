@@ -323,3 +323,30 @@ def test_what_is_used_while_it_leaves_a_workspace(machine, monkeypatch, use):
     assert all(float(ndx.sum(each)) == 5000.0 for each in kept)
     del arrays[:], kept[:]
     ws.destroy()
+
+
+def test_a_decorated_function_computes_where_it_is_called(gpu):
+    @ndx.workspace("decorated")
+    def make():
+        return ndx.ones(3)
+
+    for _ in range(3):
+        assert make().device == "cpu"
+        with ndx.use("cuda:0"):
+            found = make()
+            assert found.device == "cuda:0"
+            assert (found + ndx.ones(3)).tolist() == [2.0] * 3
+    ndx.workspace("decorated").destroy()
+
+
+@pytest.mark.parametrize("config", [{}, {"size": "4KiB"}, {"learn": "liveness"}])
+def test_cycles_on_the_gpu_and_on_the_cpu_in_turn(gpu, config):
+    ws = ndx.workspace("in turn", **config)
+    for _ in range(3):
+        for device, outside in (("cuda:0", "cuda:0"), ("cpu", "host")):
+            with ndx.use(outside), ws:
+                x = ndx.ones(10)
+                assert (x.workspace, x.device) == ("in turn", device)
+                assert ndx.current_backend().name == outside
+            assert not x.in_scope
+    ws.destroy()
