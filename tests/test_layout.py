@@ -189,3 +189,11 @@ def test_an_index_may_take_an_axis_and_add_one():
     assert Y[0, 0, None, None].shape == (1,) * 64
     with pytest.raises(IndexError, match="65 axes"):
         Y[0, None, None]
+
+
+def test_a_view_of_as_many_bytes_as_there_can_be_is_shown():
+    x = ndx.broadcast_to(ndx.asarray(1.0), ((2**63 - 1) // 8,))
+    assert f"{x}" == str(x) == "[1. 1. 1. ... 1. 1. 1.]"
+    assert repr(x) == "NDArray([1., 1., 1., ..., 1., 1., 1.])"
+    with pytest.raises(ValueError, match="beyond the address space"):
+        ndx.broadcast_to(ndx.asarray(1.0), (2**61 + 1,))

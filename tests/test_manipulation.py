@@ -169,6 +169,7 @@ VIRTUAL = [ndx.broadcast_to(ndx.ones(1, dtype="int8"), (2**62,))] * 4
         (lambda: ndx.linspace(0, 1, 2**70), ValueError, "beyond the address space"),
         (lambda: ndx.linspace("a", 3, 5), TypeError, "ints and floats.*not str"),
         (lambda: ndx.linspace(0, None, 5), TypeError, "ints and floats.*not NoneType"),
+        (lambda: ndx.linspace(None, 3, 5), TypeError, "ints and floats.*not NoneType"),
         (lambda: ndx.tril(X, k="a"), TypeError, "k must be an int, not str"),
         (lambda: ndx.triu(X, k=1.5), TypeError, "k must be an int, not float"),
         (
@@ -179,6 +180,7 @@ VIRTUAL = [ndx.broadcast_to(ndx.ones(1, dtype="int8"), (2**62,))] * 4
         (lambda: ndx.permute_dims(X, None), TypeError, "axes must be an int or a seq"),
         (lambda: ndx.permute_dims(X, 1), ValueError, "not a permutation"),
         (lambda: ndx.concat(5), TypeError, "a sequence of arrays, not int"),
+        (lambda: ndx.concat(None), TypeError, "a sequence of arrays, not NoneType"),
         (lambda: ndx.stack(None), TypeError, "a sequence of arrays, not NoneType"),
         (lambda: ndx.concat(VIRTUAL), ValueError, "together the lengths along axis 0"),
         (
@@ -267,3 +269,10 @@ def test_many_axes():
     a, x = A.reshape(shape), ndx.reshape(ndx.asarray(A), shape)
     for name, args in (("tile", (1, 2)), ("tile", 2), ("repeat", 2), ("roll", 1)):
         assert_same(getattr(ndx, name)(x, args), getattr(np, name)(a, args))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8])
+def test_lengths_that_add_up_beyond_the_address_space(count):
+    """However often the sum wraps around, and whether or not it is negative then."""
+    with pytest.raises(ValueError, match="together the lengths along axis 0 are bey"):
+        ndx.concat(VIRTUAL[:1] * count)

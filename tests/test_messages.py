@@ -213,3 +213,19 @@ def test_errors_pickle():
     with pytest.raises(TypeError) as caught:
         ndx.sum(X, 1)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "here"),
+    [
+        ("", "concatenate", "ndx.concat"),
+        ("", "cumsum", "ndx.cumulative_sum"),
+        ("", "arctan2", "ndx.atan2"),
+        ("", "unique", "ndx.unique_values"),
+        ("linalg", "norm", "ndx.linalg.vector_norm"),
+    ],
+)
+def test_what_users_of_numpy_try_first_is_known(module, name, here):
+    home = getattr(ndx, module) if module else ndx
+    with pytest.raises(AttributeError, match=rf"'{name}'; here it is {here}\b"):
+        getattr(home, name)

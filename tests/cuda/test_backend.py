@@ -344,3 +344,26 @@ def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
                 ndx.ones(2**18)
     finally:
         ndx.memory.set_limit(before)
+
+
+def test_an_option_in_code_leaves_the_others_to_the_environment(gpu, monkeypatch):
+    monkeypatch.setattr(ndx.backends, "_options", {})
+    monkeypatch.setattr(ndx.backends, "_variables", {})
+    monkeypatch.setattr(ndx.backends, "_shared", {})
+    defaults_from_environment({"NDX_CUDA_LIMIT": "8MiB"})
+    for name in ("cuda", "cuda:0"):
+        assert ndx.backends.get(name, idle_release=5).limit == 8 * MIB
+        assert ndx.backends.get(name, limit="4MiB").limit == 4 * MIB
+        with ndx.use(name, pool="naive") as backend:
+            assert (backend.limit, backend.kind) == (8 * MIB, "naive")
+
+
+def test_a_full_gpu_says_how_full_it_is(machine):
+    with ndx.use("cuda:0"):
+        total = ndx.memory.info("cuda:0").total
+        with pytest.raises(ndx.OutOfMemoryError, match="its device has .* in all"):
+            ndx.empty(2 * total, dtype="int8")
+        x = ndx.empty(total // 2, dtype="int8")
+        with pytest.raises(ndx.OutOfMemoryError, match="its device has .* free of"):
+            ndx.empty(total // 4 * 3, dtype="int8")
+        del x

@@ -252,3 +252,48 @@ def test_broadcast_operands_have_no_bytes_to_report(tmp_path, memory):
         same(ndx.sum(x, axis=1), np.full(300, np.arange(300.0).sum()))
         same(ndx.sum(x, axis=0), np.arange(300.0) * 300)
         same(x + x, np.broadcast_to(np.arange(300.0) * 2, (300, 300)))
+
+
+@MEMORY
+@pytest.mark.parametrize(("shape", "axis"), SINGLE)
+def test_single_elements_that_are_converted_in_a_pass_of_their_own(
+    tmp_path, shape, axis, memory
+):
+    """What is small enough to be converted as a whole, and is large once it was."""
+    with passing(tmp_path, memory=memory, threshold="64KiB") as calls:
+        in_file(np.full(4 * LARGE, 12345.0)) * 3.0
+        for dtype in ("bool", "int8"):
+            a = RNG.integers(0, 9, shape).astype(dtype)
+            x = in_file(a)
+            assert x.nbytes < 2**16 < 8 * x.size
+            for name in ("sum", "prod", "mean", "var", "all", "any", "count_nonzero"):
+                if axis == () and name == "count_nonzero":
+                    continue
+                found = getattr(ndx, name)(x, axis=axis)
+                same(found, getattr(np, name)(a, axis=axis))
+        assert {"sum", "prod"} <= {name for _, _, name in calls}
+
+
+@MEMORY
+def test_traces_and_counts_of_single_elements(tmp_path, memory):
+    with passing(tmp_path, memory=memory):
+        in_file(np.full(4 * LARGE, 12345.0)) * 3.0
+        a = RNG.integers(0, 9, (2 * LARGE, 1, 1)).astype("float64")
+        same(ndx.linalg.trace(in_file(a)), a[:, 0, 0])
+        for shape, axis in SINGLE:
+            b = RNG.integers(0, 2, shape).astype("float64")
+            found = ndx.count_nonzero(in_file(b), axis=axis)
+            same(found, np.sum(b != 0, axis=axis))
+
+
+@MEMORY
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_single_elements_of_a_file_that_was_opened(tmp_path, mode, memory):
+    a = RNG.integers(0, 9, (1, 2 * LARGE)).astype("float64")
+    np.save(tmp_path / "x.npy", a)
+    with passing(tmp_path, memory=memory):
+        in_file(np.full(4 * LARGE, 12345.0)) * 3.0
+        x = ndx.open(tmp_path / "x.npy", mode)
+        for name in ("max", "sum"):
+            same(getattr(ndx, name)(x, axis=0), a[0])
+            same(getattr(ndx, name)(x, axis=()), a)

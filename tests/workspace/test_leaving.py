@@ -371,3 +371,30 @@ def test_the_table_has_one_row_for_each_state_and_event_that_can_be():
     assert {*rows} == possible
     assert {row[2] for row in _scopes.RULES} == {*_scopes.STATES}
     assert {row[3] for row in _scopes.RULES} == {*_scopes.ACTIONS}
+
+
+@ELSEWHERE
+def test_a_generator_that_left_too_early_is_closed_elsewhere(call, scopes):
+    a, b = scopes
+
+    def body():
+        with a:
+            yield ndx.ones(3)
+            with pytest.raises(ndx.WorkspaceError, match="out of order"):
+                a.__exit__(None, None, None)
+            yield
+
+    generator = body()
+    x = next(generator)
+    with b:
+        next(generator)
+        assert a.is_open
+        call(generator.close)
+        # It is over at once, not when what covers it is.
+        assert not a.is_open
+        assert not x.in_scope
+        assert where() == "b"
+    assert where() is None
+    with pytest.raises(ndx.WorkspaceError, match="out of order"):
+        a.__exit__(None, None, None)
+    assert (a.stats()["cycles"], b.stats()["cycles"]) == (1, 1)

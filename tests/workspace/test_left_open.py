@@ -160,3 +160,48 @@ def test_a_refused_destroy_ends_nothing():
     assert workspace.is_open
     context.run(workspace.__exit__, None, None, None)
     assert not workspace.is_open
+
+
+def test_the_exit_of_what_was_destroyed_while_it_was_covered_finds_nothing_to_do():
+    def work():
+        outer, inner = (ndx.workspace(name, size="64KiB") for name in ("o", "i"))
+        generators = [inside(outer), inside(inner)]
+        for generator in generators:
+            next(generator)
+        return outer, inner, generators
+
+    outer, inner, (first, second) = run_in_thread(work)
+    outer.destroy()
+    assert not outer.is_open
+    assert inner.is_open
+    first.close()
+    with pytest.raises(ndx.WorkspaceError, match="out of order"):
+        outer.__exit__(None, None, None)
+    second.close()
+    assert not inner.is_open
+    assert (outer.stats()["cycles"], inner.stats()["cycles"]) == (1, 1)
+
+
+def test_the_exit_of_what_was_left_early_and_destroyed_finds_nothing_to_do():
+    def body(outer, inner):
+        with outer, inner:
+            with pytest.raises(ndx.WorkspaceError, match="out of order"):
+                outer.__exit__(None, None, None)
+            yield
+
+    def work():
+        outer, inner = (ndx.workspace(name, size="64KiB") for name in ("o", "i"))
+        generator = body(outer, inner)
+        next(generator)
+        return outer, inner, generator
+
+    outer, inner, generator = run_in_thread(work)
+    outer.destroy()
+    assert not outer.is_open
+    assert inner.is_open
+    generator.close()
+    assert not inner.is_open
+    for workspace in (outer, inner):
+        with pytest.raises(ndx.WorkspaceError, match="out of order"):
+            workspace.__exit__(None, None, None)
+        assert workspace.stats()["cycles"] == 1
