@@ -102,12 +102,14 @@ format: $(VENV)/group-lint  ## apply what `make lint` can repair
 # A copied tree shadows the package in place, so that its extensions stay as they are.
 # With libstdc++ beside it: other packages' C++ (matplotlib's) could not throw without.
 # ThreadSanitizer is for the tests that use threads; tools/tsan.supp says what it can't know.
+# OpenBLAS has one thread there: it orders its own by atomics that are not instrumented.
 RUNTIME := $(if $(findstring thread,$(SANITIZERS)),libtsan,libasan).so
 SANITIZED = cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=$(RUNTIME)) $$(gcc -print-file-name=libstdc++.so)" \
     PYTHONPATH="$$PWD" PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-    TSAN_OPTIONS="suppressions=$$PWD/tools/tsan.supp halt_on_error=0" $(CURDIR)/$(PY)
+    TSAN_OPTIONS="suppressions=$$PWD/tools/tsan.supp halt_on_error=0" \
+    $(if $(findstring thread,$(SANITIZERS)),OPENBLAS_NUM_THREADS=1) $(CURDIR)/$(PY)
 
 sanitize: $(TREE)/built  ## run the tests under ASan and UBSan, or SANITIZERS=thread (Linux, GCC)
 	$(SANITIZED) -m pytest -n $(JOBS) -m "$(if $(findstring thread,$(SANITIZERS)),threads,not slow)" $(ARGS)
