@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from helpers.sanitizers import not_under_asan
+from helpers.sanitizers import counts_pages
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -243,7 +243,7 @@ def real_group():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
-@not_under_asan
+@counts_pages
 def test_a_real_group(real_group):
     """Percentages, `info`, reserves and defaults obey it."""
     code = f"""

@@ -5,12 +5,10 @@ import os
 import pytest
 
 PRELOADED = os.environ.get("LD_PRELOAD", "")
+SANITIZED = "asan" in PRELOADED or "tsan" in PRELOADED
 
-# It keeps pages and address space of its own, and marks what is reserved in its shadow.
-not_under_asan = pytest.mark.skipif(
-    "asan" in PRELOADED, reason="counts what AddressSanitizer adds"
-)
-not_under_sanitizers = pytest.mark.skipif(
-    "asan" in PRELOADED or "tsan" in PRELOADED,
-    reason="sanitizers handle these signals themselves",
+# They keep pages and address space of their own, and mark what is reserved in a shadow.
+counts_pages = pytest.mark.skipif(SANITIZED, reason="counts what sanitizers add")
+handles_signals = pytest.mark.skipif(
+    SANITIZED, reason="sanitizers handle these signals themselves"
 )

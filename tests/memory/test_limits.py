@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 from helpers.pools import check
-from helpers.sanitizers import not_under_asan
+from helpers.sanitizers import counts_pages
 
 import ndx
 from ndx import memory
@@ -35,7 +35,7 @@ def allow(more):
     return limit
 
 
-@not_under_asan
+@counts_pages
 def test_a_limit_on_what_the_process_has():
     """NumPy's memory counts, and ndx refuses what would exceed the limit with it."""
     backend = HostBackend()
@@ -215,6 +215,7 @@ def test_pages_of_files_do_not_count(tmp_path):
         assert ndx._budget.resident_nbytes() < before + 32 * MIB
 
 
+@counts_pages
 def test_threads_do_not_pass_the_limit_of_the_process_together():
     limit = allow(96 * MIB)
     backend = HostBackend()

@@ -8,13 +8,13 @@ import sys
 import numpy as np
 import pytest
 from helpers.commands import run_python
-from helpers.sanitizers import not_under_sanitizers
+from helpers.sanitizers import handles_signals
 
 pytestmark = [
     pytest.mark.skipif(
         not sys.platform.startswith("linux"), reason="what other systems send differs"
     ),
-    not_under_sanitizers,
+    handles_signals,
 ]
 
 # A child does what it is told, and says how it ended and what it dumped.

@@ -8,7 +8,7 @@ import time
 import pytest
 from helpers.commands import run_python
 from helpers.pools import check, host, take
-from helpers.sanitizers import not_under_asan
+from helpers.sanitizers import counts_pages
 
 import ndx
 from ndx.backends import HostBackend
@@ -170,7 +170,7 @@ def test_pages_inside_of_a_segment_are_given_back():
         memoryview(x)[:] = b"x" * x.nbytes
 
 
-@not_under_asan
+@counts_pages
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_system_holds_no_more_than_is_counted():
     code = """
@@ -203,7 +203,7 @@ def test_room_is_left_to_others():
     check(backend, [live[3], big])
 
 
-@not_under_asan
+@counts_pages
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no such limit here")
 def test_where_address_space_is_rationed():
     code = """

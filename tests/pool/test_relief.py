@@ -8,7 +8,7 @@ import pytest
 from helpers.commands import run_python
 from helpers.examples import examples
 from helpers.pools import check, device, files, host, plain_device, take
-from helpers.sanitizers import not_under_asan
+from helpers.sanitizers import counts_pages
 from hypothesis import given
 from hypothesis import strategies as st
 from ndx._budget import process_reserved
@@ -433,7 +433,7 @@ def test_a_range_for_another_library_is_served_alike():
 
 
 @pytest.mark.skipif(not hasattr(threading, "get_native_id"), reason="needs Linux")
-@not_under_asan
+@counts_pages
 def test_thousands_of_pools_have_room():
     """Each reserves address space in advance: of all that there is, not all."""
     code = """
@@ -449,7 +449,7 @@ print(len(arrays), max(sizes[:2]) > 4 * max(sizes[2:]))
     assert run_python(code).split() == ["9000", "True"]
 
 
-@not_under_asan
+@counts_pages
 def test_the_address_space_that_is_rationed_is_named():
     code = """
 import resource

@@ -4,6 +4,7 @@ import os
 
 import pytest
 import soak
+from helpers.sanitizers import SANITIZED
 from helpers.threads import in_thread
 
 import ndx
@@ -13,8 +14,8 @@ CYCLES = {"small-arrays": 60, "threads": 60, "threads-that-stay": 30, "tasks": 1
 
 @pytest.fixture(autouse=True)
 def _quarantine(monkeypatch):
-    # AddressSanitizer keeps freed memory for some time: the process may grow.
-    if "ASAN_OPTIONS" in os.environ:
+    # Sanitizers keep freed memory for some time: the process may grow.
+    if SANITIZED:
         monkeypatch.setattr(soak, "TOLERATED_BYTES", 2**40)
 
 
