@@ -57,7 +57,7 @@ def mean(x, **kwargs):
 
 TABLE = (
     rows("all any", with_axis(options=KEEP), **STRICT_AXES)
-    | rows("max min", with_axis("biuf", options=KEEP), **STRICT_AXES)
+    | rows("max min", with_axis("biuf", options=KEEP), **STRICT_AXES, zeros=False)
     | {
         "sum": Row(with_axis("biufc", which="small", options=KEEP),
                    in_64_bits(np.sum), ulps=1, **STRICT_AXES),
