@@ -14,7 +14,7 @@ import inspect
 import types
 
 from ndx._array cimport BaseArray, is_array
-from ndx._memory cimport devices
+from ndx.backends.base cimport devices
 from ndx._serving cimport placing_device
 
 from ndx import _pressure

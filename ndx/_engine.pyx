@@ -15,7 +15,7 @@ import numpy as np
 from ndx._array cimport BaseArray, check, check_usable, is_array, numpy_view
 from ndx._dispatch cimport compute_elsewhere, is_off_host
 from ndx._layout cimport items_of, normalize_axis
-from ndx._memory cimport devices
+from ndx.backends.base cimport devices
 from ndx._numpy_memory cimport call_numpy, own_result, recheck_views
 from ndx._operations cimport as_operand
 from ndx._quiet cimport restore, silence

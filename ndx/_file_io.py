@@ -8,7 +8,6 @@ import stat
 
 from ndx._errors import MappedFileError
 from ndx._files import reserve
-from ndx._pressure import release_idle
 from ndx._sizes import format_size
 
 # Bytes of one read or write: Ctrl-C is heard between two.
@@ -79,12 +78,16 @@ class Replacement:
         The file to replace or to make, from `as_path`.
     nbytes : int
         Its length: zeros, for which the disk has set space aside.
+    when_full : callable
+        Called with the number of the disk's device when it is full; whether it gave
+        space back, so that another try may help.
     """
 
-    def __init__(self, path, nbytes):
+    def __init__(self, path, nbytes, when_full):
         self.path = path
         self.nbytes = nbytes
         self.fd = self._folder = -1
+        self._when_full = when_full
         self._name = None
         self._installed = False
 
@@ -130,9 +133,9 @@ class Replacement:
         try:
             reserve(self.fd, self.nbytes)
         except OSError as error:
-            # Memory in files may have what is idle on the same disk.
-            disk = os.fstat(self.fd).st_dev
-            if error.errno != errno.ENOSPC or not release_idle(("disk", disk)):
+            if error.errno != errno.ENOSPC:
+                raise
+            if not self._when_full(os.fstat(self.fd).st_dev):
                 raise
             reserve(self.fd, self.nbytes)
 

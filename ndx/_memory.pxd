@@ -65,12 +65,6 @@ cdef struct Observers:
 
 cdef Observers observers
 
-# Whether there is, or was, any memory but the host's.
-cdef struct Devices:
-    bint in_use
-
-cdef Devices devices
-
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object keeper) except NULL

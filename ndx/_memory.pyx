@@ -14,7 +14,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ndx._relief cimport relieve
-from ndx.backends.base cimport ALLOCATED, Backend, Memory
+from ndx.backends.base cimport ALLOCATED, Backend, Memory, devices
 
 cdef extern from "ndx/checked.h" nogil:
     void ndx_require(bint condition, const char *what)

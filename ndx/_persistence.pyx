@@ -33,6 +33,7 @@ from ndx._files import reserve
 from ndx._npy import (
     check_length, make_header, read_array, read_header, write_array,
 )
+from ndx._pressure import release_on_disk
 
 __all__ = ["load", "open", "save"]
 
@@ -86,7 +87,7 @@ def save(path, x):
     nbytes = operand.size * itemsize_of[operand.dtype]
     # Also while the GIL is free, the memory stays as long as this.
     view = numpy_view(operand)
-    with Replacement(as_path(path), len(header) + nbytes) as new:
+    with Replacement(as_path(path), len(header) + nbytes, release_on_disk) as new:
         new.write(header)
         try:
             write_array(new.fd, view)
@@ -229,7 +230,7 @@ cdef BaseArray made(str path, object shape, object dtype):
     nbytes = count_elements(ndim, lengths, itemsize_of[code]) * itemsize_of[code]
     header = make_header(shape_tuple(ndim, lengths), dtype_object(code), False)
     total = len(header) + nbytes
-    with Replacement(path, total) as new:
+    with Replacement(path, total, release_on_disk) as new:
         new.write(header)
         # Mapped first: what fails leaves the old file in its place.
         file = MappedFile(path, "w+", os.dup(new.fd))
@@ -353,7 +354,7 @@ cdef int commit(BaseArray x) except -1:
     hold(&operands)
     try:
         file.check_whole()
-        with Replacement(file.path, file.nbytes) as new:
+        with Replacement(file.path, file.nbytes, release_on_disk) as new:
             try:
                 new.write(PyMemoryView_FromMemory(file.start, file.nbytes, PyBUF_READ))
             except OSError as error:

@@ -15,7 +15,7 @@ __all__ = [
     "innermost",
     "live_pools",
     "pooled",
-    "release_idle",
+    "release_on_disk",
     "release_others",
     "release_own",
     "remove_callback",
@@ -107,8 +107,9 @@ def fallback_of(backend):
     return getattr(innermost(backend), "fallback", None)
 
 
-def release_idle(resource):
-    """Give back what all pools of a resource keep idle; return how many bytes."""
+def release_on_disk(disk):
+    """Give back idle memory in files on a disk (its `st_dev`); return the bytes."""
+    resource = ("disk", disk)
     return sum(each.trim() for each in live_pools() if each.resource == resource)
 
 

@@ -32,6 +32,12 @@ cdef struct Counters:
     size_t reserved          # bytes held from the system, idle ones included
     size_t peak_reserved
 
+# Whether there is, or was, any memory but the host's.
+cdef struct Devices:
+    bint in_use
+
+cdef Devices devices
+
 cdef class Backend:
     cdef readonly str name
     cdef readonly str device

@@ -15,10 +15,9 @@ import sys
 from threading import get_ident
 
 from ndx._ignored cimport report_ignored
-from ndx._memory cimport devices
 from ndx._pool_index cimport PoolBlock
 from ndx._source cimport NO_ROOM, RAISED, RESERVED, Source
-from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._cupy import check_device, is_forked
