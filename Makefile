@@ -65,12 +65,12 @@ test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an old
 
 # What the second one finds is shrunk, printed, and kept in tests/fuzz/corpus.
 fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of arrays (FUZZ=20000 STEPS=1000000 SEED=1)
-	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/pool/test_machine.py $(ARGS)
+	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/backends/pool/test_machine.py $(ARGS)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 3 $(SEED:%=--seed %)
 
 crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
-	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/mmap/test_crash.py -rP $(ARGS)
+	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/files/test_crash.py -rP $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b

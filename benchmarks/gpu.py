@@ -31,7 +31,7 @@ import traces
 from digits_data import load_data
 
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 SIZES = (512, 65536, 1 << 20, 1 << 24)
 BATCH = 200

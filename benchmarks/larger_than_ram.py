@@ -25,7 +25,7 @@ from statistics import median
 import numpy as np
 
 import ndx
-from ndx._sizes import format_size, parse_size
+from ndx._lib.sizes import format_size, parse_size
 
 BLOCK = 8 * 2**20
 PAUSE = 0.02

@@ -1,8 +1,8 @@
 """The pools of PyTorch, CuPy and MXNet as policies: what they would hold, no memory.
 
 Each is reduced to what decides how much is held from the system: rounding, the size
-of segments, search, splitting, merging. `tests/pool/test_policies.py` checks them
-against the sequences of the peers' own tests.
+of segments, search, splitting, merging. `tests/backends/pool/test_policies.py` checks
+them against the sequences of the peers' own tests.
 """
 
 import bisect

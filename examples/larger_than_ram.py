@@ -28,7 +28,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 import ndx
-from ndx._sizes import format_size, parse_size
+from ndx._lib.sizes import format_size, parse_size
 
 TIMES = 4
 FACTORS = 3

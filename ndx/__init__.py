@@ -29,47 +29,53 @@ NDArray([4., 6.])
 import sys as _sys
 from math import e, inf, nan, pi
 
-from ndx import _built, _elementwise, backends, cuda, fft, linalg, memory, random
-from ndx._broadcasting import *
+# First: it says so where ndx was never built.
+from ndx._lib import built as _built
+
+# isort: split
+from ndx import backends, cuda, fft, linalg, memory, random
+from ndx._api import elementwise as _elementwise
+from ndx._api.creation import *
+from ndx._api.creation_matrices import *
+from ndx._api.creation_ranges import *
+from ndx._api.data_types import *
+from ndx._api.elementwise import *
+from ndx._api.elementwise_parts import *
+from ndx._api.file_io import *
+from ndx._api.indexing import *
+from ndx._api.inspection import __array_namespace_info__
+from ndx._api.linear_algebra import *
+from ndx._api.manipulation import *
+from ndx._api.manipulation_broadcasting import *
+from ndx._api.manipulation_joining import *
+from ndx._api.manipulation_views import *
+from ndx._api.numpy_names import missing_name as _missing_name
+from ndx._api.public import name_functions as _name_functions
+from ndx._api.public import public_names as _public_names
+from ndx._api.public import star_names as _star_names
+from ndx._api.searching import *
+from ndx._api.sets import *
+from ndx._api.sorting import *
+from ndx._api.statistical import *
+from ndx._api.utility import *
+from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
-from ndx._context import set_default
+from ndx._compute.passes.settings import passes
+from ndx._context.context import set_default
+from ndx._context.placement import current_backend
+from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
-from ndx._creation import *
-from ndx._data_types import *
-from ndx._device import Device
-from ndx._devices import install as _install_devices
-from ndx._dispatch import synchronize, waitall
-from ndx._elementwise import *
-from ndx._errors import (
+from ndx._cuda.public_functions import install as _install_devices
+from ndx._lib.device import Device
+from ndx._lib.errors import (
     DeviceError,
     MappedFileError,
     OutOfMemoryError,
     StaleArrayError,
     WorkspaceError,
 )
-from ndx._indexing_functions import *
-from ndx._info import __array_namespace_info__
-from ndx._joining import *
-from ndx._linear_algebra import *
-from ndx._manipulation import *
-from ndx._other_names import missing_name as _missing_name
-from ndx._parts import *
-from ndx._passes.settings import passes
-from ndx._persistence import *
-from ndx._public import name_functions as _name_functions
-from ndx._public import public_names as _public_names
-from ndx._public import star_names as _star_names
-from ndx._ranges import *
-from ndx._searching import *
-from ndx._serving import current_backend
-from ndx._sets import *
-from ndx._sorting import *
-from ndx._statistical import *
-from ndx._ufunc_protocol import register_ufuncs as _register_ufuncs
-from ndx._use import no_workspace, use
-from ndx._utility import *
-from ndx._views import *
+from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import workspace
 from ndx._workspaces.workspace import Workspace

@@ -5,8 +5,8 @@ import os
 import sys
 from importlib.util import find_spec
 
-from ndx._report import report
-from ndx._script import new_trace, run_traced
+from ndx._cli.info import report
+from ndx._cli.trace import new_trace, run_traced
 
 
 def _parser():

@@ -14,10 +14,12 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
-from ndx._array cimport BaseArray, check, data_of, export_array, is_array, new_empty
-from ndx._dtypes cimport NDTYPES, dtype_object, itemsize_of
-from ndx._layout cimport MAXDIMS, shape_tuple
-from ndx._memory cimport Export, export_free
+from ndx._array.storage cimport (
+    BaseArray, check, data_of, export_array, is_array, new_empty,
+)
+from ndx._blocks.block cimport Export, export_free
+from ndx._lib.dtypes cimport NDTYPES, dtype_object, itemsize_of
+from ndx._lib.layout cimport MAXDIMS, shape_tuple
 
 __all__ = ["get_include"]
 

@@ -1,4 +1,4 @@
-from ndx._array cimport BaseArray
+from ndx._array.storage cimport BaseArray
 
 cdef class NDArray(BaseArray):
     pass

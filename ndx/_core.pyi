@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from ndx._device import Device
+from ndx._lib.device import Device
 from ndx._typing import Array, DeviceLike, DType, Operand, Scalar
 from ndx._workspaces.workspace import Workspace
 from ndx.backends import Backend

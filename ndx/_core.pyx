@@ -6,38 +6,40 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array cimport (
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.interchange cimport dlpack_device, fill_buffer, release_buffer
+from ndx._array.storage cimport (
     BaseArray, check_room, check_usable, new_ordered, new_view, numpy_view, recheck,
     set_array_type, set_layout,
 )
-from ndx._dtypes cimport (
-    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
-)
-from ndx._dispatch cimport compute_elsewhere
-from ndx._display cimport read_scalar, readable, scalar_of, text_of, text_of_dead
-from ndx._exports cimport (
-    array_interface, cuda_array_interface, export_dlpack, pickled,
-)
-from ndx._indexing cimport get_item, item_at, set_item
-from ndx._interchange cimport dlpack_device, fill_buffer, release_buffer
-from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
-from ndx._loops cimport Ufunc, find_ufunc
-from ndx._memory cimport (
+from ndx._blocks.block cimport (
     BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
     lender_of,
 )
-from ndx._matmul cimport matmul
-from ndx._numpy_memory cimport adopted_backend
-from ndx._operations cimport (
+from ndx._compute.elementwise cimport (
     as_operand, binary, copy as copy_of, copy_into, inplace, refused, unary,
 )
-from ndx._persistence cimport commit, flush
-from ndx._placement cimport detached, leveraged, leveraged_to, migrated
-from ndx._serving cimport placing_device
-from ndx._ufunc_protocol cimport compute_ufunc
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.matmul cimport matmul
+from ndx._compute.numpy_results cimport adopted_backend
+from ndx._context.placement cimport placing_device
+from ndx._lib.dtypes cimport (
+    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
+)
+from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
+from ndx._methods.display cimport (
+    read_scalar, readable, scalar_of, text_of, text_of_dead,
+)
+from ndx._methods.exports cimport (
+    array_interface, cuda_array_interface, export_dlpack, pickled,
+)
+from ndx._methods.files cimport commit, flush
+from ndx._methods.indexing cimport get_item, item_at, set_item
+from ndx._methods.moving cimport detached, leveraged, leveraged_to, migrated
+from ndx._methods.ufuncs cimport compute_ufunc
 
-from ndx._device import CPU, device_of, find_device
-from ndx._rounding import rounded
+from ndx._lib.device import CPU, device_of, find_device
+from ndx._methods.rounding import rounded
 
 __all__ = ["NDArray"]
 

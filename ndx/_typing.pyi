@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndx._core import NDArray
-from ndx._device import Device
+from ndx._lib.device import Device
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -4,11 +4,13 @@ The transforms are made from a table, as the elementwise functions are: their co
 one, their docstrings are written here.
 """
 
-from ndx._creation import asarray, empty, zeros
-from ndx._data_types import astype, complex64, complex128, float32, float64
-from ndx._device import CPU
-from ndx._elementwise import conj, divide
-from ndx._engine import (
+from ndx._api.creation import asarray, empty, zeros
+from ndx._api.creation_ranges import arange
+from ndx._api.data_types import astype, complex64, complex128, float32, float64
+from ndx._api.elementwise import conj, divide
+from ndx._api.manipulation import roll
+from ndx._api.manipulation_joining import concat
+from ndx._compute.numpy_calls import (
     argument,
     as_int,
     axes_of,
@@ -17,9 +19,7 @@ from ndx._engine import (
     into,
     layout_argument,
 )
-from ndx._joining import concat
-from ndx._manipulation import roll
-from ndx._ranges import arange
+from ndx._lib.device import CPU
 
 __all__ = [
     "fft",

@@ -4,7 +4,8 @@ Matrices are the last two axes; leading axes make stacks of them. What has no di
 loop is computed by NumPy, with its results in memory of the current backend.
 """
 
-from ndx._decompositions import (
+from ndx._api.elementwise import multiply, subtract
+from ndx._api.linalg_decompositions import (
     cholesky,
     eig,
     eigh,
@@ -16,14 +17,18 @@ from ndx._decompositions import (
     svd,
     svdvals,
 )
-from ndx._elementwise import multiply, subtract
-from ndx._engine import argument, as_int, axes_of, axis_index, call
-from ndx._joining import stack
-from ndx._linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from ndx._other_names import missing_name
-from ndx._parts import diagonal
-from ndx._statistical import sum as _sum
-from ndx._views import expand_dims, unstack
+from ndx._api.linear_algebra import (
+    diagonal,
+    matmul,
+    matrix_transpose,
+    tensordot,
+    vecdot,
+)
+from ndx._api.manipulation_joining import stack
+from ndx._api.manipulation_views import expand_dims, unstack
+from ndx._api.numpy_names import missing_name
+from ndx._api.statistical import sum as _sum
+from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
 
 __all__ = [
     "cholesky",

@@ -2,23 +2,23 @@
 
 from typing import Literal
 
+from ndx._api.linalg_decompositions import cholesky as cholesky
+from ndx._api.linalg_decompositions import eig as eig
+from ndx._api.linalg_decompositions import eigh as eigh
+from ndx._api.linalg_decompositions import eigvals as eigvals
+from ndx._api.linalg_decompositions import eigvalsh as eigvalsh
+from ndx._api.linalg_decompositions import matrix_rank as matrix_rank
+from ndx._api.linalg_decompositions import pinv as pinv
+from ndx._api.linalg_decompositions import qr as qr
+from ndx._api.linalg_decompositions import svd as svd
+from ndx._api.linalg_decompositions import svdvals as svdvals
+from ndx._api.linear_algebra import diagonal as diagonal
+from ndx._api.linear_algebra import matmul as matmul
+from ndx._api.linear_algebra import tensordot as tensordot
+from ndx._api.linear_algebra import vecdot as vecdot
+from ndx._api.manipulation_views import matrix_transpose as matrix_transpose
 from ndx._core import NDArray
-from ndx._decompositions import cholesky as cholesky
-from ndx._decompositions import eig as eig
-from ndx._decompositions import eigh as eigh
-from ndx._decompositions import eigvals as eigvals
-from ndx._decompositions import eigvalsh as eigvalsh
-from ndx._decompositions import matrix_rank as matrix_rank
-from ndx._decompositions import pinv as pinv
-from ndx._decompositions import qr as qr
-from ndx._decompositions import svd as svd
-from ndx._decompositions import svdvals as svdvals
-from ndx._linear_algebra import matmul as matmul
-from ndx._linear_algebra import tensordot as tensordot
-from ndx._linear_algebra import vecdot as vecdot
-from ndx._parts import diagonal as diagonal
 from ndx._typing import Array, Axes, DTypeLike, SlogdetResult
-from ndx._views import matrix_transpose as matrix_transpose
 
 __all__ = [
     "cholesky",

@@ -7,13 +7,13 @@ same numbers on every backend.
 
 import numpy as np
 
-from ndx._broadcasting import broadcast_to
-from ndx._creation import empty
-from ndx._data_types import float64, int64, isdtype
-from ndx._engine import argument, axis_index, call, into, on_views
-from ndx._indexing_functions import take
-from ndx._other_names import missing_name
-from ndx._views import reshape
+from ndx._api.creation import empty
+from ndx._api.data_types import float64, int64, isdtype
+from ndx._api.indexing import take
+from ndx._api.manipulation_broadcasting import broadcast_to
+from ndx._api.manipulation_views import reshape
+from ndx._api.numpy_names import missing_name
+from ndx._compute.numpy_calls import argument, axis_index, call, into, on_views
 
 __all__ = ["Generator", "default_rng"]
 

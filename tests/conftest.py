@@ -3,6 +3,7 @@
 import gc
 import inspect
 import os
+import subprocess
 
 import pytest
 from helpers.examples import USUAL
@@ -82,3 +83,29 @@ def _no_leak(request):
     if live_ranges() > before:
         gc.collect()
     assert live_ranges() <= before, "(count, bytes) of live host memory"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a function that makes a file system of so many bytes."""
+    mounted = []
+
+    def mount(nbytes, *options):
+        path = tmp_path / f"disk{len(mounted)}"
+        path.mkdir()
+        words = ",".join((f"size={nbytes}", *options))
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", words, "tmpfs", path],
+            capture_output=True,
+            text=True,
+        )
+        if made.returncode:
+            pytest.skip(f"no file system can be mounted: {made.stderr.strip()}")
+        mounted.append(path)
+        return path
+
+    if os.name != "posix":
+        pytest.skip("there is no mount")
+    yield mount
+    for path in mounted:
+        subprocess.run(["umount", "-l", path], check=True)

@@ -1,7 +1,7 @@
-"""Check that only `ndx._gil` hands out arrays' memory, and releases the GIL for it.
+"""Check that only `ndx._array.pinning` hands out arrays' memory without the GIL.
 
 A pointer to an array's memory holds until Python runs, or another thread has the GIL:
-then a scope may end, and its memory be used again. `_gil` sees to that, by pinning. So
+then a scope may end, and its memory be used again. That module pins it. So
 this fails on any other function that releases the GIL, takes the address of an array's
 elements, or pins a block, unless it is listed below with the reason why it may; and on
 a reason that nothing needs any more. Usage: ``python tools/check_memory.py [FOLDER]``
@@ -19,24 +19,24 @@ _FILE = "a file is mapped, or waited for: its owner keeps the mapping"
 
 # What may release the GIL ("module:function" or "module:Class.method"), and why.
 NOGIL = {
-    "_gil:unlocked": "this is the one that computes; its operands are held",
+    "_array.pinning:unlocked": "this is the one that computes; its operands are held",
     "_arenas.plan:plan_offsets": "sorts numbers of its own; it has no array",
-    "_files:MappedFile.map": _FILE,
-    "_files:MappedFile.flush": _FILE,
-    "_files:MappedFile.go_on_with": _FILE,
-    "_files:reserve": _FILE,
+    "_files.mapped_file:MappedFile.map": _FILE,
+    "_files.mapped_file:MappedFile.flush": _FILE,
+    "_files.mapped_file:MappedFile.go_on_with": _FILE,
+    "_files.mapped_file:reserve": _FILE,
     "backends.base:Backend.trim": _POOL,
     "backends.base:Backend.stats": _POOL,
     "backends.base:Backend.reset_peak": _POOL,
     "backends.base:Backend.raise_peak": _POOL,
-    "backends.buffers:Buffer.__cinit__": _POOL,
-    "backends.buffers:Buffer_release": _POOL,
+    "backends.buffer:Buffer.__cinit__": _POOL,
+    "backends.buffer:Buffer_release": _POOL,
     "backends.pooled:PooledBackend.limit": _POOL,
     "backends.pooled:PooledBackend.trim": _POOL,
     "backends.pooled:PooledBackend.synchronize": _POOL,
     "backends.pooled:PooledBackend.close_stream": _POOL,
     "testing._pool_timing:*": _POOL,
-    "_reserve:warm_up": "a range of its own, in which no array lies",
+    "backends._reserve:warm_up": "a range of its own, in which no array lies",
 }
 
 _EXPORT = "the export that was just made keeps the bytes"
@@ -44,24 +44,24 @@ _NOTHING_READ = "the address is compared, or looked up in a table; nothing is re
 
 # What may take an address or pin a block, and why.
 ADDRESSES = {
-    "_gil:*": "it is for that",
-    "_array:data_of": "what the others call",
-    "_array:strided": "layouts; `_layout` reads no element",
-    "_array:numpy_view": _EXPORT,
-    "_array:transient_view": "its callers are listed here",
-    "_array:stale_error": _NOTHING_READ,
-    "_array:find_block_loss": _NOTHING_READ,
+    "_array.pinning:*": "it is for that",
+    "_array.storage:data_of": "what the others call",
+    "_array.storage:strided": "layouts; `_lib.layout` reads no element",
+    "_array.storage:numpy_view": _EXPORT,
+    "_array.storage:transient_view": "its callers are listed here",
+    "_array.storage:stale_error": _NOTHING_READ,
+    "_array.storage:find_block_loss": _NOTHING_READ,
     "_capi:acquire": _EXPORT,
-    "_interchange:fill_buffer": _EXPORT,
-    "_interchange:to_dlpack": _EXPORT,
-    "_numpy_memory:view_of_block": _NOTHING_READ,
-    "_operations:compute": "few elements: checked last, and with the GIL",
-    "_display:read_scalar": "one element, checked just before",
-    "_indexing:element": "one element, checked just before",
-    "_exports:pickled": _NOTHING_READ,
-    "_matmul:same_layout": _NOTHING_READ,
-    "_passes.steps:steps_over": _NOTHING_READ,
-    "_persistence:save": _NOTHING_READ,
+    "_array.interchange:fill_buffer": _EXPORT,
+    "_array.interchange:to_dlpack": _EXPORT,
+    "_compute.numpy_results:view_of_block": _NOTHING_READ,
+    "_compute.elementwise:compute": "few elements: checked last, and with the GIL",
+    "_methods.display:read_scalar": "one element, checked just before",
+    "_methods.indexing:element": "one element, checked just before",
+    "_methods.exports:pickled": _NOTHING_READ,
+    "_compute.matmul:same_layout": _NOTHING_READ,
+    "_compute.passes.parts:steps_over": _NOTHING_READ,
+    "_api.file_io:save": _NOTHING_READ,
     "_cuda.bridge:*": "memory of devices, which their streams order",
 }
 
@@ -77,7 +77,7 @@ RULES = [
     ),
 ]
 # Blocks of arenas and pools, and what keeps them, are of the rooms below arrays.
-BELOW = ("_arenas.", "_memory", "_pool", "_recording", "backends.")
+BELOW = ("_arenas.", "_blocks.", "_recording.", "backends.")
 HEADERS = re.compile(r"Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread|PyEval_ReleaseThread")
 COMMENT = re.compile(r"(?s)/\*.*?\*/|//[^\n]*")
 DEFINED = re.compile(
@@ -129,8 +129,8 @@ def check(root: Path) -> list[str]:
                 if not fitting:
                     problems.append(
                         f"{where}:{number}: {function or 'the module'} {what}; go "
-                        "through ndx._gil (compute_on, or hold and let_go), or say in "
-                        "tools/check_memory.py why it may"
+                        "through ndx._array.pinning (compute_on, or hold and let_go), "
+                        "or say in tools/check_memory.py why it may"
                     )
     for path in sorted(root.rglob("*.h")):
         text = COMMENT.sub(_lines_of, path.read_text(encoding="utf-8"))

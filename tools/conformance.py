@@ -19,7 +19,7 @@ import ndx
 
 if os.environ.get("NDX_STAND_IN") == "1":
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    from tests.cuda.modules import in_place
+    from tests.cuda.stand_in.modules import in_place
 
     in_place().__enter__()
     ndx.set_default("cuda:0")

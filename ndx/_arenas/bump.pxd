@@ -1,5 +1,5 @@
-from ndx._arenas.base cimport Arena
-from ndx._arenas.pinned cimport Range
+from ndx._arenas.arena cimport Arena
+from ndx._arenas.in_use cimport Range
 
 cdef class BumpArena(Arena):
     cdef Range *gaps                     # of this cycle, lowest first; `low` moves

@@ -3,9 +3,9 @@
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdlib cimport qsort
 
-from ndx._memory cimport Block
-from ndx._arenas.base cimport Arena
-from ndx._arenas.pinned cimport Range, count_pinned, find_pinned
+from ndx._arenas.arena cimport Arena
+from ndx._arenas.in_use cimport Range, count_pinned, find_pinned
+from ndx._blocks.block cimport Block
 
 
 cdef int compare(const void *a, const void *b) noexcept nogil:

@@ -1,4 +1,4 @@
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
 from ndx._arenas.bitmap cimport Bitmap
 from ndx._arenas.plan cimport Life
 

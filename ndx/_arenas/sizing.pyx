@@ -2,8 +2,8 @@
 
 from libc.stdint cimport SIZE_MAX
 
-from ndx._errors import OutOfMemoryError
-from ndx._sizes import format_size
+from ndx._lib.errors import OutOfMemoryError
+from ndx._lib.sizes import format_size
 
 LEARN = {"none": LEARN_NONE, "first": LEARN_FIRST, "over-time": LEARN_OVER_TIME,
          "liveness": LEARN_LIVENESS}

@@ -11,27 +11,26 @@ import numpy as np
 
 from cpython.object cimport PyObject
 
-from ndx._array cimport (
-    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
-    require_writeable,
-    set_layout, set_owner,
-)
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
+from ndx._arenas.mirror cimport TwinArena
 from ndx._arenas.sizing cimport line_of
-from ndx._arenas.twin cimport TwinArena
-from ndx._dtypes cimport (
-    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
-    promote_table, scalar_dtype, store_scalar,
+from ndx._array.interchange cimport from_dlpack_capsule
+from ndx._array.storage cimport (
+    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
+    require_writeable, set_layout, set_owner,
 )
-from ndx._interchange cimport from_dlpack_capsule
-from ndx._layout cimport MAXDIMS, parse_shape, shape_tuple
-from ndx._loops cimport Loop, Ufunc, find_ufunc, loop_of
-from ndx._memory cimport (
+from ndx._blocks.block cimport (
     Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
     block_unpin, block_wrap, export_new, lender_of,
 )
-from ndx._operations cimport can_store
-from ndx._serving cimport allocate_on, current_arena
+from ndx._compute.elementwise cimport can_store
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
+from ndx._context.placement cimport allocate_on, current_arena
+from ndx._lib.dtypes cimport (
+    KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
+    promote_table, scalar_dtype, store_scalar,
+)
+from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 

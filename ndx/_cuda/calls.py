@@ -8,12 +8,12 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx import _cupy
+from ndx._compute.numpy_calls import axes_of, axis_index
 from ndx._core import NDArray
-from ndx._cuda import capture, captured
+from ndx._cuda import capture, capture_functions
 from ndx._cuda.bridge import device_index
 from ndx._cuda.session import common_device
-from ndx._engine import axes_of, axis_index
+from ndx.backends import _cupy
 
 __all__ = ["factored", "function_of", "operand", "standard"]
 
@@ -22,7 +22,7 @@ _found = {}
 
 def function_of(name):
     """Return the function of a name in CuPy's namespace of the standard."""
-    for_graph = captured.function_of(name)
+    for_graph = capture_functions.function_of(name)
     if for_graph is not None:
         return for_graph
     library = _cupy.namespace()

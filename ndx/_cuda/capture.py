@@ -4,9 +4,9 @@ import contextlib
 import threading
 from typing import ClassVar
 
-from ndx._cuda import blas
+from ndx._cuda import cublas
 from ndx._cuda.bridge import address_of, block_of, new_array
-from ndx._exclusion import refuse_here, waiting
+from ndx.backends._capture_lock import refuse_here, waiting
 from ndx.backends.cuda import begin_capture, end_capture
 
 __all__ = [
@@ -81,7 +81,7 @@ class Lane:
             session = self.session
             major = session.runtime.getDeviceProperties(session.index)["major"]
             with waiting():
-                self.blas = blas.Handle(major)
+                self.blas = cublas.Handle(major)
 
 
 class Products:
@@ -110,12 +110,12 @@ class Products:
         if self.memory is None:
             # Of its own, also where something else is current.
             with self.workspace.borrow():
-                nbytes = lane.blas.nbytes + blas.ALIGN
+                nbytes = lane.blas.nbytes + cublas.ALIGN
                 self.memory = new_array(session.index, (nbytes,), "uint8")
             self.used = True
         stream = session.stream()
         if stream != self.stream:
-            start = -(-address_of(self.memory) // blas.ALIGN) * blas.ALIGN
+            start = -(-address_of(self.memory) // cublas.ALIGN) * cublas.ALIGN
             lane.blas.work_on(stream, start)
             self.stream = stream
         return lane.blas

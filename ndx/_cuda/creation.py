@@ -8,15 +8,16 @@ from operator import attrgetter
 
 import numpy as np
 
-from ndx import _creation, _data_types, _ranges, fft
+from ndx import fft
+from ndx._api import creation, creation_matrices, creation_ranges, data_types
+from ndx._api.manipulation_views import permute_dims
+from ndx._context.placement import current_backend
 from ndx._core import NDArray
 from ndx._cuda.bridge import device_index, new_array
 from ndx._cuda.calls import standard
 from ndx._cuda.session import session_of
 from ndx._cuda.transfer import cast_checked, upload
-from ndx._device import CPU, find_device, number_of
-from ndx._serving import current_backend
-from ndx._views import permute_dims
+from ndx._lib.device import CPU, find_device, number_of
 
 __all__ = ["FUNCTIONS", "filled", "host", "index_inside", "on_cpu"]
 
@@ -29,9 +30,10 @@ def on_cpu(function):
 _HOST = {
     name: on_cpu(attrgetter(name)(module))
     for module, names in (
-        (_creation, ("asarray", "empty", "full", "full_like", "empty_like")),
-        (_data_types, ("astype",)),
-        (_ranges, ("arange", "eye", "linspace")),
+        (creation, ("asarray", "empty", "full", "full_like", "empty_like")),
+        (data_types, ("astype",)),
+        (creation_matrices, ("eye",)),
+        (creation_ranges, ("arange", "linspace")),
         (fft, ("fftfreq", "rfftfreq")),
     )
     for name in names
@@ -101,15 +103,15 @@ def full(shape, fill_value, *, dtype=None, device=None):
         fill_value = fill_value.item()
     session = _target(device)
     if session is None:
-        return _creation.full(shape, fill_value, dtype=dtype)
-    return filled(session, _creation.full((), fill_value, dtype=dtype), shape)
+        return creation.full(shape, fill_value, dtype=dtype)
+    return filled(session, creation.full((), fill_value, dtype=dtype), shape)
 
 
 def empty_like(x, /, *, dtype=None, device=None):
     """Return a new array of the shape of `x`."""
     session, dtype = _target(device, x), x.dtype if dtype is None else dtype
     if session is None:
-        return _creation.empty(x.shape, dtype=dtype)
+        return creation.empty(x.shape, dtype=dtype)
     return new_array(session.index, x.shape, dtype)
 
 
@@ -117,8 +119,8 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     """Return a new array of the shape of `x`, filled with one value."""
     session, dtype = _target(device, x), x.dtype if dtype is None else dtype
     if session is None:
-        return _creation.full(x.shape, fill_value, dtype=dtype)
-    return filled(session, _creation.full((), fill_value, dtype=dtype), x.shape)
+        return creation.full(x.shape, fill_value, dtype=dtype)
+    return filled(session, creation.full((), fill_value, dtype=dtype), x.shape)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
@@ -137,10 +139,10 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
     if order is None:
         return x
     if device_index(x) is None:
-        return _creation.asarray(x, copy=None if copy else copy, order=order)
+        return creation.asarray(x, copy=None if copy else copy, order=order)
     if order not in ("C", "F"):
         # Refused there.
-        _creation.asarray(0, order=order)
+        creation.asarray(0, order=order)
     axes = tuple(range(x.ndim))
     if order == "F":
         axes = axes[::-1]
@@ -172,7 +174,7 @@ def _placed(obj, dtype, device, copy):
     """Return an array of what is given, however its elements lie."""
     if isinstance(obj, NDArray) and device is None and device_index(obj) is None:
         # An array of ours stays where it is.
-        return _creation.asarray(obj, dtype=dtype, copy=copy)
+        return creation.asarray(obj, dtype=dtype, copy=copy)
     if device_index(obj) is None:
         found = _taken(obj, dtype, copy)
         if device_index(found) is None:
@@ -196,7 +198,7 @@ def _placed(obj, dtype, device, copy):
 def _taken(obj, dtype, copy):
     """Return an array of what is none: on the CPU, or on the GPU of its parts."""
     try:
-        return _creation.asarray(obj, dtype=dtype)
+        return creation.asarray(obj, dtype=dtype)
     except TypeError:
         # Looked for now, so that long sequences are gone through once.
         index = index_inside(obj)
@@ -225,9 +227,7 @@ def _stacked(obj, session):
         items = [_stacked(item, session) for item in obj]
         return standard("stack", items) if items else upload(session, np.zeros(0))
     return (
-        obj
-        if device_index(obj) is not None
-        else upload(session, _creation.asarray(obj))
+        obj if device_index(obj) is not None else upload(session, creation.asarray(obj))
     )
 
 

@@ -4,11 +4,34 @@ Most are those of ``array_api_compat.cupy`` as they are. Operations follow the C
 own tables of dtypes, so that promotion and errors are the same on every device.
 """
 
-from ndx import _statistical, fft, linalg
+from ndx import fft, linalg
+from ndx._api import statistical
+from ndx._api.data_types import result_type
+from ndx._compute.numpy_calls import argument
 from ndx._cuda import creation, transfer
 from ndx._cuda.bridge import device_index
 from ndx._cuda.calls import factored, standard
-from ndx._cuda.chapters import (
+from ndx._cuda.overrides_elementwise import (
+    ELEMENTWISE,
+    elementwise,
+    inplace,
+    matmul,
+    outer,
+    round_,
+    vecdot,
+    where,
+)
+from ndx._cuda.overrides_indexing import (
+    getitem,
+    isin,
+    repeat,
+    roll,
+    searchsorted,
+    setitem,
+    sorting,
+    take,
+)
+from ndx._cuda.overrides_other import (
     DIVERGED,
     SINGULAR,
     eigen,
@@ -20,28 +43,6 @@ from ndx._cuda.chapters import (
     total,
     triangle,
 )
-from ndx._cuda.elements import (
-    getitem,
-    isin,
-    repeat,
-    roll,
-    searchsorted,
-    setitem,
-    sorting,
-    take,
-)
-from ndx._cuda.operations import (
-    ELEMENTWISE,
-    elementwise,
-    inplace,
-    matmul,
-    outer,
-    round_,
-    vecdot,
-    where,
-)
-from ndx._data_types import result_type
-from ndx._engine import argument
 
 __all__ = ["compute"]
 
@@ -118,7 +119,7 @@ _SPECIAL = {
     **{
         name: nothing_on_cpu(name, getattr(module, name.rpartition(".")[2]))
         for module, names in (
-            (_statistical, ("max", "min")),
+            (statistical, ("max", "min")),
             (linalg, ("linalg.matrix_norm", "linalg.vector_norm")),
             (fft, [f"fft.{name}" for name in fft.TRANSFORMS]),
         )

@@ -18,17 +18,17 @@ import weakref
 
 import numpy as np
 
-from ndx import _cupy
+from ndx._context.placement import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
 from ndx._cuda.bridge import address_of, device_index
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.transfer import compact, wait_for
-from ndx._device import device_of, find_device, number_of
-from ndx._errors import DeviceError, StaleArrayError, WorkspaceError
-from ndx._exclusion import capturing
-from ndx._serving import current_backend
+from ndx._lib.device import device_of, find_device, number_of
+from ndx._lib.errors import DeviceError, StaleArrayError, WorkspaceError
 from ndx._workspaces.registry import debug_mode, workspace
+from ndx.backends import _cupy
+from ndx.backends._capture_lock import capturing
 
 __all__ = ["Graph"]
 

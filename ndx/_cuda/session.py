@@ -5,12 +5,12 @@ from threading import get_ident
 
 import numpy as np
 
-from ndx import _cupy
 from ndx._core import NDArray
 from ndx._cuda import capture
 from ndx._cuda.bridge import Bridge, device_index
 from ndx._cuda.staging import Staging
-from ndx._device import CPU, device_of
+from ndx._lib.device import CPU, device_of
+from ndx.backends import _cupy
 
 __all__ = ["Session", "common_device", "session_of"]
 

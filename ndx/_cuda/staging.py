@@ -8,7 +8,7 @@ from collections import deque
 from ctypes import memmove
 
 from ndx import backends
-from ndx._errors import OutOfMemoryError
+from ndx._lib.errors import OutOfMemoryError
 
 __all__ = ["ANY_WAY", "SMALL", "Staging"]
 

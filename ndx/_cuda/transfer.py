@@ -7,7 +7,7 @@ from ctypes import memmove
 
 import numpy as np
 
-from ndx import _creation, _cupy
+from ndx._api import creation
 from ndx._cuda import capture
 from ndx._cuda.bridge import (
     address_of,
@@ -25,8 +25,9 @@ from ndx._cuda.bridge import (
 )
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
-from ndx._device import CPU, number_of
-from ndx._exclusion import wait_or_owe, waiting
+from ndx._lib.device import CPU, number_of
+from ndx.backends import _cupy
+from ndx.backends._capture_lock import wait_or_owe, waiting
 
 __all__ = [
     "FUNCTIONS",
@@ -119,7 +120,7 @@ def to_host(x, *, stream=None):
         x = x if is_contiguous(x) else compact(x)
         result = twin_array(x)
         if result is None:
-            result = _creation.empty(x.shape, dtype=x.dtype)
+            result = creation.empty(x.shape, dtype=x.dtype)
         if x.size:
             with session.at_work():
                 # Held, as by everyone who computes with it.

@@ -5,7 +5,7 @@ import math
 import operator
 import os
 
-from ndx._sizes import parse_size
+from ndx._lib.sizes import parse_size
 
 __all__ = ["WorkspaceConfig"]
 

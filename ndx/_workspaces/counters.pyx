@@ -1,6 +1,6 @@
 """What the arenas of a workspace have counted, in one dict."""
 
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
 from ndx._workspaces.slots cimport Slots
 
 

@@ -4,13 +4,13 @@ import dataclasses
 import itertools
 import weakref
 
-from ndx._serving cimport placing_backend
-from ndx._arenas.base cimport set_spill_everything
-from ndx._workspaces.workspace cimport Workspace, make_workspace
-from ndx._errors import WorkspaceError
-from ndx.backends import get as get_backend
+from ndx._arenas.arena cimport set_spill_everything
+from ndx._context.placement cimport placing_backend
+from ndx._lib.errors import WorkspaceError
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.owners import named_workspaces
+from ndx._workspaces.workspace cimport Workspace, make_workspace
+from ndx.backends import get as get_backend
 
 __all__ = ["debug_mode", "default_workspace_config", "workspace"]
 

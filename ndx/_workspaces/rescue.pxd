@@ -1,3 +1,3 @@
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
 
 cdef object rescue(Arena arena, object result)

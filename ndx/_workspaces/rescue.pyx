@@ -6,10 +6,10 @@ import dataclasses
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 
-from ndx._arenas.base cimport Arena
-from ndx._array cimport BaseArray
-from ndx._context cimport outer_backend
-from ndx._memory cimport Block, block_is_usable
+from ndx._arenas.arena cimport Arena
+from ndx._array.storage cimport BaseArray
+from ndx._blocks.block cimport Block, block_is_usable
+from ndx._context.context cimport outer_backend
 
 
 cdef object rescue(Arena arena, object result):

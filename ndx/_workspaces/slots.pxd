@@ -1,7 +1,7 @@
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
 from ndx._arenas.sizing cimport Sizing
 from ndx.backends.base cimport Backend
-from ndx.backends.file cimport FileBackend
+from ndx.backends.persistent_file cimport FileBackend
 
 # The arenas on one backend: one, or one for each slot of a ring.
 cdef class Row:

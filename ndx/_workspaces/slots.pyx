@@ -2,14 +2,14 @@
 
 import dataclasses
 
-from ndx._arenas.base cimport Arena, lines
+from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.bump cimport BumpArena
-from ndx._arenas.file cimport FileArena
+from ndx._arenas.mirror cimport add_twin
+from ndx._arenas.persistent cimport FileArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
-from ndx._arenas.twin cimport add_twin
-from ndx._context cimport outer_backend
-from ndx._ignored cimport report_ignored
+from ndx._context.context cimport outer_backend
+from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend
 
 # Backends, besides the current one, whose arenas are kept.

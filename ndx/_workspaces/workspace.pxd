@@ -1,9 +1,9 @@
 from libc.stdint cimport uint64_t
 
-from ndx._context cimport Context, Entry, Here, Scope
-from ndx._arenas.base cimport Arena
+from ndx._arenas.arena cimport Arena
+from ndx._context.context cimport Context, Entry, Here, Scope
 from ndx._workspaces.slots cimport Slots
-from ndx.backends.file cimport FileBackend
+from ndx.backends.persistent_file cimport FileBackend
 
 cdef class Workspace(Scope):
     cdef readonly str name

@@ -3,21 +3,23 @@
 import threading
 import weakref
 
-from ndx._collector cimport scope_ended
-from ndx._context cimport (
+from ndx._arenas.arena cimport Arena
+from ndx._context.context cimport (
     Context, Entry, Here, Scope, default_backend_of_new, drop_entry, is_here, ndx_here,
 )
-from ndx._ignored cimport report_ignored
-from ndx._scopes cimport abandon, has_ended, has_gone, leave_scope, own_context, push
+from ndx._context.scopes cimport (
+    abandon, has_ended, has_gone, leave_scope, own_context, push,
+)
+from ndx._lib.collector cimport scope_ended
+from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
 from ndx._workspaces.slots cimport Row, Slots
-from ndx._arenas.base cimport Arena
 from ndx.backends.base cimport Backend
-from ndx.backends.file cimport FileBackend
+from ndx.backends.persistent_file cimport FileBackend
 
-from ndx._errors import WorkspaceError
-from ndx._sizes import format_size, parse_size
+from ndx._lib.errors import WorkspaceError
+from ndx._lib.sizes import format_size, parse_size
 from ndx._workspaces.decorating import decorated
 from ndx._workspaces.owners import all_workspaces, current_task, named_workspaces
 
@@ -277,10 +279,7 @@ cdef class Workspace(Scope):
         TypeError
             If it is no such function.
         """
-        def enter():
-            return self.own()
-
-        return decorated(function, enter, rescued)
+        return decorated(function, lambda: self.own(), rescued)
 
     cdef Workspace own(self):
         """Return this workspace or, in another thread, the one of its name there."""

@@ -6,14 +6,13 @@
 
 import threading
 
-from ndx._device import find_device
-from ndx._environment import check_names, describe, read_options
-from ndx._errors import DeviceError
-from ndx._options import option_error, options_of
-from ndx._source import Source
+from ndx._lib.device import find_device
+from ndx._lib.errors import DeviceError
+from ndx._lib.options import option_error, options_of
+from ndx.backends._environment import check_names, describe, read_options
 from ndx.backends._lookup import set_lookup
 from ndx.backends.base import Backend
-from ndx.backends.buffers import Buffer
+from ndx.backends.buffer import Buffer
 from ndx.backends.cuda import CudaBackend
 from ndx.backends.cuda_async import CudaAsyncSource
 from ndx.backends.cuda_mmap import CudaMmapBackend
@@ -24,6 +23,7 @@ from ndx.backends.pooled import PooledBackend
 from ndx.backends.python import PythonBackend
 from ndx.backends.python_source import PythonSource
 from ndx.backends.simulated import SimulatedBackend
+from ndx.backends.source import Source
 
 __all__ = [
     "Backend",

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ndx._source import Source as Source
 from ndx.backends.base import Backend as Backend
-from ndx.backends.buffers import Buffer as Buffer
+from ndx.backends.buffer import Buffer as Buffer
 from ndx.backends.cuda import CudaBackend as CudaBackend
 from ndx.backends.cuda_async import CudaAsyncSource as CudaAsyncSource
 from ndx.backends.cuda_mmap import CudaMmapBackend as CudaMmapBackend
@@ -17,6 +16,7 @@ from ndx.backends.pooled import PooledBackend as PooledBackend
 from ndx.backends.python import PythonBackend as PythonBackend
 from ndx.backends.python_source import PythonSource as PythonSource
 from ndx.backends.simulated import SimulatedBackend as SimulatedBackend
+from ndx.backends.source import Source as Source
 
 __all__ = [
     "Backend",

@@ -8,16 +8,16 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
-from ndx._ignored cimport report_ignored
-from ndx._numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport ALLOCATED, NOT_PASSED, Backend, Counters, Memory
 
 import threading
 import time
 import traceback
 
-from ndx._sizes import parse_size
-from ndx._text import Text
+from ndx._lib.sizes import parse_size
+from ndx._lib.text import Text
 from ndx.backends._lookup import as_backend
 
 __all__ = [

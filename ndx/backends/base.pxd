@@ -10,7 +10,7 @@ cdef struct Memory:
     size_t purged            # bytes of it that `purge` gave back; 0 at first
 
 # What `allocate` returns. All but the first refuse; no exception is set. The reason
-# decides what may help (`_relief`), and is what the error says.
+# decides what may help (`backends._relief`), and is what the error says.
 cdef enum Status:
     ALLOCATED = 0
     NO_MEMORY = 1            # the system has no more; or the reason is not known

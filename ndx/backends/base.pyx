@@ -6,7 +6,7 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 
 from libc.string cimport memcpy, memset
 
-from ndx._sizes import parse_limit
+from ndx._lib.sizes import parse_limit
 
 __all__ = ["Backend"]
 

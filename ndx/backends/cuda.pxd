@@ -1,7 +1,7 @@
 from libc.stdint cimport uintptr_t
 
-from ndx._source cimport Source
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport Source
 
 cdef class CudaSource(Source):
     cdef readonly int index          # of the GPU

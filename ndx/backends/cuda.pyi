@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
+from ndx.backends.source import Source
 
 __all__ = [
     "CudaBackend",

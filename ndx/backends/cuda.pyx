@@ -14,16 +14,16 @@ import functools
 import sys
 from threading import get_ident
 
-from ndx._ignored cimport report_ignored
-from ndx._pool_index cimport PoolBlock
-from ndx._source cimport NO_ROOM, RAISED, RESERVED, Source
+from ndx._lib.unraisable cimport report_ignored
+from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 
-from ndx._cupy import check_device, is_forked
-from ndx._errors import DeviceError
-from ndx._exclusion import refuse_here, wait_or_owe, waiting
-from ndx._sizes import parse_limit
+from ndx._lib.errors import DeviceError
+from ndx._lib.sizes import parse_limit
+from ndx.backends._capture_lock import refuse_here, wait_or_owe, waiting
+from ndx.backends._cupy import check_device, is_forked
 
 __all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",
            "replaying_stream"]

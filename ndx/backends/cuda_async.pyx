@@ -11,9 +11,9 @@ from ndx.backends.cuda cimport (
     CudaSource, call, obtain_range, on_stream, sources, stream_here,
 )
 
-from ndx._errors import DeviceError
+from ndx._lib.errors import DeviceError
 
-from ndx._exclusion import try_waiting
+from ndx.backends._capture_lock import try_waiting
 
 __all__ = ["CudaAsyncSource"]
 

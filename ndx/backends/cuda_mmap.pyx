@@ -10,7 +10,7 @@ cimport cython
 from ndx.backends.cuda cimport CudaBackend, CudaSource
 from ndx.backends.mmap cimport file_source
 
-from ndx._errors import DeviceError
+from ndx._lib.errors import DeviceError
 
 __all__ = ["CudaFileSource", "CudaMmapBackend"]
 

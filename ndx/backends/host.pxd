@@ -1,5 +1,5 @@
-from ndx._source cimport Source
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport Source
 
 cdef class HostSource(Source):
     pass

@@ -1,7 +1,7 @@
 """Memory of the host."""
 
-from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
+from ndx.backends.source import Source
 
 __all__ = ["HostBackend", "HostSource"]
 

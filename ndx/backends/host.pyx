@@ -4,10 +4,10 @@ Address space is reserved generously and takes no memory; pages take theirs when
 are first written. Large ranges use huge pages.
 """
 
-from ndx._source cimport NO_RANGE, RESERVED, Source
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 
-from ndx._machine import (
+from ndx._lib.system import (
     address_space_is_rationed, available_memory, machine_memory, memory_and_swap,
 )
 

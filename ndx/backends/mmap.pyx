@@ -12,17 +12,17 @@ from cpython.exc cimport PyErr_SetObject
 from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t, uintptr_t
 
-from ndx._mapping cimport (
+from ndx._files.mapping cimport (
     Mapped, close_file, file_punch, file_reserve, file_space, find_mapping, is_lost,
     losses, map_file, open_unnamed, restore_lost, unmap_file,
 )
-from ndx._pool_trim cimport pool_trim
-from ndx._source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
+from ndx.backends._pool.trim cimport pool_trim
 from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
 
-from ndx._machine import address_space_is_rationed, default_directory
-from ndx._sizes import parse_size
+from ndx._lib.sizes import parse_size
+from ndx._lib.system import address_space_is_rationed, default_directory
 
 __all__ = ["FileSource", "MmapBackend"]
 

@@ -13,9 +13,9 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from ndx._pool_index cimport PoolBlock, PoolEvent
-from ndx._pool_store cimport CPU
-from ndx._pool_trim cimport pool_settle
+from ndx.backends._pool.index cimport PoolBlock, PoolEvent
+from ndx.backends._pool.store cimport CPU
+from ndx.backends._pool.trim cimport pool_settle
 from ndx.backends.base cimport Memory
 from ndx.backends.cuda cimport CudaBackend, CudaSource, call, obtain_range, record_on
 from ndx.backends.host cimport host_memory

@@ -1,9 +1,9 @@
 from libc.stdint cimport uint64_t
 
-from ndx._pool cimport Pool
-from ndx._pool_history cimport PoolHistory
-from ndx._source cimport Source
+from ndx.backends._pool.history cimport PoolHistory
+from ndx.backends._pool.pool cimport Pool
 from ndx.backends.base cimport Backend, Memory
+from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
 
 cdef class PooledBackend(Backend):

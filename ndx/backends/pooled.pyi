@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ndx._source import Source
 from ndx.backends.base import Backend
+from ndx.backends.source import Source
 
 __all__ = ["PooledBackend"]
 

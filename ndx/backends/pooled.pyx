@@ -6,31 +6,33 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from ndx._budget cimport budget_short, gpu_short
-from ndx._ignored cimport report_ignored
-from ndx._pool cimport Pool
-from ndx._pool_history cimport history_begin, pool_look, pool_release_since
-from ndx._pool_index cimport PoolBlock
-from ndx._pool_report cimport (
+from ndx._lib.unraisable cimport report_ignored
+from ndx.backends._budget cimport budget_short, gpu_short
+from ndx.backends._pool.history cimport history_begin, pool_look, pool_release_since
+from ndx.backends._pool.index cimport PoolBlock
+from ndx.backends._pool.pool cimport Pool
+from ndx.backends._pool.report cimport (
     pool_events, pool_holders, pool_snapshot, pool_stats,
 )
-from ndx._pool_store cimport (
+from ndx.backends._pool.store cimport (
     ARENA, SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
 )
-from ndx._pool_trim cimport (
+from ndx.backends._pool.trim cimport (
     pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
 )
-from ndx._source cimport Source
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
     SOURCE_FULL, Backend, Counters, Memory,
 )
+from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
 
-from ndx import _pressure
-from ndx._pool_options import cutoff_of, fraction_of, initial_of, milliseconds_of
-from ndx._reserve import warm_up
-from ndx._sizes import parse_limit, parse_size
+from ndx._lib.sizes import parse_limit, parse_size
+from ndx.backends import _pressure
+from ndx.backends._pool.options import (
+    cutoff_of, fraction_of, initial_of, milliseconds_of,
+)
+from ndx.backends._reserve import warm_up
 
 __all__ = ["PooledBackend"]
 

@@ -8,7 +8,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from ndx._budget cimport budget_arrive, budget_give, budget_obtain
+from ndx.backends._budget cimport budget_arrive, budget_give, budget_obtain
 from ndx.backends.base cimport (
     ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
     Memory,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ndx._source import Source
+from ndx.backends.source import Source
 
 __all__ = ["PythonSource"]
 

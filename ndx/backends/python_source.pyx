@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
-from ndx._source cimport NO_RANGE, RAISED, RESERVED, Source
+from ndx.backends.source cimport NO_RANGE, RAISED, RESERVED, Source
 from ndx.backends.user_code cimport UserCode, hold_buffer
 
 import sys

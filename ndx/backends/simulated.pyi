@@ -1,7 +1,7 @@
 """A device that is not there."""
 
-from ndx._source import Source
 from ndx.backends.pooled import PooledBackend
+from ndx.backends.source import Source
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 

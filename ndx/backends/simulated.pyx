@@ -7,12 +7,12 @@ work that is done when the test says so, and any call can be made to fail.
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from ndx._source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 from ndx.backends.pooled cimport PooledBackend
+from ndx.backends.source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 
 import time
 
-from ndx._sizes import parse_limit, parse_size
+from ndx._lib.sizes import parse_limit, parse_size
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 

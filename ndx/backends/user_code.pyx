@@ -8,7 +8,7 @@ serves itself.
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 
-from ndx._numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()

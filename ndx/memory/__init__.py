@@ -4,11 +4,11 @@ Sizes are in bytes. Workspaces count with the backend that their arena is from;
 ``ndx.workspace(name).stats()`` says what is inside of one.
 """
 
-from ndx._collector import gc_window, periodic_gc
-from ndx._pressure import add_callback as on_oom
-from ndx._pressure import remove_callback as remove_on_oom
-from ndx._workspaces.manager import destroy_all, workspace_summary, workspaces
+from ndx._lib.collector import gc_window, periodic_gc
+from ndx._workspaces.listing import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
+from ndx.backends._pressure import add_callback as on_oom
+from ndx.backends._pressure import remove_callback as remove_on_oom
 from ndx.backends.adaptors import (
     Adaptor,
     FailureCallbackAdaptor,
@@ -16,11 +16,7 @@ from ndx.backends.adaptors import (
     LoggingAdaptor,
     TrackingAdaptor,
 )
-from ndx.memory._limits import headroom, limit, limits, reserve, set_limit
-from ndx.memory._log import Event
-from ndx.memory._report import snapshot, summary
-from ndx.memory._scopes import Statistics, profile, profile_report, statistics
-from ndx.memory._state import (
+from ndx.memory._counters import (
     MemoryInfo,
     allocated,
     empty_cache,
@@ -32,6 +28,10 @@ from ndx.memory._state import (
     stats,
     trim,
 )
+from ndx.memory._events import Event
+from ndx.memory._limits import headroom, limit, limits, reserve, set_limit
+from ndx.memory._statistics import Statistics, profile, profile_report, statistics
+from ndx.memory._summary import snapshot, summary
 from ndx.memory._trace import Trace, record
 
 __all__ = [

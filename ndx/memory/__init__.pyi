@@ -6,12 +6,12 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from ndx._collector import gc_window as gc_window
-from ndx._collector import periodic_gc as periodic_gc
-from ndx._device import Device
-from ndx._workspaces.manager import destroy_all as destroy_all
-from ndx._workspaces.manager import workspace_summary as workspace_summary
-from ndx._workspaces.manager import workspaces as workspaces
+from ndx._lib.collector import gc_window as gc_window
+from ndx._lib.collector import periodic_gc as periodic_gc
+from ndx._lib.device import Device
+from ndx._workspaces.listing import destroy_all as destroy_all
+from ndx._workspaces.listing import workspace_summary as workspace_summary
+from ndx._workspaces.listing import workspaces as workspaces
 from ndx._workspaces.registry import debug_mode as debug_mode
 from ndx._workspaces.registry import (
     default_workspace_config as default_workspace_config,

@@ -7,8 +7,8 @@ Trace Event Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQt
 
 import json
 
-from ndx._sizes import format_size
-from ndx.memory._log import list_events
+from ndx._lib.sizes import format_size
+from ndx.memory._events import list_events
 from ndx.memory._timeline import curve_of
 
 __all__ = ["chrome_json"]

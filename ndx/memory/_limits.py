@@ -2,12 +2,11 @@
 
 import threading
 
-from ndx import _budget, _pressure
-from ndx._device import find_device, number_of
-from ndx._reserve import warm_up
-from ndx._sizes import parse_size
-from ndx.backends import PooledBackend, get
-from ndx.memory._state import backend_of
+from ndx._lib.device import find_device, number_of
+from ndx._lib.sizes import parse_size
+from ndx.backends import PooledBackend, _budget, _pressure, get
+from ndx.backends._reserve import warm_up
+from ndx.memory._counters import backend_of
 
 __all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
 

@@ -1,6 +1,6 @@
 """Traces as figures of matplotlib, which is loaded when it is asked for."""
 
-from ndx._sizes import format_size
+from ndx._lib.sizes import format_size
 from ndx.memory._timeline import (
     curve_of,
     maker_of,

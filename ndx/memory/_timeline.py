@@ -1,6 +1,6 @@
 """Sums over the columns of a trace: how much was alive when, and whose it was."""
 
-from ndx._sizes import format_size
+from ndx._lib.sizes import format_size
 
 __all__ = ["curve_of", "maker_of", "peak_of", "step_curve", "summary_text"]
 

@@ -6,11 +6,11 @@ import os
 import time
 from datetime import UTC, datetime
 
-from ndx._recording import Recorder
-from ndx._sizes import format_size
-from ndx._text import Text, preformatted
+from ndx._lib.sizes import format_size
+from ndx._lib.text import Text, preformatted
+from ndx._recording.recorder import Recorder
 from ndx.memory._chrome import chrome_json
-from ndx.memory._log import list_events, read_log
+from ndx.memory._events import list_events, read_log
 from ndx.memory._page import html_page
 from ndx.memory._plot import plot_trace
 from ndx.memory._timeline import peak_of, summary_text

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx._environment import OPTIONS, check_names, read_options
 from ndx.backends import BUILTIN
+from ndx.backends._environment import OPTIONS, check_names, read_options
 
 
 def run(code, *, fails=False, **environment):

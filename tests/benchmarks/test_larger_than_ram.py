@@ -60,7 +60,7 @@ def test_a_process_in_the_group_knows_its_limit(benchmark):
     """What passes take for the memory that there is."""
     program = """
         import os, pathlib, sys
-        from ndx._machine import memory_for_pages
+        from ndx._lib.system import memory_for_pages
         pathlib.Path(sys.argv[1], "cgroup.procs").write_text(str(os.getpid()))
         print(memory_for_pages())
     """

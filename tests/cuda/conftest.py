@@ -13,9 +13,10 @@ import shutil
 import pytest
 
 import ndx
-from ndx import _cupy, backends
+from ndx import backends
+from ndx.backends import _cupy
 
-from . import modules, plans, standin
+from .stand_in import modules, plans, standin
 
 REAL = os.environ.get("NDX_TEST_CUDA") == "1"
 

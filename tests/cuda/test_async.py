@@ -79,7 +79,7 @@ def test_it_is_freed_after_all_streams_that_used_it(machine, stand_in):
             y = x + 0
             machine.calls.clear()
             # A copy that is queued by the other stream, and done late.
-            runtime = ndx._cupy.load().cuda.runtime
+            runtime = ndx.backends._cupy.load().cuda.runtime
             runtime.memcpyAsync(pointer(out), pointer(x), 8000, 4, b.ptr)
         del x
         assert ("eventRecord", b.ptr) in machine.calls

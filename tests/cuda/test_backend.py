@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import ndx
-from ndx._context import defaults_from_environment
+from ndx._context.context import defaults_from_environment
 
 MIB = 1 << 20
 
@@ -323,7 +323,7 @@ def test_an_error_leaves_all_as_it_was(gpu):
     assert counters(x.backend) == before
     if gpu is not None:
         # CuPy's own allocator is back.
-        theirs = ndx._cupy.load().ndarray((3,), "f8")
+        theirs = ndx.backends._cupy.load().ndarray((3,), "f8")
         assert gpu.default_mallocs == 1
         del theirs
 

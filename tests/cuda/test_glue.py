@@ -10,10 +10,10 @@ from ndx._cuda.bridge import Bridge
 import ndx
 from ndx._cuda.transfer import stream_of
 
-from . import standin
-from .async_pool import AsyncRuntime
-from .host_memory import HostRuntime
-from .names import FFT, FUNCTIONS, LINALG
+from .stand_in import standin
+from .stand_in.async_pool import AsyncRuntime
+from .stand_in.host_memory import HostRuntime
+from .stand_in.names import FFT, FUNCTIONS, LINALG
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 

@@ -9,7 +9,7 @@ import pytest
 from ndx._cuda.bridge import address_of
 
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 from .graphs import counts, full
 
@@ -271,7 +271,7 @@ def test_workspaces_that_are_destroyed(gpu):
 
 
 def test_streams_wait_for_each_other(machine):
-    from .standin import Stream
+    from .stand_in.standin import Stream
 
     @ndx.cuda.graph
     def doubled(x):
@@ -298,7 +298,7 @@ def test_streams_wait_for_each_other(machine):
 
 def test_the_first_call_was_on_another_stream(machine):
     """Its kernels are done in the graph's memory, before that is launched."""
-    from .standin import Stream
+    from .stand_in.standin import Stream
 
     @ndx.cuda.graph
     def doubled(x):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 from .graphs import counts, full
 

@@ -68,7 +68,7 @@ def test_foreign_memory_that_goes_while_a_graph_is_captured(gpu):
 
 
 def test_another_threads_trim_finds_a_stream_that_is_over(machine):
-    runtime = ndx._cupy.load().cuda.runtime
+    runtime = ndx.backends._cupy.load().cuda.runtime
     with ndx.use("cuda:0", limit="64MiB") as backend:
         large = ndx.zeros(MIB)
         stream = runtime.streamCreate()
@@ -132,7 +132,7 @@ def test_a_workspace_of_the_size_of_its_array(gpu, size):
 AT_EXIT = """
 import sys
 sys.path.insert(0, {root!r})
-from tests.cuda.modules import in_place
+from tests.cuda.stand_in.modules import in_place
 in_place().__enter__()
 import ndx
 ndx.backends.register("mine", lambda **kwargs: None)

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx import _cupy
-from ndx._cuda import blas, capture
+from ndx._cuda import capture
+from ndx._cuda import cublas as bindings
+from ndx.backends import _cupy
 
-from . import cublas
 from .graphs import counts, full
+from .stand_in import cublas
 
 DTYPES = ["float32", "float64", "complex64", "complex128", "int32"]
 lengths = st.integers(0, 4)
@@ -201,7 +202,7 @@ def test_a_product_in_the_second_call_only(gpu, lanes):
     assert counts(step) == (2, 3, 1)
 
 
-@pytest.mark.parametrize("name", [x for x in blas.PROTOTYPES if "Create" not in x])
+@pytest.mark.parametrize("name", [x for x in bindings.PROTOTYPES if "Create" not in x])
 def test_cublas_fails(machine, lanes, name):
     a = full((2, 2))
     graph = ndx.cuda.graph(lambda a: a @ a)
@@ -242,12 +243,12 @@ def test_sizes_that_cublas_can_not_have(machine, lanes):
 
 def test_prototypes():
     """As in NVIDIA's documentation: what C calls int, long long, size_t and void *."""
-    assert blas.PROTOTYPES.keys() == {f.__name__ for f in cublas.PROTOTYPES}
+    assert bindings.PROTOTYPES.keys() == {f.__name__ for f in cublas.PROTOTYPES}
     for function, types_ in cublas.PROTOTYPES.items():
-        assert list(blas.PROTOTYPES[function.__name__]) == types_
-    (gemm,) = (x for x in blas.PROTOTYPES if "Gemm" in x)
+        assert list(bindings.PROTOTYPES[function.__name__]) == types_
+    (gemm,) = (x for x in bindings.PROTOTYPES if "Gemm" in x)
     short = {ctypes.c_void_p: "p", ctypes.c_int: "i", ctypes.c_longlong: "l"}
-    spelled = "".join(short[each] for each in blas.PROTOTYPES[gemm])
+    spelled = "".join(short[each] for each in bindings.PROTOTYPES[gemm])
     # handle, 2 operations, m n k; alpha, A type lda step, B likewise; beta, C likewise;
     # count, compute type, algorithm
     assert spelled == "piiiii" + "ppiilpiil" + "ppiil" + "iii"
@@ -255,7 +256,7 @@ def test_prototypes():
 
 def test_sizes_of_the_workspace(machine):
     for major, mib in ((7, 4), (8, 4), (9, 32), (10, 32), (12, 32)):
-        assert blas.Handle(major).nbytes == mib << 20
+        assert bindings.Handle(major).nbytes == mib << 20
 
 
 def test_the_door(stand_in, monkeypatch):

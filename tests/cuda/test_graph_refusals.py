@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ndx
-from ndx import _cupy
 from ndx._cuda.session import session_of
+from ndx.backends import _cupy
 
 from .graphs import counts, full
 

@@ -113,7 +113,7 @@ def test_streams_that_there_are_not(gpu, stream):
 
 
 def test_another_librarys_stream_stays_alive(gpu):
-    side = ndx._cupy.load().cuda.Stream()
+    side = ndx.backends._cupy.load().cuda.Stream()
     theirs = OfOthers(side)
     x = ndx.ones(1000)
     with ndx.use("cuda:0") as backend:

@@ -7,7 +7,7 @@ import types
 import pytest
 
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 CALLS = [
     lambda: ndx.use("cuda"),

@@ -4,7 +4,7 @@ import pytest
 from ndx._cuda.bridge import address_of
 
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 
 @pytest.fixture

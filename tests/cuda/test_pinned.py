@@ -271,9 +271,9 @@ def test_a_forked_child_refuses(gpu):
 
 PROGRAM = """
 import sys
-from tests.cuda import arrays, standin
+from tests.cuda.stand_in import arrays, standin
 import ndx
-from ndx import _cupy
+from ndx.backends import _cupy
 
 module = arrays.module()
 _cupy.replaced(module, None).__enter__()

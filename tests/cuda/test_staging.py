@@ -131,7 +131,7 @@ def test_the_limit_of_the_pool_holds(machine, monkeypatch):
 def test_a_copy_that_fails_leaves_nothing_behind(machine, monkeypatch, at):
     source = np.ones(2 * MIB)
     good = ndx.asarray(source, device="cuda:0")
-    runtime = ndx._cupy.load().cuda.runtime
+    runtime = ndx.backends._cupy.load().cuda.runtime
     copy, calls = runtime.memcpyAsync, []
 
     def failing(*args):

@@ -256,7 +256,7 @@ def test_threads_and_tasks_have_their_own(gpu):
 
 def end_scope_in(monkeypatch, machine, name, end):
     """Let something happen once, in the middle of a call of CUDA's."""
-    from . import standin
+    from .stand_in import standin
 
     call = getattr(standin.runtime, name)
     left = [end]

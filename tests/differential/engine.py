@@ -37,7 +37,7 @@ class Row:
         Whether array-api-strict's answer counts, for these arguments.
     standard : callable, optional
         For the arguments: a mask of the elements where NumPy's answer is the
-        standard's; `tests/test_special_cases.py` has the others.
+        standard's; `tests/compute/test_special_values.py` has the others.
     values : bool
         Whether the values are defined.
     zeros : bool

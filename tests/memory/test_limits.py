@@ -30,7 +30,7 @@ def allow(more):
     """Let the process have so many bytes more than it has; no idle memory helps."""
     gc.collect()
     memory.empty_cache()
-    limit = ndx._budget.resident_nbytes() + more
+    limit = ndx.backends._budget.resident_nbytes() + more
     memory.set_limit(process=limit)
     return limit
 
@@ -64,7 +64,7 @@ def test_idle_memory_goes_back_before_the_process_is_at_its_limit():
         x = ndx.ones(8 * MIB)
         del x
     assert one.stats()["reserved_bytes"] >= 64 * MIB
-    memory.set_limit(process=ndx._budget.resident_nbytes() + 32 * MIB)
+    memory.set_limit(process=ndx.backends._budget.resident_nbytes() + 32 * MIB)
     with ndx.use(other):
         y = ndx.ones(8 * MIB)
         assert float(y[-1]) == 1
@@ -82,7 +82,7 @@ def test_what_ndx_takes_counts_before_it_is_written():
         assert sum(x.nbytes for x in arrays) > 128 * MIB
         for x in arrays:
             x[...] = 1.0
-        assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
+        assert ndx.backends._budget.resident_nbytes() <= limit + 8 * MIB
         del arrays, x
 
 
@@ -95,7 +95,7 @@ def test_every_type_of_pool_keeps_to_the_limit_of_the_process(kind):
         with pytest.raises(ndx.OutOfMemoryError) as caught:
             arrays.extend(ndx.full(MIB, 1.0) for _ in range(32))
         assert caught.value.reason == "process"
-        assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
+        assert ndx.backends._budget.resident_nbytes() <= limit + 8 * MIB
         arrays.clear()
         memory.set_limit(process=None)
         assert float(ndx.full(MIB, 1.0)[-1]) == 1
@@ -138,7 +138,7 @@ FORK = """
 import os, ndx
 from ndx import memory
 x = ndx.ones(1000)
-memory.set_limit("1GiB", process=ndx._budget.resident_nbytes() + 2**26)
+memory.set_limit("1GiB", process=ndx.backends._budget.resident_nbytes() + 2**26)
 child = os.fork()
 if child == 0:
     try:
@@ -166,10 +166,10 @@ NO_FILES = """
 import os, resource, ndx
 from ndx import memory
 x = ndx.ones(1000)
-memory.set_limit(process=ndx._budget.resident_nbytes() + 2**26)
+memory.set_limit(process=ndx.backends._budget.resident_nbytes() + 2**26)
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
-assert ndx._budget.resident_nbytes() == 0, "no file can be opened"
+assert ndx.backends._budget.resident_nbytes() == 0, "no file can be opened"
 y = ndx.ones(2**20)
 kept = []
 try:
@@ -209,10 +209,10 @@ def test_two_limits_are_set_together_or_not_at_all():
 def test_pages_of_files_do_not_count(tmp_path):
     path = tmp_path / "pages"
     path.write_bytes(bytes(64 * MIB))
-    before = ndx._budget.resident_nbytes()
+    before = ndx.backends._budget.resident_nbytes()
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
         assert sum(mapped[:: mmap.PAGESIZE]) == 0
-        assert ndx._budget.resident_nbytes() < before + 32 * MIB
+        assert ndx.backends._budget.resident_nbytes() < before + 32 * MIB
 
 
 @counts_pages
@@ -236,7 +236,7 @@ def test_threads_do_not_pass_the_limit_of_the_process_together():
         thread.join()
     assert failures == ["process"] * 4
     # The kernel counts for each thread, and adds that up now and then.
-    assert ndx._budget.resident_nbytes() <= limit + 8 * MIB
+    assert ndx.backends._budget.resident_nbytes() <= limit + 8 * MIB
     assert sum(x.nbytes for x in kept) > 32 * MIB
     kept.clear()
 

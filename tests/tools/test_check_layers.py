@@ -7,7 +7,7 @@ import pytest
 @pytest.fixture
 def problems(tmp_path, monkeypatch):
     """Write a package ``pkg`` from {path: text} and return what is wrong with it."""
-    layers = [{"low", "other"}, {"mid", "sub", "sub.*"}, {"top"}, {"__init__"}]
+    layers = [("low", "other"), ("mid", "sub"), ("top",), ("__init__",)]
     monkeypatch.setattr(check_layers, "LAYERS", layers)
     monkeypatch.setattr(check_layers, "LAZY", {("sub", "sub.*")})
 
@@ -115,10 +115,22 @@ def test_lazy_imports_need_permission(problems):
     assert found == "pkg/sub/b.py:2: imports 'sub.a' inside a function"
 
 
-def test_module_without_a_layer(problems):
-    assert problems({"low.py": "", "stray.pyx": ""}) == [
-        "pkg/: module 'stray' has no layer: add it to LAYERS"
-    ]
+def test_a_module_of_a_package_is_not_had_without_the_package(problems):
+    files = {
+        "mid.py": "from .sub.a import f\n",
+        "sub/__init__.py": "from .b import g\n",
+        "sub/a.py": "",
+        "sub/b.py": "from ..mid import h\n",
+    }
+    assert problems(files) == ["pkg/: import cycle: mid -> sub -> sub.b -> mid"]
+    # Modules of the package itself find it there, however far it has come.
+    files |= {"sub/b.py": "from .a import f\n"}
+    assert problems(files) == []
+
+
+def test_room_without_a_layer(problems):
+    files = {"low.py": "", "stray/__init__.py": "", "stray/a.pyx": ""}
+    assert problems(files) == ["pkg/: room 'stray' has no layer: it belongs in LAYERS"]
 
 
 @pytest.mark.parametrize(

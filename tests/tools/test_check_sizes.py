@@ -13,7 +13,7 @@ def write(root, name, lines):
 @pytest.mark.parametrize(
     ("name", "cap"),
     [
-        ("ndx/_pool.pyx", 600),
+        ("ndx/backends/_pool/pool.pyx", 600),
         ("ndx/_core.pyx", 775),
         ("ndx/backends/host.pyx", 600),
         ("tests/test_core.py", 500),

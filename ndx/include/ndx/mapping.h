@@ -2,7 +2,7 @@
  * the system can't give a page of one (SIGBUS).
  *
  * Ranges that are entered in the table survive that: zeros are mapped over the pages that
- * are lost, and the table remembers which. Only `_mapping` includes this: the table is
+ * are lost, and the table remembers which. Only `_files.mapping` includes this: the table is
  * one for the process. */
 #ifndef NDX_MAPPING_H
 #define NDX_MAPPING_H

@@ -1,0 +1,1 @@
+"""The functions of the standard, a file for each of its chapters."""

@@ -1,0 +1,209 @@
+"""Creation functions of the standard that make sequences of numbers."""
+
+from libc.stdint cimport int64_t
+
+from math import ceil, inf
+
+import numpy as np
+
+from ndx._array.pinning cimport Compute, Operands, compute_on, put
+from ndx._array.storage cimport BaseArray, new_empty
+from ndx._compute.elementwise cimport LARGE, binary, cast, is_scalar
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._lib.dtypes cimport COMPLEX128, FLOAT64, INT64, UINT64, dtype_code
+from ndx._lib.layout cimport Walk
+
+from ndx._compute.numpy_calls import as_int
+from ndx._lib.device import as_device
+
+__all__ = ["arange", "linspace"]
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef Ufunc ADD = find_ufunc("add")
+cdef object INT64_LIMIT = 2**63
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
+
+    Parameters
+    ----------
+    start : int or float
+        The first number; the end of the interval if `stop` is None, which then
+        starts at 0.
+    stop : int or float, optional
+        End of the interval.
+    step : int or float
+        Distance between neighbours; not 0.
+    dtype : dtype, optional
+        Default: int64 if all of the numbers are ints, else float64.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+
+    Returns
+    -------
+    NDArray, shape (ceil((stop - start) / step),)
+
+    Notes
+    -----
+    Array API 2025.12, `arange`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.arange(1, 7, 2)
+    NDArray([1, 3, 5])
+    """
+    cdef BaseArray result
+    cdef int code
+    as_device(device)
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = [number(value, "arange") for value in (start, stop, step)]
+    if step == 0:
+        raise ValueError("step must not be 0")
+    whole = all([isinstance(value, int) for value in (start, stop, step)])
+    code = dtype_code(dtype) if dtype is not None else INT64 if whole else FLOAT64
+    length = -((start - stop) // step) if whole else (stop - start) / step
+    if not -inf < length < PY_SSIZE_T_MAX:
+        raise ValueError(
+            f"arange({start}, {stop}, {step}) has {length} elements, which is beyond "
+            "the address space")
+    length = max(0, ceil(length))
+    if not whole:
+        result = float_steps(start, length, step)
+    elif max(start, stop) <= INT64_LIMIT:
+        result = integer_steps(start, length, step)
+    else:
+        # From the upper half of uint64.
+        result = binary(ADD, cast(integer_steps(0, length, step), UINT64), start, None)
+    return result if result.dtype == code else cast(result, code)
+
+
+cdef object number(object value, str name):
+    """Return a Python int, a float or, for `linspace`, a complex number.
+
+    One of these very types: arithmetic on it runs no code of the user's.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name == "arange" and isinstance(value, complex) or not is_scalar(value):
+        also = "" if name == "arange" else ", and complex ones"
+        raise TypeError(
+            f"{name} takes ints and floats{also}, not {type(value).__name__}")
+    if isinstance(value, int):
+        return as_int(value, "a number")
+    return float.__pos__(value) if isinstance(value, float) else complex.__pos__(value)
+
+
+# The first of evenly spaced numbers, and their distance.
+cdef struct Spacing:
+    Py_ssize_t count
+    int64_t start
+    int64_t distance
+    double float_start
+    double float_distance
+
+
+cdef BaseArray evenly_spaced(int dtype, Spacing *spacing, Compute write):
+    """Return a new array whose elements a function writes."""
+    cdef BaseArray x = new_empty(dtype, 1, &spacing.count)
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    compute_on(&operands, NULL, write, spacing, spacing.count >= LARGE)
+    return x
+
+
+cdef BaseArray integer_steps(int64_t start, Py_ssize_t count, object step):
+    """Return ``start + i * step`` for i below `count`, which all fit int64."""
+    cdef Spacing spacing
+    spacing.count = count
+    spacing.start = start
+    spacing.distance = step if count > 1 else 0
+    return evenly_spaced(INT64, &spacing, write_integers)
+
+
+cdef void write_integers(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Spacing *spacing = <const Spacing *>arg
+    cdef int64_t *out = <int64_t *>data[0]
+    cdef Py_ssize_t i
+    for i in range(spacing.count):
+        out[i] = spacing.start + i * spacing.distance
+
+
+cdef BaseArray float_steps(double start, Py_ssize_t count, double step):
+    cdef Spacing spacing
+    spacing.count = count
+    spacing.float_start = start
+    spacing.float_distance = step
+    return evenly_spaced(FLOAT64, &spacing, write_floats)
+
+
+cdef void write_floats(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Spacing *spacing = <const Spacing *>arg
+    cdef double *out = <double *>data[0]
+    cdef Py_ssize_t i
+    for i in range(spacing.count):
+        out[i] = spacing.float_start + <double>i * spacing.float_distance
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """Return evenly spaced numbers over an interval.
+
+    Parameters
+    ----------
+    start, stop : int, float or complex
+        Ends of the interval.
+    num : int
+        How many numbers; 0 or more.
+    dtype : dtype, optional
+        A floating-point one. Default: float64, or complex128 for complex ends.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+    endpoint : bool
+        Whether `stop` is among the numbers.
+
+    Returns
+    -------
+    NDArray, shape (num,)
+
+    Notes
+    -----
+    Array API 2025.12, `linspace`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linspace(0.0, 1.0, 3)
+    NDArray([0. , 0.5, 1. ])
+    """
+    cdef BaseArray x
+    cdef int code
+    as_device(device)
+    num = as_int(num, "num")
+    if num < 0:
+        raise ValueError(f"num={num} is negative; it is 0 or more")
+    if num > PY_SSIZE_T_MAX:
+        raise ValueError(
+            f"linspace: num={num} numbers are beyond the address space (2**63 bytes)")
+    start, stop = number(start, "linspace"), number(stop, "linspace")
+    complex_ends = isinstance(start, complex) or isinstance(stop, complex)
+    parts = max(num - 1 if endpoint else num, 1)
+    x = float_steps(0, num, 1)
+    if complex_ends:
+        x = cast(x, COMPLEX128)
+    # The step may be 0 by underflow, where the distance isn't.
+    step = (stop - start) / parts
+    if step:
+        x *= step
+    else:
+        x *= stop - start
+        x /= parts
+    x += start
+    if endpoint and num > 1:
+        x[num - 1] = stop
+    code = x.dtype if dtype is None else dtype_code(dtype)
+    return x if code == x.dtype else cast(x, code)

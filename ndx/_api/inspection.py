@@ -1,0 +1,134 @@
+"""What the library offers: the inspection functions of the standard."""
+
+from ndx._api import data_types
+from ndx._lib.device import CPU, device_of, find_device
+from ndx.backends._cupy import count_devices
+
+__all__ = ["__array_namespace_info__"]
+
+_DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+
+
+class NamespaceInfo:
+    """Answers of `ndx.__array_namespace_info__`.
+
+    Notes
+    -----
+    Array API 2025.12, inspection.
+    """
+
+    def capabilities(self):
+        """Return what arrays can do.
+
+        Returns
+        -------
+        dict
+            ``"boolean indexing"``: True. ``"data-dependent shapes"``: True, for
+            `unique_values`, `nonzero` and `repeat` by an array. ``"max dimensions"``:
+            64, as many as NumPy's arrays have.
+        """
+        return {
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": 64,
+        }
+
+    def default_device(self):
+        """Return the device on which arrays are made by default.
+
+        Returns
+        -------
+        Device
+        """
+        return CPU
+
+    def devices(self):
+        """Return the devices that there are.
+
+        Returns
+        -------
+        tuple of Device
+        """
+        return tuple(device_of(number) for number in range(1 + count_devices()))
+
+    def default_dtypes(self, *, device=None):
+        """Return the default data types.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            They are the same on all.
+
+        Returns
+        -------
+        dict of str to dtype
+            For ``"real floating"``, ``"complex floating"``, ``"integral"`` and
+            ``"indexing"``.
+        """
+        find_device(device)
+        return {
+            "real floating": data_types.float64,
+            "complex floating": data_types.complex128,
+            "integral": data_types.int64,
+            "indexing": data_types.int64,
+        }
+
+    def dtypes(self, *, device=None, kind=None):
+        """Return the data types of a kind.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            They are the same on all.
+        kind : str or tuple of str, optional
+            As for `ndx.isdtype`. Default: all.
+
+        Returns
+        -------
+        dict of str to dtype
+            By name.
+        """
+        find_device(device)
+        found = {name: getattr(data_types, name) for name in _DTYPES}
+        if kind is None:
+            return found
+        return {
+            name: dtype
+            for name, dtype in found.items()
+            if data_types.isdtype(dtype, kind)
+        }
+
+
+def __array_namespace_info__():
+    """Return an object that says what the namespace offers.
+
+    Returns
+    -------
+    NamespaceInfo
+        With `capabilities`, `default_device`, `default_dtypes`, `devices`, `dtypes`.
+
+    Notes
+    -----
+    Array API 2025.12, `__array_namespace_info__`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.__array_namespace_info__().default_dtypes()["integral"]
+    dtype('int64')
+    """
+    return NamespaceInfo()

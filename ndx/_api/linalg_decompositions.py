@@ -1,0 +1,368 @@
+"""Decompositions of matrices, for `ndx.linalg`."""
+
+from numpy.linalg import LinAlgError
+
+from ndx._api.data_types import astype, float64, result_type
+from ndx._compute.numpy_calls import argument, call
+
+__all__ = [
+    "cholesky",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+def cholesky(x, /, *, upper=False):
+    """Return the Cholesky factors of positive-definite matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point; Hermitian, of which one triangle is read.
+    upper : bool
+        Whether to return U with ``x = conj(U).mT @ U``, instead of L with
+        ``x = L @ conj(L).mT``.
+
+    Returns
+    -------
+    NDArray, shape (..., M, M)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is not positive-definite, or not square.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.cholesky`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.cholesky(ndx.asarray([[4.0, 2.0], [2.0, 2.0]]))
+    NDArray([[2., 0.],
+             [1., 1.]])
+    """
+    return call("linalg.cholesky", argument(x, "cholesky"), upper=upper)
+
+
+def eig(x, /):
+    """Return the eigenvalues and eigenvectors of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+
+    Returns
+    -------
+    EigResult
+        A named tuple of `eigenvalues`, shape (..., M), and `eigenvectors`, the columns
+        of shape (..., M, M); complex, of the precision of `x`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrices are not square, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.eig`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.eig(2.0 * ndx.eye(2)).eigenvalues
+    NDArray([2.+0.j, 2.+0.j])
+    """
+    x = argument(x, "eig")
+    values, vectors = found = call("linalg.eig", x)
+    dtype = result_type(x, 1j)
+    return type(found)(
+        astype(values, dtype, copy=False), astype(vectors, dtype, copy=False)
+    )
+
+
+def eigh(x, /):
+    """Return the eigenvalues and eigenvectors of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point; Hermitian, of which one triangle is read.
+
+    Returns
+    -------
+    EighResult
+        A named tuple of `eigenvalues`, shape (..., M), real, rising; and
+        `eigenvectors`, the orthonormal columns of shape (..., M, M).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrices are not square, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.eigh`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.eigh(2.0 * ndx.eye(2)).eigenvalues
+    NDArray([2., 2.])
+    """
+    return call("linalg.eigh", argument(x, "eigh"))
+
+
+def eigvals(x, /):
+    """Return the eigenvalues of square matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point.
+
+    Returns
+    -------
+    NDArray, shape (..., M)
+        Complex, of the precision of `x`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrices are not square, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.eigvals`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.eigvals(2.0 * ndx.eye(2))
+    NDArray([2.+0.j, 2.+0.j])
+    """
+    x = argument(x, "eigvals")
+    return astype(call("linalg.eigvals", x), result_type(x, 1j), copy=False)
+
+
+def eigvalsh(x, /):
+    """Return the eigenvalues of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, M)
+        Floating-point; Hermitian, of which one triangle is read.
+
+    Returns
+    -------
+    NDArray, shape (..., M)
+        Real, rising.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrices are not square, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.eigvalsh`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.eigvalsh(2.0 * ndx.eye(2))
+    NDArray([2., 2.])
+    """
+    return call("linalg.eigvalsh", argument(x, "eigvalsh"))
+
+
+def matrix_rank(x, /, *, rtol=None):
+    """Return the ranks of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+    rtol : float or NDArray, shape (...), optional
+        Singular values up to `rtol` times the largest count as 0. Default: ``max(M, N)
+        * eps``.
+
+    Returns
+    -------
+    NDArray of int64, shape (...)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If `x` has fewer than two axes, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.matrix_rank`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.matrix_rank(ndx.ones((3, 3)))
+    NDArray(1)
+    """
+    x = _matrices(x, "matrix_rank")
+    return call("linalg.matrix_rank", x, rtol=rtol)
+
+
+def pinv(x, /, *, rtol=None):
+    """Return the Moore-Penrose pseudo-inverses of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+    rtol : float or NDArray, shape (...), optional
+        Singular values up to `rtol` times the largest count as 0. Default: ``max(M, N)
+        * eps``.
+
+    Returns
+    -------
+    NDArray, shape (..., N, M)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If `x` has fewer than two axes, or the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.pinv`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.pinv(2.0 * ndx.eye(2))
+    NDArray([[0.5, 0. ],
+             [0. , 0.5]])
+    """
+    x = _matrices(x, "pinv")
+    if x.dtype.kind not in "fc":
+        # NumPy asks for the precision of the dtype, which integers have not.
+        x = astype(x, float64)
+    return call("linalg.pinv", x, rtol=rtol)
+
+
+def qr(x, /, *, mode="reduced"):
+    """Return the QR factors of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+    mode : {'reduced', 'complete'}
+        With K = min(M, N), or with K = M.
+
+    Returns
+    -------
+    QRResult
+        A named tuple of `Q`, shape (..., M, K), orthonormal columns, and `R`, shape
+        (..., K, N), upper triangular.
+
+    Raises
+    ------
+    ValueError
+        If `mode` is none of the two.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.qr`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.qr(ndx.ones((3, 2))).R.shape
+    (2, 2)
+    """
+    if mode not in ("reduced", "complete"):
+        msg = f"qr: mode={mode!r} is unknown; valid are 'reduced' and 'complete'"
+        raise ValueError(msg)
+    return call("linalg.qr", argument(x, "qr"), mode=mode)
+
+
+def svd(x, /, *, full_matrices=True):
+    """Return the singular value decompositions of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+    full_matrices : bool
+        Whether `U` and `Vh` are square; else they have K = min(M, N) columns and rows.
+
+    Returns
+    -------
+    SVDResult
+        A named tuple of `U`, shape (..., M, M) or (..., M, K); `S`, shape (..., K),
+        real, falling; and `Vh`, shape (..., N, N) or (..., K, N).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.svd`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.svd(ndx.asarray([[3.0, 0.0], [0.0, 4.0]])).S
+    NDArray([4., 3.])
+    """
+    return call("linalg.svd", argument(x, "svd"), full_matrices=full_matrices)
+
+
+def svdvals(x, /):
+    """Return the singular values of matrices.
+
+    Parameters
+    ----------
+    x : NDArray, shape (..., M, N)
+        Floating-point.
+
+    Returns
+    -------
+    NDArray, shape (..., min(M, N))
+        Real, falling.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    Array API 2025.12, `linalg.svdvals`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.linalg.svdvals(ndx.asarray([[3.0, 0.0], [0.0, 4.0]]))
+    NDArray([4., 3.])
+    """
+    return call("linalg.svdvals", argument(x, "svdvals"))
+
+
+def _matrices(x, name):
+    """Return the array that `x` is, of which NumPy does not look at the axes."""
+    x = argument(x, name)
+    if x.ndim < 2:
+        msg = f"{name} is for arrays of 2 axes or more, this one has {x.ndim}"
+        raise LinAlgError(msg)
+    return x

@@ -1,0 +1,207 @@
+"""Manipulation functions of the standard that repeat and move elements."""
+
+from itertools import product
+from math import prod
+
+from ndx._api.creation import empty_like
+from ndx._api.data_types import astype, float64, int64
+from ndx._api.manipulation_broadcasting import broadcast_to
+from ndx._api.manipulation_views import expand_dims, reshape
+from ndx._api.statistical import sum as _sum
+from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+
+__all__ = ["repeat", "roll", "tile"]
+
+_MOST_AXES = 64
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Return an array with each element repeated.
+
+    Parameters
+    ----------
+    x : NDArray
+    repeats : int or NDArray
+        How often: one count for all, or an integer array with one for each element
+        along the axis.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. Default: `x` is flattened first.
+
+    Returns
+    -------
+    NDArray
+        A new array; its shape depends on the values of `repeats`.
+
+    Raises
+    ------
+    TypeError
+        If `repeats` is no integer or array of them.
+    ValueError
+        If a count is negative, or there are not as many as elements.
+
+    Notes
+    -----
+    Array API 2025.12, `repeat`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.repeat(ndx.asarray([1, 2]), 2)
+    NDArray([1, 1, 2, 2])
+    """
+    x = argument(x, "repeat")
+    if axis is None:
+        x = reshape(x, -1)
+        axis = 0
+    axis = axis_index(axis, x.ndim)
+    try:
+        repeats = as_int(repeats, "repeats")
+    except TypeError:
+        counts = argument(repeats, "repeat")
+        if counts.ndim > 1:
+            msg = f"repeat: counts have {counts.ndim} axes; they have one, or none"
+            raise ValueError(msg) from None
+        if counts.dtype.kind == "u":
+            # NumPy takes none of 64 bits.
+            counts = astype(counts, int64)
+        if counts.dtype.kind == "i" and float(_sum(astype(counts, float64))) >= 2**62:
+            # NumPy's own sum of them wraps.
+            msg = "repeat: the counts add up to more than the address space holds"
+            raise ValueError(msg) from None
+        return call("repeat", x, counts, axis=axis)
+    if repeats < 0:
+        msg = f"repeats={repeats} is negative; it is 0 or more"
+        raise ValueError(msg)
+    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    shape = (*before, length * repeats, *after)
+    if x.ndim == _MOST_AXES:
+        # There is no room for another axis: the others become two.
+        before, after = (prod(before),), (prod(after),)
+        x = reshape(x, (*before, length, *after))
+    spread = broadcast_to(
+        expand_dims(x, len(before) + 1), (*before, length, repeats, *after)
+    )
+    return reshape(spread, shape, copy=True)
+
+
+def roll(x, /, shift, *, axis=None):
+    """Return an array with its elements moved along axes, around the ends.
+
+    Parameters
+    ----------
+    x : NDArray
+    shift : int or tuple of int
+        By how many places, towards larger indices; one for all axes, or one for each.
+    axis : int or tuple of int, optional
+        Axes, each in ``[-x.ndim, x.ndim)``. Default: `x` is flattened for the move.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range, or there are not as many shifts as axes.
+
+    Notes
+    -----
+    Array API 2025.12, `roll`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.roll(ndx.asarray([1, 2, 3]), 1)
+    NDArray([3, 1, 2])
+    """
+    x = argument(x, "roll")
+    if axis is None:
+        return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
+    axes, shifts = axes_of(axis), axes_of(shift, "shift")
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    if len(shifts) != len(axes):
+        msg = f"roll: {len(shifts)} shifts for {len(axes)} axes; they must be as many"
+        raise ValueError(msg)
+    total = dict.fromkeys(range(x.ndim), 0)
+    for places, item in zip(shifts, axes, strict=True):
+        total[axis_index(item, x.ndim)] += places
+    out = empty_like(x)
+    if not x.size:
+        return out
+    # Each axis is cut in two: what moves up, and what comes around.
+    cuts = []
+    for item, places in total.items():
+        cut = places % x.shape[item]
+        whole = [(slice(cut, None), slice(None, x.shape[item] - cut))]
+        cuts.append(whole + [(slice(None, cut), slice(-cut, None))] * bool(cut))
+    for pieces in product(*cuts):
+        target, source = zip(*pieces, strict=True) if pieces else ((), ())
+        out[target] = x[source]
+    return out
+
+
+def tile(x, repetitions, /):
+    """Return copies of an array laid side by side.
+
+    Parameters
+    ----------
+    x : NDArray
+    repetitions : tuple of int
+        How many copies along each axis, counted from the last; missing ones, of the
+        shape or of the repetitions, are 1.
+
+    Returns
+    -------
+    NDArray
+        A new array with ``max(x.ndim, len(repetitions))`` axes.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+
+    Notes
+    -----
+    Array API 2025.12, `tile`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.tile(ndx.asarray([1, 2]), (2, 2))
+    NDArray([[1, 2, 1, 2],
+             [1, 2, 1, 2]])
+    """
+    x = argument(x, "tile")
+    repetitions = axes_of(repetitions, "repetitions")
+    if any(count < 0 for count in repetitions):
+        msg = f"repetitions {repetitions} has a negative number; they are 0 or more"
+        raise ValueError(msg)
+    ndim = max(x.ndim, len(repetitions))
+    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
+    lengths = (1,) * (ndim - x.ndim) + x.shape
+    if ndim + sum(count != 1 for count in counts) > _MOST_AXES:
+        return _tile_by_axes(x, counts, lengths)
+    # An axis that is repeated comes behind a new one, along which it is broadcast.
+    split, wanted = [], []
+    for count, length in zip(counts, lengths, strict=True):
+        split += [length] if count == 1 else [1, length]
+        wanted += [length] if count == 1 else [count, length]
+    spread = broadcast_to(reshape(x, tuple(split)), tuple(wanted))
+    pairs = zip(counts, lengths, strict=True)
+    return reshape(spread, tuple(a * b for a, b in pairs), copy=True)
+
+
+def _tile_by_axes(x, counts, lengths):
+    """Tile along one axis after the other: for arrays of too many for all at once."""
+    x, shape = reshape(x, lengths), list(lengths)
+    for axis, count in enumerate(counts):
+        if count != 1:
+            before, after = prod(shape[:axis]), prod(shape[axis:])
+            spread = broadcast_to(
+                reshape(x, (before, 1, after)), (before, count, after)
+            )
+            shape[axis] *= count
+            x = reshape(spread, tuple(shape), copy=True)
+    return x

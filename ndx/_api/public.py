@@ -1,0 +1,50 @@
+"""What users see of the namespace: names that TAB shows, and functions with names."""
+
+import builtins
+
+from ndx._array.dispatch import dispatched
+
+__all__ = ["name_functions", "public_names", "star_names"]
+
+_COMPILED = type(dispatched)
+_DUNDERS = (
+    "__all__",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "__doc__",
+    "__file__",
+    "__name__",
+    "__path__",
+    "__version__",
+)
+
+
+def public_names(namespace):
+    """Return the names of a namespace (a dict) that are meant for users, sorted."""
+    names = [name for name in namespace if not name.startswith("_")]
+    return sorted([*names, *(name for name in _DUNDERS if name in namespace)])
+
+
+def star_names(namespace):
+    """Return what ``from ndx import *`` takes: no name that Python itself has."""
+    return [
+        name
+        for name in public_names(namespace)
+        if not name.startswith("__") and not hasattr(builtins, name)
+    ]
+
+
+def name_functions(*modules):
+    """Give compiled functions a `repr` by their public name; each has it once.
+
+    Such a function prints its address. A `Function` around it prints its name, and
+    costs one jump in C and no frame of Python.
+    """
+    named = {}
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if name.startswith("_") or type(value) is not _COMPILED:
+                continue
+            if value not in named:
+                named[value] = dispatched(value, name, module.__name__, "anywhere")
+            setattr(module, name, named[value])

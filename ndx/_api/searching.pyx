@@ -1,0 +1,523 @@
+"""Searching functions of the standard."""
+
+cimport numpy as cnp
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ndx._api.utility cimport truth
+from ndx._array.pinning cimport (
+    Operands, compute_on, hold, let_go, put, put_constant, view_of,
+)
+from ndx._array.storage cimport BaseArray, new_empty, new_ordered, strided
+from ndx._compute.elementwise cimport LARGE, cast, compute_loop, fill, is_scalar
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
+from ndx._compute.numpy_calls cimport argument
+from ndx._compute.passes.folding cimport fold, not_zero
+from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
+from ndx._compute.passes.run cimport run_large
+from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._lib.dtypes cimport (
+    INT64, itemsize_of, promote_table, scalar_dtype, store_scalar,
+)
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
+    normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
+)
+
+import numpy as np
+
+from ndx._api.creation import asarray
+from ndx._api.data_types import astype, int64
+from ndx._api.manipulation_views import reshape, squeeze
+from ndx._api.statistical import sum as total
+from ndx._compute.numpy_calls import call
+
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
+
+cnp.import_array()
+
+cdef Ufunc ADD = find_ufunc("add")
+
+cdef extern from "numpy/arrayobject.h":
+    int NPY_RAVEL_AXIS
+    object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
+    object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
+
+cdef object extreme(str name, object x, object axis, bint keepdims):
+    """Return the indices of the largest ('argmax') or smallest elements."""
+    cdef BaseArray array = argument(x, name), result, view
+    cdef int which = NPY_RAVEL_AXIS
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Operands operands
+    cdef int i, ndim = 0
+    if axis is not None:
+        which = normalize_axis(axis, array.ndim)
+    if array.size and repeats(array, None if axis is None else which) > 1:
+        # The first of those that are the same is found.
+        others = distinct(array, None if axis is None else which)
+        return first_of(array, extreme(name, others, axis, keepdims), axis)
+    for i in range(array.ndim):
+        if axis is not None and i != which:
+            shape[ndim] = array.shape[i]
+            ndim += 1
+        elif keepdims:
+            shape[ndim] = 1
+            ndim += 1
+    result = new_empty(INT64, ndim, shape)
+    view = result
+    if keepdims:
+        # NumPy has no keepdims here.
+        view = reshape(result, ()) if axis is None else squeeze(result, which)
+    operands.count = 0
+    put(&operands, array)
+    put(&operands, view)
+    hold(&operands)
+    try:
+        if array.size >= LARGE and extreme_steps(name, &operands, which):
+            pass
+        elif name == "argmax":
+            PyArray_ArgMax(<cnp.ndarray>view_of(&operands, 0), which,
+                           <cnp.ndarray>view_of(&operands, 1))
+        else:
+            PyArray_ArgMin(<cnp.ndarray>view_of(&operands, 0), which,
+                           <cnp.ndarray>view_of(&operands, 1))
+    finally:
+        let_go(&operands)
+    return result
+
+
+cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
+    """Return where what was found among distinct elements comes first in an array."""
+    cdef int64_t index, place = 0
+    cdef Py_ssize_t step = 1
+    cdef int i
+    if axis is not None:
+        return found
+    index = (<object>found).item()
+    for i in range(x.ndim - 1, -1, -1):
+        if x.strides[i] != 0:
+            place += index % x.shape[i] * step
+            index //= x.shape[i]
+        step *= x.shape[i]
+    fill(found, place)
+    return found
+
+
+cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
+    """Find the extremes of a large array in a file, or don't and say so.
+
+    Both the array, operand 0, and the result are held.
+    """
+    cdef BaseArray x = <BaseArray>held.arrays[0], part
+    cdef Steps steps = steps_over(name, (x,))
+    if steps is None:
+        return False
+    whole = view_of(held, 0)
+    find = np.argmax if name == "argmax" else np.argmin
+    along = None if which == NPY_RAVEL_AXIS else which
+    found = view_of(held, 1)
+    if along is not None:
+        found = np.expand_dims(found, along)
+    best = None
+    try:
+        boxes = boxes_of(x, steps.now.block)
+        for number, box in enumerate(boxes):
+            if number + 1 < len(boxes):
+                steps.ahead(part_of(x, boxes[number + 1]))
+            part = part_of(x, box)
+            values = whole[tuple([slice(start, stop) for start, stop in box])]
+            places = find(values, axis=along, keepdims=True)
+            if along is None:
+                place = np.unravel_index(int(places.reshape(())), values.shape)
+                value = values[place]
+                place = int(np.ravel_multi_index(
+                    [at + start for at, (start, _) in zip(place, box, strict=True)],
+                    shape_tuple(x.ndim, x.shape)))
+                if best is None or is_better(name, value, best[0]) or (
+                        not is_better(name, best[0], value) and place < best[1]):
+                    best = (value, place)
+            else:
+                keep_better(name, whole, found, places, values, box, along)
+            steps.behind(part)
+            steps.step(part.size * itemsize_of[x.dtype])
+    finally:
+        steps.end()
+    if along is None:
+        found[...] = best[1]
+    return True
+
+
+cdef object is_better(str name, object value, object best):
+    """Whether values come before others: NaN first, then the larger or smaller."""
+    further = value > best if name == "argmax" else value < best
+    return further | (value != value) & (best == best)
+
+
+cdef int keep_better(str name, object x, object found, object places, object values,
+                     tuple box, int axis) except -1:
+    """Write the places in a part to the result, where nothing before was as good."""
+    here = [slice(start, stop) for start, stop in box]
+    start = here[axis].start
+    here[axis] = slice(None)
+    best = found[tuple(here)]
+    if start == 0:
+        best[...] = places
+        return 0
+    before = np.take_along_axis(x[tuple(here)], best, axis=axis)
+    better = is_better(name, np.take_along_axis(values, places, axis=axis), before)
+    np.copyto(best, places + start, where=better)
+    return 0
+
+
+def argmax(x, /, *, axis=None, keepdims=False):
+    """Return the index of the first largest element; of the first NaN, if any.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a real dtype, with one element or more.
+    axis : int, optional
+        Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
+    keepdims : bool
+        Whether the axis stays, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `argmax`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.argmax(ndx.asarray([[1, 5], [7, 4]]), axis=1)
+    NDArray([1, 0])
+    """
+    return extreme("argmax", x, axis, keepdims)
+
+
+def argmin(x, /, *, axis=None, keepdims=False):
+    """Return the index of the first smallest element; of the first NaN, if any.
+
+    Parameters
+    ----------
+    x : NDArray
+        Of a real dtype, with one element or more.
+    axis : int, optional
+        Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
+    keepdims : bool
+        Whether the axis stays, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If there is no element, or the axis is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `argmin`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.argmin(ndx.asarray([[1, 5], [7, 4]]), axis=1)
+    NDArray([0, 1])
+    """
+    return extreme("argmin", x, axis, keepdims)
+
+
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """Return how many elements along axes are not zero.
+
+    Parameters
+    ----------
+    x : NDArray
+    axis : int or tuple of int, optional
+        Axes to count over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of int64
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `count_nonzero`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.count_nonzero(ndx.asarray([[0, 5], [7, 4]]), axis=1)
+    NDArray([1, 2])
+    """
+    cdef BaseArray array = argument(x, "count_nonzero"), count
+    cdef Py_ssize_t times
+    axis = read_axes(axis)
+    times = repeats(array, axis)
+    if times > 1:
+        count = count_nonzero(distinct(array, axis), axis=axis, keepdims=keepdims)
+        return combined(ADD, count, times)
+    count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
+    if count is not None:
+        return count
+    return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
+
+
+def nonzero(x, /):
+    """Return the indices of the elements that are not zero.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+
+    Returns
+    -------
+    tuple of NDArray of int64, each of shape (n,)
+        For each axis, the n elements' indices along it, in C order.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no axes.
+
+    Notes
+    -----
+    Array API 2025.12, `nonzero`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.nonzero(ndx.asarray([0, 5, 0, 7]))
+    (NDArray([1, 3]),)
+    """
+    cdef BaseArray array = argument(x, "nonzero")
+    cdef Py_ssize_t[2] shape
+    if array.ndim == 0:
+        raise ValueError("nonzero needs an array of one axis or more, not a 0d one")
+    if array.size >= LARGE and repeats(array, None) > 1:
+        # NumPy looks at each element before it asks for memory; here that may never
+        # end. Where there is memory, there are not so many.
+        shape[0] = int(count_nonzero(array))
+        shape[1] = array.ndim
+        found = new_empty(INT64, 2, shape)
+        if shape[0] == 0:
+            return tuple([(<object>found)[:, i] for i in range(array.ndim)])
+        del found
+    return call("nonzero", array)
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Return where elements would have to be inserted to keep an array sorted.
+
+    Parameters
+    ----------
+    x1 : NDArray, shape (n,)
+        Sorted upwards, or so by `sorter`.
+    x2 : NDArray, int or float
+        What would be inserted.
+    side : {'left', 'right'}
+        Whether before or after elements of the same value.
+    sorter : NDArray of integers, shape (n,), optional
+        Indices that sort `x1`.
+
+    Returns
+    -------
+    NDArray of int64
+        Of the shape of `x2`; from 0 to n.
+
+    Raises
+    ------
+    ValueError
+        If `x1` has not just one axis, or `side` is none of the two.
+
+    Notes
+    -----
+    Array API 2025.12, `searchsorted`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.searchsorted(ndx.asarray([1, 3, 5]), ndx.asarray([3, 6]))
+    NDArray([1, 3])
+    """
+    cdef BaseArray array = argument(x1, "searchsorted")
+    if side not in ("left", "right"):
+        raise ValueError(f"side={side!r} is unknown; valid are 'left' and 'right'")
+    if array.ndim != 1:
+        raise ValueError(f"searchsorted needs an array of one axis, not {array.ndim}")
+    if not is_scalar(x2):
+        x2 = argument(x2, "searchsorted")
+    if sorter is not None:
+        sorter = astype(argument(sorter, "searchsorted"), int64, copy=False)
+    return call("searchsorted", array, x2, side=side, sorter=sorter)
+
+
+# ---------------------------------------------------------------- where
+
+cdef struct Pair:
+    uint64_t first
+    uint64_t second
+
+ctypedef fused Bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    Pair
+
+
+cdef inline void select(Bits *out, char *condition, char *x1, char *x2,
+                        Py_ssize_t count, const Py_ssize_t *steps) noexcept nogil:
+    cdef char *target = <char *>out
+    for _ in range(count):
+        (<Bits *>target)[0] = (<Bits *>x1)[0] if condition[0] else (<Bits *>x2)[0]
+        condition += steps[0]
+        x1 += steps[1]
+        x2 += steps[2]
+        target += steps[3]
+
+
+cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                     void *data) noexcept nogil:
+    """The inner loop of `where`, called as NumPy's are; `data` is the item size."""
+    cdef Py_ssize_t itemsize = <Py_ssize_t>data
+    if itemsize == 8:
+        select(<uint64_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 4:
+        select(<uint32_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 1:
+        select(<uint8_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    elif itemsize == 2:
+        select(<uint16_t *>args[3], args[0], args[1], args[2], counts[0], steps)
+    else:
+        select(<Pair *>args[3], args[0], args[1], args[2], counts[0], steps)
+
+
+def where(condition, x1, x2, /):
+    """Return elements of one array where a condition holds, and of another elsewhere.
+
+    Parameters
+    ----------
+    condition : NDArray
+        Of bools; of other dtypes, whether the element is not zero.
+    x1, x2 : NDArray or Python scalar
+        What is taken where the condition is true, and false. All three broadcast.
+
+    Returns
+    -------
+    NDArray, the broadcast shape
+        A new array of the promoted dtype of `x1` and `x2`; of two scalars, of the
+        default dtype of their kinds.
+
+    Raises
+    ------
+    TypeError
+        If an argument is neither an array nor a scalar.
+    ValueError
+        If the shapes can't be broadcast together.
+
+    Notes
+    -----
+    Array API 2025.12, `where`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.asarray([-1.0, 2.0])
+    >>> ndx.where(x > 0, x, 0.0)
+    NDArray([0., 2.])
+    """
+    cdef BaseArray chosen = truth(condition, "where")
+    cdef BaseArray a = None if is_scalar(x1) else argument(x1, "where")
+    cdef BaseArray b = None if is_scalar(x2) else argument(x2, "where")
+    cdef char[16] first
+    cdef char[16] second
+    cdef int dtype
+    if a is None and b is None:
+        a = asarray(x1)
+    if b is None:
+        dtype = scalar_dtype(a.dtype, x2)
+    elif a is None:
+        dtype = scalar_dtype(b.dtype, x1)
+    else:
+        dtype = promote_table[a.dtype][b.dtype]
+    if a is None:
+        store_scalar(x1, dtype, first)
+    elif a.dtype != dtype:
+        a = cast(a, dtype)
+    if b is None:
+        store_scalar(x2, dtype, second)
+    elif b.dtype != dtype:
+        b = cast(b, dtype)
+    return selected(chosen, a, b, first, second, dtype)
+
+
+cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
+                        char *second, int dtype):
+    cdef Strided layouts[3]
+    cdef Strided *ops[3]
+    cdef Operands operands
+    cdef Py_ssize_t itemsizes[4]
+    cdef int order[MAXDIMS]
+    cdef Loop loop
+    cdef Walk walk
+    cdef BaseArray result
+    cdef int op, nops = 0
+    walk.ndim = 0
+    for operand in (chosen, a, b):
+        if operand is None:
+            continue
+        walk.ndim = broadcast_into(walk.ndim, walk.shape, (<BaseArray>operand).ndim,
+                                   (<BaseArray>operand).shape)
+        if walk.ndim < 0:
+            shapes = [str(x.shape) for x in (<object>chosen, a, b) if x is not None]
+            raise ValueError(
+                f"where: shapes {', '.join(shapes)} can't be broadcast together; "
+                "counted from the last, axes must be equal or 1")
+    operands.count = 0
+    for op, operand in enumerate((chosen, a, b)):
+        if operand is None:
+            put_constant(&operands, first if op == 1 else second)
+            memset(walk.strides[op], 0, walk.ndim * sizeof(Py_ssize_t))
+            continue
+        strided(<BaseArray>operand, &layouts[op])
+        broadcast_strides(&layouts[op], walk.ndim, walk.shape, walk.strides[op])
+        put(&operands, <BaseArray>operand)
+        ops[nops] = &layouts[op]
+        nops += 1
+    memory_order(walk.ndim, nops, ops, order)
+    result = new_ordered(dtype, walk.ndim, walk.shape, order, False, None)
+    if result.size == 0:
+        return result
+    put(&operands, result)
+    memcpy(walk.strides[3], result.strides, walk.ndim * sizeof(Py_ssize_t))
+    walk.nops = 4
+    walk_order(&walk)
+    walk_merge(&walk)
+    loop.function = run_select
+    loop.data = <void *>itemsize_of[dtype]
+    if result.size >= LARGE:
+        itemsizes[0] = itemsize_of[chosen.dtype]
+        itemsizes[1] = itemsizes[2] = itemsizes[3] = itemsize_of[dtype]
+        run_large(&operands, &walk, itemsizes, compute_loop, &loop, "where", False)
+    else:
+        compute_on(&operands, &walk, compute_loop, &loop, False)
+    return result

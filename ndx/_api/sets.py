@@ -1,0 +1,156 @@
+"""Set functions of the standard."""
+
+from ndx._compute.numpy_calls import argument, call
+
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+def unique_all(x, /):
+    """Return the distinct elements, where they are, and how often.
+
+    Parameters
+    ----------
+    x : NDArray
+        It is flattened.
+
+    Returns
+    -------
+    UniqueAllResult
+        A named tuple of `values`, shape (n,), sorted; `indices`, shape (n,), of their
+        first occurrences in the flattened `x`; `inverse_indices`, of the shape of `x`,
+        with which ``values[inverse_indices]`` is `x`; and `counts`, shape (n,). The
+        last three are int64.
+
+    Notes
+    -----
+    Array API 2025.12, `unique_all`. Each NaN is distinct.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.unique_all(ndx.asarray([5, 3, 5])).counts
+    NDArray([1, 2])
+    """
+    return call("unique_all", argument(x, "unique_all"))
+
+
+def unique_counts(x, /):
+    """Return the distinct elements and how often each occurs.
+
+    Parameters
+    ----------
+    x : NDArray
+        It is flattened.
+
+    Returns
+    -------
+    UniqueCountsResult
+        A named tuple of `values`, shape (n,), sorted, and `counts`, shape (n,), int64.
+
+    Notes
+    -----
+    Array API 2025.12, `unique_counts`. Each NaN is distinct.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> values, counts = ndx.unique_counts(ndx.asarray([5, 3, 5]))
+    >>> values, counts
+    (NDArray([3, 5]), NDArray([1, 2]))
+    """
+    return call("unique_counts", argument(x, "unique_counts"))
+
+
+def unique_inverse(x, /):
+    """Return the distinct elements and the indices that restore the array.
+
+    Parameters
+    ----------
+    x : NDArray
+        It is flattened.
+
+    Returns
+    -------
+    UniqueInverseResult
+        A named tuple of `values`, shape (n,), sorted, and `inverse_indices`, int64, of
+        the shape of `x`.
+
+    Notes
+    -----
+    Array API 2025.12, `unique_inverse`. Each NaN is distinct.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.unique_inverse(ndx.asarray([5, 3, 5])).inverse_indices
+    NDArray([1, 0, 1])
+    """
+    return call("unique_inverse", argument(x, "unique_inverse"))
+
+
+def unique_values(x, /):
+    """Return the distinct elements.
+
+    Parameters
+    ----------
+    x : NDArray
+        It is flattened.
+
+    Returns
+    -------
+    NDArray, shape (n,)
+        Sorted.
+
+    Notes
+    -----
+    Array API 2025.12, `unique_values`. Each NaN is distinct.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.unique_values(ndx.asarray([5, 3, 5]))
+    NDArray([3, 5])
+    """
+    # `np.unique` imports it on first use, with its constants in memory of ours.
+    import numpy.ma  # noqa: F401
+
+    return call("unique", argument(x, "unique_values"), equal_nan=False)
+
+
+def isin(x1, x2, /, *, invert=False):
+    """Return whether each element of the first array is in the second.
+
+    Parameters
+    ----------
+    x1, x2 : NDArray, or one of them a Python scalar
+        Of any shapes.
+    invert : bool
+        Whether to return where it is *not*.
+
+    Returns
+    -------
+    NDArray of bool
+        Of the shape of `x1`.
+
+    Raises
+    ------
+    TypeError
+        If neither is an array.
+
+    Notes
+    -----
+    Array API 2025.12, `isin`. NaN is in no array.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.isin(ndx.asarray([1, 2, 3]), ndx.asarray([3, 1]))
+    NDArray([ True, False,  True])
+    """
+    if isinstance(x1, (bool, int, float, complex)):
+        x2 = argument(x2, "isin")
+    elif isinstance(x2, (bool, int, float, complex)):
+        x1 = argument(x1, "isin")
+    else:
+        x1, x2 = argument(x1, "isin"), argument(x2, "isin")
+    return call("isin", x1, x2, invert=invert)

@@ -1,0 +1,142 @@
+"""Sorting functions of the standard."""
+
+cimport numpy as cnp
+
+from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
+from ndx._array.storage cimport BaseArray, new_empty
+from ndx._compute.elementwise cimport copy_into
+from ndx._compute.numpy_calls cimport argument
+from ndx._compute.passes.sorting cimport sort_steps
+from ndx._lib.layout cimport normalize_axis
+
+from ndx._api.manipulation_views import flip, moveaxis, reshape
+from ndx._compute.numpy_calls import call, into
+
+__all__ = ["argsort", "sort"]
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef enum NPY_SORTKIND:
+        NPY_QUICKSORT
+        NPY_STABLESORT
+    int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
+
+cdef enum:
+    # Axes that NumPy's iterators, which its sorting walks by, have room for.
+    MAX_ITERATED = 32
+
+
+cdef object by_rows(object function, object x, int axis, object descending,
+                    object stable):
+    """Sort an array of more axes than NumPy sorts, as a matrix of rows."""
+    cdef object moved = moveaxis(x, axis, -1)
+    cdef Py_ssize_t length = x.shape[axis]
+    rows = reshape(moved, (x.size // length if length else 0, length))
+    found = function(rows, descending=descending, stable=stable)
+    return moveaxis(reshape(found, moved.shape), -1, axis)
+
+
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """Return an array with its elements sorted along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+    axis : int
+        In ``[-x.ndim, x.ndim)``.
+    descending : bool
+        Whether the largest element comes first.
+    stable : bool
+        Whether equal elements stay in their order.
+
+    Returns
+    -------
+    NDArray
+        A new array of the shape and the dtype of `x`; NaN counts as the largest
+        number.
+
+    Raises
+    ------
+    ValueError
+        If `axis` is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `sort`. Complex numbers are sorted by real parts, then
+    imaginary ones.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.sort(ndx.asarray([2, 3, 1]), descending=True)
+    NDArray([3, 2, 1])
+    """
+    cdef BaseArray array = argument(x, "sort")
+    cdef int which = normalize_axis(axis, array.ndim)
+    if array.ndim > MAX_ITERATED:
+        return by_rows(sort, array, which, descending, stable)
+    cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
+    cdef BaseArray view = result
+    cdef Operands operands
+    copy_into(result, array)
+    if descending and result.size:
+        # Sorting a reversed view upwards keeps the order of equal elements, too.
+        view = flip(result, axis=which)
+    operands.count = 0
+    put(&operands, view)
+    hold(&operands)
+    try:
+        if not sort_steps(&operands, which):
+            PyArray_Sort(<cnp.ndarray>view_of(&operands, 0), which,
+                         NPY_STABLESORT if stable else NPY_QUICKSORT)
+    finally:
+        let_go(&operands)
+    return result
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """Return the indices that sort an array along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        With one axis or more.
+    axis : int
+        In ``[-x.ndim, x.ndim)``.
+    descending : bool
+        Whether the largest element comes first.
+    stable : bool
+        Whether equal elements stay in their order.
+
+    Returns
+    -------
+    NDArray of int64
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `axis` is out of range.
+
+    Notes
+    -----
+    Array API 2025.12, `argsort`. NaN and complex numbers as for `sort`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.argsort(ndx.asarray([2, 3, 1]))
+    NDArray([2, 0, 1])
+    """
+    cdef BaseArray array = argument(x, "argsort")
+    cdef int which = normalize_axis(axis, array.ndim)
+    if array.ndim > MAX_ITERATED:
+        return by_rows(argsort, array, which, descending, stable)
+    kind = "stable" if stable else None
+    if not descending:
+        return call("ndarray.argsort", array, axis=which, kind=kind)
+    order = call("ndarray.argsort", flip(array, axis=which), axis=which, kind=kind)
+    into(order, "subtract", array.shape[which] - 1, order)
+    return flip(order, axis=which)

@@ -1,0 +1,433 @@
+"""Reductions of the standard."""
+
+from ndx._array.storage cimport BaseArray
+from ndx._compute.elementwise cimport binary, cast, inplace, unary
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.numpy_calls cimport argument
+from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
+from ndx._compute.reductions cimport reduce
+from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._lib.dtypes cimport (
+    FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
+    dtype_object, kind_of,
+)
+from ndx._lib.layout cimport MAXDIMS, parse_axes, read_axes, shape_tuple
+
+from ndx._api.creation import empty
+from ndx._compute.numpy_calls import axis_index, into
+
+__all__ = [
+    "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum",
+    "var",
+]
+
+cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc DIVIDE = find_ufunc("divide")
+cdef Ufunc MAXIMUM = find_ufunc("maximum")
+cdef Ufunc MINIMUM = find_ufunc("minimum")
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc SQRT = find_ufunc("sqrt")
+cdef Ufunc SUBTRACT = find_ufunc("subtract")
+
+
+cdef int accumulator(int dtype, object wanted) except -1:
+    """Return the dtype in which a dtype is summed: small integers are upcast."""
+    if wanted is not None:
+        return dtype_code(wanted)
+    if kind_of[dtype] == KIND_UINT:
+        return UINT64
+    return INT64 if kind_of[dtype] < KIND_FLOAT else dtype
+
+
+cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
+                       bint keepdims):
+    """Reduce an array in a dtype, without a copy of what does not fit in memory."""
+    cdef BaseArray result
+    cdef Py_ssize_t count
+    if x.dtype == dtype:
+        return reduce(ufunc, x, axis, keepdims)
+    axis = read_axes(axis)
+    count = repeats(x, axis)
+    if count > 1:
+        result = combine(name, ufunc, distinct(x, axis), dtype, axis, keepdims)
+        return combined(ufunc, result, count)
+    result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
+    if result is not None:
+        return result
+    return reduce(ufunc, cast(x, dtype), axis, keepdims)
+
+
+cdef int floating(int dtype) noexcept:
+    """Return the dtype in which a dtype is averaged."""
+    return dtype if kind_of[dtype] >= KIND_FLOAT else FLOAT64
+
+
+cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
+    """Return how many elements make one element of the result."""
+    cdef bint chosen[MAXDIMS]
+    cdef Py_ssize_t count = 1
+    cdef int i
+    parse_axes(axis, x.ndim, chosen)
+    for i in range(x.ndim):
+        if chosen[i]:
+            count *= x.shape[i]
+    return count
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return the sum over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Bool and numeric dtypes.
+    axis : int or tuple of int, optional
+        Axes to sum over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    dtype : dtype, optional
+        Dtype of the sum. Default: that of `x`; int64 for smaller signed integers
+        and bools, uint64 for smaller unsigned ones.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        0 for the sum of no elements.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `sum`. Floats along contiguous axes are summed pairwise.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.sum(ndx.asarray([[1, 2], [3, 4]]), axis=0)
+    NDArray([4, 6])
+    """
+    cdef BaseArray array = argument(x, "sum")
+    return combine("sum", ADD, array, accumulator(array.dtype, dtype), axis, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Return the product over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Bool and numeric dtypes.
+    axis : int or tuple of int, optional
+        Axes to multiply over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    dtype : dtype, optional
+        Dtype of the product. Default: as for `sum`.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        1 for the product of no elements.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `prod`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.prod(ndx.asarray([2.0, 3.0]))
+    NDArray(6.)
+    """
+    cdef BaseArray array = argument(x, "prod")
+    return combine(
+        "prod", MULTIPLY, array, accumulator(array.dtype, dtype), axis, keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """Return the largest element along axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes.
+    axis : int or tuple of int, optional
+        Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If there are no elements, or an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `max`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.max(ndx.asarray([[1, 5], [3, 4]]), axis=1)
+    NDArray([5, 4])
+    """
+    return reduce(MAXIMUM, argument(x, "max"), axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """Return the smallest element along axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes.
+    axis : int or tuple of int, optional
+        Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If there are no elements, or an axis is out of range or named twice.
+
+    Notes
+    -----
+    Array API 2025.12, `min`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.min(ndx.asarray([[1, 5], [3, 4]]), axis=1)
+    NDArray([1, 3])
+    """
+    return reduce(MINIMUM, argument(x, "min"), axis, keepdims)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """Return the arithmetic mean over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric dtypes; integers are averaged in float64.
+    axis : int or tuple of int, optional
+        Axes to average over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        NaN for the mean of no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `mean`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.mean(ndx.asarray([1.0, 2.0, 6.0]))
+    NDArray(3.)
+    """
+    cdef BaseArray values = argument(x, "mean")
+    axis = read_axes(axis)
+    total = combine("mean", ADD, values, floating(values.dtype), axis, keepdims)
+    return inplace(DIVIDE, total, reduced_count(values, axis))
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return the variance over axes.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes; integers are computed in float64.
+    axis : int or tuple of int, optional
+        Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    correction : int or float
+        Degrees of freedom to take off: the sum of squares is divided by
+        ``N - correction``.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+        NaN where ``N - correction`` is not positive.
+
+    Notes
+    -----
+    Array API 2025.12, `var`. Two passes over the data; of what is small, or not in
+    a file, through a copy of it.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.var(ndx.asarray([1.0, 2.0, 3.0]), correction=1)
+    NDArray(1.)
+    """
+    cdef BaseArray values = argument(x, "var"), center, deviations, total
+    cdef int dtype = floating(values.dtype)
+    cdef double freedom
+    if kind_of[dtype] == KIND_COMPLEX:
+        raise TypeError("var takes real dtypes, not complex ones")
+    axis = read_axes(axis)
+    freedom = reduced_count(values, axis) - correction
+    center = mean(values, axis=axis, keepdims=True)
+    total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
+    if total is None:
+        if values.dtype != dtype:
+            values = cast(values, dtype)
+        deviations = binary(SUBTRACT, values, center, None)
+        inplace(MULTIPLY, deviations, deviations)
+        total = reduce(ADD, deviations, axis, keepdims)
+    return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Return the standard deviation over axes: the square root of `var`.
+
+    Parameters
+    ----------
+    x : NDArray
+        Real dtypes; integers are computed in float64.
+    axis : int or tuple of int, optional
+        Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    correction : int or float
+        Degrees of freedom to take off, as for `var`.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray
+
+    Notes
+    -----
+    Array API 2025.12, `std`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.std(ndx.asarray([1.0, 3.0]))
+    NDArray(1.)
+    """
+    result = var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return unary(SQRT, result, result)
+
+
+cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
+                       bint include_initial, str name):
+    """Return the running results of an operation along an axis."""
+    cdef BaseArray array = argument(x, name)
+    cdef int code = accumulator(array.dtype, dtype)
+    cdef list shape
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"{name} needs an axis for an array of {array.ndim} axes")
+        axis = 0
+    axis = axis_index(axis, array.ndim)
+    shape = list(shape_tuple(array.ndim, array.shape))
+    shape[axis] += include_initial
+    result = empty(tuple(shape), dtype=dtype_object(code))
+    rest = result
+    if include_initial:
+        before = (slice(None),) * axis
+        result[(*before, 0)] = 0 if ufunc is ADD else 1
+        rest = result[(*before, slice(1, None))]
+    if accumulate_steps(name, ufunc, array, rest, axis):
+        return result
+    if array.dtype != code:
+        array = cast(array, code)
+    into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
+    return result
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the running sums along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric, with one axis or more.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+    dtype : dtype, optional
+        Dtype of the sums. Default: as for `sum`.
+    include_initial : bool
+        Whether the result starts with 0, and is one longer.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of range, or missing.
+
+    Notes
+    -----
+    Array API 2025.12, `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.cumulative_sum(ndx.asarray([1, 2, 3]), include_initial=True)
+    NDArray([0, 1, 3, 6])
+    """
+    return accumulate(ADD, x, axis, dtype, include_initial, "cumulative_sum")
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Return the running products along an axis.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric, with one axis or more.
+    axis : int, optional
+        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+    dtype : dtype, optional
+        Dtype of the products. Default: as for `sum`.
+    include_initial : bool
+        Whether the result starts with 1, and is one longer.
+
+    Returns
+    -------
+    NDArray
+
+    Raises
+    ------
+    ValueError
+        If the axis is out of range, or missing.
+
+    Notes
+    -----
+    Array API 2025.12, `cumulative_prod`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.cumulative_prod(ndx.asarray([1, 2, 3]))
+    NDArray([1, 2, 6])
+    """
+    return accumulate(MULTIPLY, x, axis, dtype, include_initial, "cumulative_prod")

@@ -1,0 +1,153 @@
+"""Utility functions of the standard."""
+
+from ndx._array.storage cimport BaseArray
+from ndx._compute.elementwise cimport binary
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.numpy_calls cimport argument
+from ndx._compute.passes.folding cimport fold, not_zero
+from ndx._compute.reductions cimport reduce
+from ndx._compute.repeats cimport distinct, repeats
+from ndx._lib.dtypes cimport BOOL
+from ndx._lib.layout cimport read_axes
+
+from ndx._api.elementwise import subtract
+from ndx._api.manipulation_joining import concat
+from ndx._compute.numpy_calls import as_int, axis_index
+
+__all__ = ["all", "any", "diff"]
+
+cdef Ufunc LOGICAL_AND = find_ufunc("logical_and")
+cdef Ufunc LOGICAL_OR = find_ufunc("logical_or")
+cdef Ufunc NOT_EQUAL = find_ufunc("not_equal")
+
+
+cdef BaseArray truth(object x, str name):
+    cdef BaseArray values = argument(x, name)
+    if values.dtype == BOOL:
+        return values
+    return binary(NOT_EQUAL, values, 0, None)
+
+
+cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
+    """Combine whether elements are true."""
+    cdef BaseArray values = argument(x, name), result
+    axis = read_axes(axis)
+    if repeats(values, axis) > 1:
+        values = distinct(values, axis)
+    if values.dtype != BOOL:
+        result = fold(name, ufunc, values, axis, keepdims, BOOL, not_zero(BOOL))
+        if result is not None:
+            return result
+    return reduce(ufunc, truth(values, name), axis, keepdims)
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Return whether all elements along axes are true (not zero).
+
+    Parameters
+    ----------
+    x : NDArray
+        Any dtype.
+    axis : int or tuple of int, optional
+        Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of bool
+        True for no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `all`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.all(ndx.asarray([1, 0]))
+    NDArray(False)
+    """
+    return test("all", LOGICAL_AND, x, axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Return whether any element along axes is true (not zero).
+
+    Parameters
+    ----------
+    x : NDArray
+        Any dtype.
+    axis : int or tuple of int, optional
+        Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
+    keepdims : bool
+        Whether the axes stay, with length 1.
+
+    Returns
+    -------
+    NDArray of bool
+        False for no elements.
+
+    Notes
+    -----
+    Array API 2025.12, `any`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.any(ndx.asarray([1, 0]))
+    NDArray(True)
+    """
+    return test("any", LOGICAL_OR, x, axis, keepdims)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """Return the differences of neighbours along an axis, n times over.
+
+    Parameters
+    ----------
+    x : NDArray
+        Numeric, with one axis or more.
+    axis : int
+        In ``[-x.ndim, x.ndim)``.
+    n : int
+        How many times; 0 or more. With 0 the result is `x`, to which nothing is added.
+    prepend, append : NDArray, optional
+        Put before and after `x` first; of its shape but for `axis`.
+
+    Returns
+    -------
+    NDArray
+        Of the shape of `x` but for `axis`, which is n shorter (after `prepend` and
+        `append`).
+
+    Raises
+    ------
+    ValueError
+        If `n` is negative, `axis` is out of range or the shapes don't match.
+
+    Notes
+    -----
+    Array API 2025.12, `diff`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.diff(ndx.asarray([1, 4, 9, 16]), n=2)
+    NDArray([2, 2])
+    """
+    x = argument(x, "diff")
+    axis, n = axis_index(axis, x.ndim), as_int(n, "n")
+    if n < 0:
+        msg = f"n={n} is negative; it is 0 or more"
+        raise ValueError(msg)
+    if n == 0:
+        return x
+    parts = [part for part in (prepend, x, append) if part is not None]
+    if len(parts) > 1:
+        x = concat(parts, axis=axis)
+    before = (slice(None),) * axis
+    # Of nothing there are no differences, however often.
+    for _ in range(min(n, max(x.shape[axis], 1))):
+        x = subtract(x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+    return x

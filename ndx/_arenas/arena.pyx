@@ -1,0 +1,640 @@
+"""Arenas: the memory of a workspace (or of a slot of a ring), used in cycles.
+
+A cycle runs from `begin` to `expire`. All that was made in it goes stale then,
+wherever it lies; what foreign code still reads keeps its bytes, and later cycles
+allocate around it. Derived classes say where in the chunk a block lies.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memcpy
+
+from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
+from ndx._arenas.sizing cimport Sizing, full_error, rounded
+from ndx._blocks.block cimport (
+    Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
+    block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
+    block_unpin, mark_cycle, obtain, obtain_from,
+)
+from ndx.backends.base cimport Backend, Memory
+
+from ndx import backends
+
+cdef extern from "ndx/poison.h":
+    const bint NDX_POISONS
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+# A block that is to be copied out, and where to.
+cdef struct Move:
+    Block *block
+    Memory memory
+
+cdef bint spill_everything = False
+
+
+cdef int set_spill_everything(bint on) except -1:
+    """Let no arena serve, nor learn (the debug mode "spill"), from the next cycle."""
+    global spill_everything
+    spill_everything = on
+    return 0
+
+
+cdef inline void link(Block *head, Block *block) noexcept:
+    block.prev = head.prev
+    block.next = head
+    head.prev.next = block
+    head.prev = block
+
+
+cdef inline void unlink(Block *block) noexcept:
+    block.prev.next = block.next
+    block.next.prev = block.prev
+    block.prev = NULL
+    block.next = NULL
+
+
+cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
+    if not backend.device_number:
+        ndx_unpoison(ptr, nbytes)
+
+
+cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
+    """Let a block live in the generation that it is now."""
+    block.now = &clock.now
+    block.generation = clock.now
+    Py_INCREF(clock)
+    block.clock = <PyObject *>clock
+    if device:
+        block_set_device(block, device)
+
+
+cdef inline void count_spill(Arena arena, Block *block) noexcept:
+    arena.spilled_count += 1
+    arena.spilled_bytes += lines(arena, block.nbytes)
+    arena.total_spills += 1
+
+
+cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
+    """Make a block one of this cycle, and count its bytes."""
+    Py_INCREF(arena)
+    block.owner = <PyObject *>arena
+    link(&arena.live, block)
+    arena.cycle_bytes += needed
+    arena.live_bytes += needed
+    if arena.live_bytes > arena.peak_live_bytes:
+        arena.peak_live_bytes = arena.live_bytes
+
+
+# Not cleared by the collector: it needs its backend to give its memory back.
+@cython.no_gc_clear
+cdef class Arena(Watcher):
+    """The memory of one workspace; it knows nothing of contexts or arrays.
+
+    Parameters
+    ----------
+    name : str
+        The workspace's name, for messages.
+    backend : Backend
+        Where the arena, and what does not fit it, come from.
+    sizing : Sizing
+        How large it should be; shared by the slots of a ring.
+    config : WorkspaceConfig
+        The policies ``spill``, ``escape`` and ``debug``.
+    home : Backend, optional
+        Where the arena comes from, if from elsewhere.
+    """
+
+    def __cinit__(self, str name, Backend backend, Sizing sizing, config,
+                  Backend home=None):
+        self.live.prev = self.live.next = &self.live
+        self.pinned.prev = self.pinned.next = &self.pinned
+        self.clock = Clock.__new__(Clock)
+        self.clock.name = name
+        check_policies(name, backend, config, home)
+        self.clock.now = 1
+        self.backend = backend
+        self.line = DEVICE_LINE if backend.device_number else LINE
+        self.home = backend if home is None else home
+        self.sizing = sizing
+        self.spill_fails = config.spill == "fail"
+        self.spill_to = backend
+        if config.spill in ("host", "mmap"):
+            if backend.device_number:
+                self.beyond = backends.get(
+                    f"cuda{config.spill}:{backend.device_number - 1}")
+            else:
+                self.spill_to = backends.get("mmap")
+        self.escapes = config.escape == "detach"
+        self.debug = self.guarded = config.debug
+        self.patience = 1
+
+    def __dealloc__(self):
+        # Every live or pinned block holds a reference to this, so there is none.
+        if self.size:
+            unpoison(self.home, self.chunk.ptr, self.size)
+            self.home.release(&self.chunk)
+
+    cdef Backend lender(self):
+        return self.home
+
+    cdef char *place(self, Block *block, size_t needed) noexcept:
+        """Return where in the chunk a block of a size goes; NULL: nowhere."""
+        return NULL
+
+    cdef void vacate(self, Block *block) noexcept:
+        """A block of this cycle is gone from the chunk, before the cycle's end."""
+
+    cdef int find_free(self) except -1:
+        """Find what of the chunk is free, for a new cycle."""
+
+    cdef void observe(self) noexcept:
+        """Tell the sizing what the cycle needed, at its end."""
+        self.sizing.observe(self.cycle_bytes)
+
+    cdef int prepare(self) except -1:
+        """Make a cycle possible; the one before has expired."""
+        self.spills_all = spill_everything
+        self.fit()
+        self.find_free()
+        return 0
+
+    cdef void begin(self) noexcept:
+        """Start the cycle that was prepared."""
+        self.offset = 0
+        self.cycle_bytes = 0
+        self.live_bytes = 0
+        self.spilled_count = 0
+        self.spilled_bytes = 0
+        self.used = True
+        self.clock.open = True
+        mark_cycle(self, True)
+        if self.twin is not None:
+            self.twin.begin()
+
+    cdef int finish(self) except -1:
+        """The scope ends: count the cycle, and learn. Its arrays may live on."""
+        self.clock.open = False
+        mark_cycle(self, False)
+        if self.twin is not None:
+            self.twin.finish()
+        self.cycles += 1
+        self.last_cycle_bytes = self.cycle_bytes
+        self.max_cycle_bytes = max(self.max_cycle_bytes, self.cycle_bytes)
+        if not self.spills_all:
+            self.observe()
+        return 0
+
+    cdef int expire(self, Backend outside) except -1:
+        """Let all blocks of the cycle go stale, and take their memory back.
+
+        What escapes goes to `outside`. Everything is done before an error is raised.
+        """
+        cdef Block *block
+        interruption = None
+        if self.twin is not None:
+            try:
+                self.twin.expire(outside)
+            except BaseException as error:
+                interruption = error
+        if self.escapes and self.live.next != &self.live:
+            try:
+                self.escape(outside)
+            except BaseException as error:
+                # Ctrl-C, say: all have left all the same.
+                interruption = error
+        self.clock.now += 1
+        self.offset = 0
+        while self.live.next != &self.live:
+            block = self.live.next
+            unlink(block)
+            if block.pins > 0 or block.exports != NULL:
+                block.retired = True
+                link(&self.pinned, block)
+                self.pinned_count += 1
+                if self.guarded:
+                    self.inspect(block)
+                block_purge(block)
+            else:
+                self.let_go(block)
+                block_release_memory(block)
+        self.used = False
+        self.live_bytes = 0
+        if interruption is not None:
+            raise interruption
+        if self.damage:
+            self.raise_damage()
+        return 0
+
+    cdef void let_go(self, Block *block) noexcept:
+        """Forget an unlinked block of this cycle."""
+        self.clear(block)
+        block.owner = NULL
+        # Never the last reference: whoever calls this has one.
+        Py_DECREF(self)
+
+    cdef void clear(self, Block *block) noexcept:
+        """Nothing may read a block of this cycle any more: let tools find who does."""
+        if self.guarded:
+            self.inspect(block)
+            if block.nbytes and block.keeper == NULL:
+                fill_dead(block.ptr, block.nbytes)
+        if self.holds(block) and not block.device:
+            ndx_poison(block.ptr, rounded(block.nbytes))
+
+    cdef bint holds(self, Block *block) noexcept:
+        """Whether a block lies in the chunk; not if it was spilled or adopted."""
+        return block.backend == NULL and block.keeper == NULL
+
+    cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
+        """Return a block of this cycle; stale, on its own, if that ends meanwhile."""
+        cdef Block *block = block_blank()
+        cdef size_t needed = lines(self, nbytes)
+        cdef bint ended = False, clears = False
+        block.nbytes = nbytes
+        stamp(block, self.clock, self.backend.device_number)
+        if self.debug or block.device:
+            try:
+                if self.debug:
+                    self.record_line(block)
+                if block.device:
+                    self.backend.check_arena(self.clock.name)
+                    self.use_on(self.backend.current_stream())
+            except BaseException:
+                block_decref(block)
+                raise
+            ended = block.generation != self.clock.now
+        if nbytes == 0:
+            Py_INCREF(self.backend)
+            block.backend = <PyObject *>self.backend
+        else:
+            if self.guarded:
+                needed += GUARD
+            block.ptr = NULL
+            if not self.spills_all and not ended:
+                block.ptr = self.place(block, needed)
+            if block.ptr != NULL:
+                unpoison(self.backend, block.ptr, needed)
+                clears = zero
+            else:
+                self.spill(block, zero)
+                ended = block.generation != self.clock.now
+            if self.guarded:
+                set_guard(block.ptr + nbytes)
+        if not ended:
+            enlist(self, block, needed)
+        if clears:
+            # A device is told to by Python, which may end the cycle.
+            block_pin(block)
+            self.backend.clear(block.ptr, nbytes)
+            block_unpin(block)
+        return block
+
+    cdef int spill(self, Block *block, bint zero) except -1:
+        """Serve a request that does not fit from a backend; or raise."""
+        cdef Backend backend
+        try:
+            if self.spill_fails and self.size and block.generation == self.clock.now:
+                raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
+                                 self.size, self.backend.name)
+            backend = self.spill_from(block, block.nbytes + GUARD * self.guarded, zero)
+        except BaseException:
+            block_decref(block)
+            raise
+        Py_INCREF(backend)
+        block.backend = <PyObject *>backend
+        block.ptr = block.memory.ptr
+        if block.generation == self.clock.now:
+            count_spill(self, block)
+        return 0
+
+    cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero):
+        """Get memory for a block from a backend, which is returned."""
+        # While its size is still to be learned, nothing is too large for an arena.
+        cdef Backend backend = self.spill_to if self.size else self.backend
+        return obtain_from(backend, self.beyond, nbytes, zero, &block.memory)
+
+    cdef int adopt(self, Block *block) except -1:
+        """Make a block over memory that its keeper owns one of this cycle.
+
+        It is moved to where new blocks are: into the chunk, if that has room. Where
+        the arena's backend would serve it, its keeper does, and it counts as spilled.
+        """
+        cdef size_t needed = lines(self, block.nbytes)
+        cdef size_t extra = GUARD if self.guarded and block.nbytes else 0
+        cdef PyObject *keeper = block.keeper
+        cdef Backend backend
+        cdef char *ptr = NULL
+        cdef bint spilled = False
+        stamp(block, self.clock, self.backend.device_number)
+        if self.debug:
+            self.record_line(block)
+        if block.nbytes and block.generation == self.clock.now:
+            if not self.spills_all:
+                ptr = self.place(block, needed + extra)
+            if ptr != NULL:
+                unpoison(self.backend, ptr, needed + extra)
+            else:
+                spilled = True
+                if self.spill_fails and self.size:
+                    raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
+                                     self.size, self.backend.name)
+                if self.size and self.spill_to is not self.backend:
+                    backend = self.spill_from(block, block.nbytes + extra, False)
+                    Py_INCREF(backend)
+                    block.backend = <PyObject *>backend
+                    ptr = block.memory.ptr
+        if ptr != NULL:
+            memcpy(ptr, block.ptr, block.nbytes)
+            block.ptr = ptr
+            block.keeper = NULL
+            if self.guarded:
+                set_guard(ptr + block.nbytes)
+        if block.generation == self.clock.now:
+            enlist(self, block, self.extent(block))
+            # What it takes in the chunk, once that has room.
+            self.cycle_bytes += needed + extra - self.extent(block)
+            if spilled:
+                count_spill(self, block)
+        if ptr != NULL:
+            Py_DECREF(<object>keeper)
+        return 0
+
+    cdef void block_freed(self, Block *block) noexcept:
+        unlink(block)
+        if block.retired or block.kept:
+            # The next cycle finds its range free.
+            self.pinned_count -= 1
+            return
+        if self.guarded:
+            self.live_bytes -= self.extent(block)
+        else:
+            self.live_bytes -= lines(self, block.nbytes)
+        if self.guarded or NDX_POISONS:
+            self.clear(block)
+        if self.reuses:
+            self.vacate(block)
+
+    cdef void block_idle(self, Block *block) noexcept:
+        self.pinned_count -= 1
+        unlink(block)
+
+    cdef size_t extent(self, Block *block) noexcept:
+        """Bytes that a block of this cycle counts for."""
+        if self.guarded and block.nbytes and block.keeper == NULL:
+            return lines(self, block.nbytes) + GUARD
+        return lines(self, block.nbytes)
+
+    cdef int escape(self, Backend outside) except -1:
+        """Let all that is still referenced leave."""
+        cdef Py_ssize_t count = 0, i
+        cdef Block **blocks
+        cdef Block *block = self.live.next
+        while block != &self.live:
+            count += 1
+            block = block.next
+        blocks = <Block **>PyMem_RawMalloc(count * sizeof(Block *))
+        if blocks == NULL:
+            # Not even for the list of them: they stay where they are.
+            while self.live.next != &self.live:
+                self.keep(self.live.next)
+            return 0
+        for i in range(count):
+            blocks[i] = self.live.next if i == 0 else blocks[i - 1].next
+        try:
+            self.move_out(blocks, count, outside)
+        finally:
+            PyMem_RawFree(blocks)
+        return 0
+
+    cdef int move_out(self, Block **blocks, Py_ssize_t count,
+                      Backend outside) except -1:
+        """Let blocks of this cycle leave: copy those in the chunk to a backend.
+
+        What foreign code reads stays where it is, and its range is kept; so does
+        everything if there is no memory for all of the copies.
+        """
+        cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
+        cdef Py_ssize_t i, made = 0
+        cdef Block *block
+        cdef bint failed = moves == NULL
+        interruption = None
+        if outside.device_number != self.backend.device_number:
+            outside = self.backend
+        if self.backend.device_number:
+            self.use_on(self.backend.current_stream())
+        for i in range(count):
+            # To obtain memory may run Python, which may drop arrays.
+            block_incref(blocks[i])
+        for i in range(count):
+            block = blocks[i]
+            if failed or block.owner != <PyObject *>self or not self.holds(block) \
+                    or block.refs == 1 or block.pins or block.exports != NULL:
+                continue
+            try:
+                obtain(outside, block.nbytes, False, &moves[made].memory)
+            except BaseException as error:
+                failed = True
+                interruption = None if isinstance(error, Exception) else error
+                break
+            moves[made].block = block
+            made += 1
+        for i in range(made):
+            block = moves[i].block
+            if failed or block.owner != <PyObject *>self or block.refs == 1 \
+                    or block.pins or block.exports != NULL:
+                continue
+            # A device is told to by Python, which may close or export an array of it.
+            block_pin(block)
+            self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
+            block_unpin(block)
+            if block.owner != <PyObject *>self or block.exports != NULL:
+                continue
+            unlink(block)
+            self.live_bytes -= self.extent(block)
+            if self.reuses:
+                self.vacate(block)
+            self.let_go(block)
+            block.memory = moves[i].memory
+            block.ptr = block.memory.ptr
+            Py_INCREF(outside)
+            block.backend = <PyObject *>outside
+            block_set_free(block)
+            self.escaped_count += 1
+            self.escaped_bytes += block.nbytes
+            moves[i].memory.ptr = NULL
+        for i in range(count):
+            if blocks[i].owner == <PyObject *>self and blocks[i].refs > 1:
+                self.keep(blocks[i])
+        for i in range(made):
+            if moves[i].memory.ptr != NULL:
+                outside.release(&moves[i].memory)
+        PyMem_RawFree(moves)
+        for i in range(count):
+            block_decref(blocks[i])
+        if interruption is not None:
+            raise interruption
+        return 0
+
+    cdef void keep(self, Block *block) noexcept:
+        """Let a block leave with its memory: its own, or its range of the chunk."""
+        unlink(block)
+        self.live_bytes -= self.extent(block)
+        if self.holds(block):
+            block.kept = True
+            link(&self.pinned, block)
+            self.pinned_count += 1
+            block_set_free(block)
+        else:
+            block.owner = NULL
+            block_set_free(block)
+            Py_DECREF(self)
+        self.escaped_count += 1
+
+    # ---------------------------------------------------------------- the chunk
+
+    cdef int fit(self) except -1:
+        """Make the chunk as large as it should be; between cycles.
+
+        Where there is no memory for that it keeps its size, and asks again later.
+        """
+        if self.size == self.sizing.wanted or self.cycles < self.ask_again:
+            return 0
+        try:
+            self.resize(self.sizing.wanted)
+            self.patience = 1
+        except MemoryError:
+            # A failure is slow: it tries all there is. Then less and less often.
+            self.ask_again = self.cycles + self.patience
+            self.patience = min(2 * self.patience, <size_t>1024)
+        return 0
+
+    cdef int resize(self, size_t size) except -1:
+        """Get a chunk of another size; or raise, with one of the old size again."""
+        cdef size_t before = self.size
+        # The old one first, so that both need not fit into the limit; nothing lives
+        # in it, but what foreign code reads.
+        self.drop_chunk()
+        try:
+            if size:
+                self.get_chunk(size)
+        except MemoryError:
+            if before:
+                try:
+                    self.get_chunk(before)
+                except MemoryError:
+                    pass
+            raise
+        return 0
+
+    cdef int get_chunk(self, size_t size) except -1:
+        size = lines(self, size)
+        obtain(self.home, size, False, &self.chunk)
+        self.size = size
+        if self.twin is not None:
+            try:
+                self.twin.get_chunk(size)
+            except BaseException:
+                self.drop_chunk()
+                raise
+        return 0
+
+    cdef int drop_chunk(self) except -1:
+        """Give the chunk back now, or when the last use of it ends."""
+        cdef RetiredChunk retired = None
+        cdef Block *block = self.pinned.next
+        cdef Block *after
+        cdef size_t low = self.size, high = 0
+        if self.twin is not None:
+            self.twin.drop_chunk()
+        if self.size == 0:
+            return 0
+        while block != &self.pinned:
+            after = block.next
+            if self.holds(block):
+                if retired is None:
+                    retired = RetiredChunk.__new__(RetiredChunk)
+                low = min(low, <size_t>(block.ptr - self.chunk.ptr))
+                high = max(high, <size_t>(block.ptr - self.chunk.ptr)
+                           + lines(self, block.nbytes))
+                unlink(block)
+                self.pinned_count -= 1
+                block.kept = False
+                Py_INCREF(retired)
+                block.owner = <PyObject *>retired
+                Py_DECREF(self)
+            block = after
+        unpoison(self.backend, self.chunk.ptr, self.size)
+        self.size = 0
+        if retired is None:
+            self.home.release(&self.chunk)
+        else:
+            self.home.purge(&self.chunk, low, high)
+            retired.memory = self.chunk
+            retired.arena = self
+            self.retired_bytes += self.chunk.nbytes - self.chunk.purged
+        return 0
+
+    cdef int destroy(self) except -1:
+        """Give everything back; as new. Between cycles."""
+        self.drop_chunk()
+        self.last_cycle_bytes = self.max_cycle_bytes = self.cycle_bytes = 0
+        self.peak_live_bytes = self.live_bytes = 0
+        self.spilled_count = self.spilled_bytes = 0
+        self.ask_again = 0
+        self.patience = 1
+        return 0
+
+    cdef int use_on(self, size_t stream) except -1:
+        """A device's stream is about to use what lies here.
+
+        Only one at a time does: another waits, on the device, for all that the one
+        before was given. So no range is used again too early, in this cycle or in a
+        later one, and the CPU never waits.
+        """
+        if stream != self.stream:
+            if self.size:
+                self.backend.use_on(&self.chunk, stream)
+            self.backend.hand_over(stream, self.stream)
+            self.stream = stream
+        return 0
+
+    # ------------------------------------------------- what foreign code reads
+
+    @property
+    def pinned_bytes(self):
+        """Bytes of past cycles that foreign code still uses, or arrays that left."""
+        cdef size_t total = 0
+        cdef Block *block = self.pinned.next
+        cdef Export *export
+        while block != &self.pinned:
+            if block.pins > 0 or block.kept or not self.holds(block):
+                total += lines(self, block.nbytes) - block.memory.purged
+            else:
+                export = block.exports
+                while export != NULL:
+                    total += lines(self, export.high) - start_of_line(self, export.low)
+                    export = export.next
+            block = block.next
+        return total
+
+    @property
+    def pinned_blocks(self):
+        """Number of blocks of past cycles that are still in use."""
+        return self.pinned_count
+
+
+# A block leaves with the chunk in which it lies; this gives that back in the end.
+@cython.no_gc_clear
+cdef class RetiredChunk(BlockOwner):
+    """A chunk that its arena has outgrown, for as long as any of it is in use."""
+
+    cdef Backend lender(self):
+        return self.arena.home
+
+    def __dealloc__(self):
+        if self.memory.ptr != NULL:
+            self.arena.retired_bytes -= self.memory.nbytes - self.memory.purged
+            self.arena.home.release(&self.memory)

@@ -1,0 +1,89 @@
+"""Patterns in memory that show who writes or reads where it may not."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.string cimport memset
+
+from ndx._blocks.block cimport Block, BlockOwner
+from ndx._lib.unraisable cimport report_ignored
+from ndx.backends.base cimport Backend
+
+from ndx._lib.call_site import current_line
+from ndx._lib.errors import WorkspaceError
+
+cdef enum:
+    GUARD_BYTE = 0xFD        # behind a block, while it lives
+    DEAD_BYTE = 0xDD         # in reclaimed memory
+
+
+cdef void set_guard(char *end) noexcept nogil:
+    """Fill the guard bytes behind a block."""
+    memset(end, GUARD_BYTE, GUARD)
+
+
+cdef Py_ssize_t check_guard(char *end) noexcept nogil:
+    """Return the first guard byte that was written to, and mend it; -1: none was."""
+    cdef Py_ssize_t i
+    for i in range(GUARD):
+        if <unsigned char>end[i] != GUARD_BYTE:
+            set_guard(end)
+            return i
+    return -1
+
+
+cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
+    """Fill reclaimed memory."""
+    memset(ptr, DEAD_BYTE, nbytes)
+
+
+cdef class Watcher(BlockOwner):
+    """Base class of arenas: who made a block, and who wrote past its end."""
+
+    cdef int record_line(self, Block *block) except -1:
+        """Take note of which line makes a block, in debug mode."""
+        where = current_line()
+        Py_INCREF(where)
+        block.origin = <PyObject *>where
+
+    cdef void inspect(self, Block *block) noexcept:
+        """Check the guard bytes behind a block, in debug mode."""
+        cdef Py_ssize_t i
+        if block.nbytes == 0 or block.keeper != NULL:
+            return
+        i = check_guard(block.ptr + block.nbytes)
+        if i < 0:
+            return
+        try:
+            if self.damage is None:
+                self.damage = []
+            where = "?" if block.origin == NULL else <object>block.origin
+            self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
+                               f"at its end + {i}")
+        except BaseException as error:
+            report_ignored(self, error)
+
+    cdef int raise_damage(self) except -1:
+        """Say what was written to that may not be, once."""
+        damage, self.damage = self.damage, None
+        raise WorkspaceError(
+            f"in workspace {self.clock.name!r} something wrote past the end of "
+            + "; of ".join(damage) + ". The scope has ended all the same. Look for "
+            "foreign code (C, Cython, Numba, ctypes) that got the address of it.")
+
+
+cdef int check_policies(str name, Backend backend, config, home) except -1:
+    """Refuse policies by which the CPU would touch a device's memory, and others."""
+    if not backend.device_number:
+        for policy, wanted in (("spill='host'", config.spill == "host"),
+                               ("mirror='host'", config.mirror == "host")):
+            if wanted:
+                raise WorkspaceError(
+                    f"workspace {name!r}: {policy} is for the memory of a GPU, and "
+                    f"that of {backend.name!r} is the host's already")
+        return 0
+    for policy, wanted in (("debug=True", config.debug), ("path=", home is not None)):
+        if wanted:
+            raise WorkspaceError(
+                f"workspace {name!r}: {policy} is for memory that the CPU can reach, "
+                f"not for that of {backend.name!r}")
+    return 0

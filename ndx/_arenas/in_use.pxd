@@ -1,0 +1,9 @@
+from ndx._arenas.arena cimport Arena
+
+# A stretch of a chunk: [low, high), offsets.
+cdef struct Range:
+    size_t low
+    size_t high
+
+cdef Py_ssize_t count_pinned(Arena arena) noexcept
+cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept

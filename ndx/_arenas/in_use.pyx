@@ -1,0 +1,45 @@
+"""What of an arena's memory is still in use by past cycles."""
+
+from ndx._arenas.arena cimport Arena, lines, start_of_line
+from ndx._blocks.block cimport Block, Export
+
+
+cdef Py_ssize_t count_pinned(Arena arena) noexcept:
+    """Return how many ranges `find_pinned` finds at most."""
+    cdef Py_ssize_t count = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    while block != &arena.pinned:
+        count += 1
+        export = block.exports
+        while export != NULL:
+            count += 1
+            export = export.next
+        block = block.next
+    return count
+
+
+cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
+    """List the ranges of the chunk that past cycles still need, as offsets."""
+    cdef Py_ssize_t count = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    cdef size_t base
+    while block != &arena.pinned:
+        # Spilled blocks have memory of their own.
+        if arena.holds(block):
+            base = block.ptr - arena.chunk.ptr
+            if block.pins > 0 or block.kept:
+                out[count].low = base
+                out[count].high = base + lines(arena, block.nbytes)
+                count += 1
+            else:
+                export = block.exports
+                while export != NULL:
+                    if export.high > export.low:
+                        out[count].low = base + start_of_line(arena, export.low)
+                        out[count].high = base + lines(arena, export.high)
+                        count += 1
+                    export = export.next
+        block = block.next
+    return count

@@ -1,0 +1,133 @@
+"""The twin of a device's arena: page-locked memory of the host, of the same size.
+
+A copy of what lies in the arena lies at the same offset of the twin, for the same
+cycle. So it needs no allocation, and both ends of a transfer are where the device can
+reach them by itself. A place that is still in use, by an array or by foreign code, is
+not given to another: the caller takes the ordinary way then.
+"""
+
+cimport cython
+from libc.stdlib cimport free, realloc
+
+from ndx._arenas.arena cimport Arena
+from ndx._arenas.sizing cimport line_of, rounded
+from ndx._blocks.block cimport Block
+from ndx.backends._pool.store cimport CPU
+from ndx.backends.pinned cimport PinnedBackend
+
+import dataclasses
+
+from ndx import backends
+
+cdef extern from "ndx/poison.h":
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+
+@cython.no_gc_clear
+cdef class TwinArena(Arena):
+    """An arena that another one tells where its blocks are to lie."""
+
+    def __dealloc__(self):
+        # One that could not be made has no methods of this class yet.
+        if self.nflights:
+            self.land(0, <size_t>-1)
+        free(self.flights)
+
+    cdef char *place(self, Block *block, size_t needed) noexcept:
+        return self.chunk.ptr + self.at
+
+    cdef void begin(self) noexcept:
+        self.cycle_bytes = self.live_bytes = 0
+        self.used = True
+        self.clock.open = True
+
+    cdef int finish(self) except -1:
+        self.clock.open = False
+        return 0
+
+    cdef int drop_chunk(self) except -1:
+        # Outgrown, rarely: what is still read is waited for.
+        self.land(0, <size_t>-1)
+        return Arena.drop_chunk(self)
+
+    cdef Block *serve(self, size_t low, size_t high) except? NULL:
+        """Return a block of this cycle from the line of `low` on; NULL: it is taken."""
+        low, high = line_of(low), rounded(high)
+        if self.is_taken(low, high):
+            return NULL
+        self.land(low, high)
+        self.at = low
+        return self.allocate(high - low, False)
+
+    cdef char *stage(self, size_t low, size_t high) except? NULL:
+        """Return where to put what is on its way to the device; NULL: it is taken."""
+        if self.is_taken(low, high):
+            return NULL
+        self.land(low, high)
+        ndx_unpoison(self.chunk.ptr + low, high - low)
+        return self.chunk.ptr + low
+
+    cdef int fly(self, size_t low, size_t high, size_t stream) except -1:
+        """The current device's stream was given a copy from a place just now."""
+        cdef PinnedBackend home = self.home
+        cdef Py_ssize_t more = 2 * self.capacity + 16
+        cdef Flight *grown
+        cdef void *event = home.source.record(stream)
+        if event == NULL:
+            return 0
+        if self.nflights == self.capacity:
+            grown = <Flight *>realloc(self.flights, more * sizeof(Flight))
+            if grown == NULL:
+                home.source.wait(CPU, event)
+                home.source.drop_event(event)
+                return 0
+            self.flights = grown
+            self.capacity = more
+        self.flights[self.nflights].low = low
+        self.flights[self.nflights].high = high
+        self.flights[self.nflights].event = event
+        self.nflights += 1
+        return 0
+
+    cdef bint is_taken(self, size_t low, size_t high) noexcept:
+        """Whether an array, or foreign code, may still use some of a place."""
+        return overlaps(self, &self.live, low, high) or \
+            overlaps(self, &self.pinned, low, high)
+
+    cdef int land(self, size_t low, size_t high) except -1:
+        """Wait for what is on its way from a place; forget what has arrived."""
+        cdef PinnedBackend home = self.home
+        cdef Py_ssize_t i = 0
+        cdef Flight flight
+        while i < self.nflights:
+            flight = self.flights[i]
+            if flight.low < high and low < flight.high:
+                home.source.wait(CPU, flight.event)
+            elif not home.source.is_done(flight.event):
+                i += 1
+                continue
+            # Others may have come meanwhile, at the end; this one is where it was.
+            self.nflights -= 1
+            self.flights[i] = self.flights[self.nflights]
+            home.source.drop_event(flight.event)
+        return 0
+
+
+cdef bint overlaps(TwinArena twin, Block *head, size_t low, size_t high) noexcept:
+    cdef Block *block = head.next
+    cdef size_t start
+    while block != head:
+        if twin.holds(block):
+            start = block.ptr - twin.chunk.ptr
+            if start < high and low < start + block.nbytes:
+                return True
+        block = block.next
+    return False
+
+
+cdef int add_twin(Arena arena, config) except -1:
+    """Give an arena of a device a twin, of its size now and later."""
+    config = dataclasses.replace(config, mirror="none", spill="external")
+    arena.twin = TwinArena(arena.clock.name, backends.get("pinned"), arena.sizing,
+                           config)
+    return 0

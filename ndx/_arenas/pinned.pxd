@@ -1,9 +1,0 @@
-from ndx._arenas.base cimport Arena
-
-# A stretch of a chunk: [low, high), offsets.
-cdef struct Range:
-    size_t low
-    size_t high
-
-cdef Py_ssize_t count_pinned(Arena arena) noexcept
-cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept

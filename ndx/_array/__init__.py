@@ -1,0 +1,1 @@
+"""Arrays without their methods: a data type and a layout over a block."""

@@ -1,0 +1,348 @@
+"""Handing memory to others and taking theirs: the buffer protocol and DLPack.
+
+Each export pins the bytes under the array until the other side releases it.
+
+References
+----------
+DLPack: https://dmlc.github.io/dlpack/latest/python_spec.html
+"""
+
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
+    PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+)
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport (
+    PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
+)
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+from ndx._array.storage cimport (
+    BaseArray, bare_array, check, data_of, export_array, set_layout, set_owner,
+)
+from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
+from ndx._lib.dtypes cimport (
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, dtype_object,
+    itemsize_of, kind_of,
+)
+from ndx._lib.layout cimport (
+    MAXDIMS, check_reach, count_elements, fill_c_strides, shape_tuple,
+)
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from "ndx/arithmetic.h":
+    bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
+
+cdef extern from "ndx/dlpack.h":
+    ctypedef struct DLDevice:
+        int32_t device_type
+        int32_t device_id
+    ctypedef struct DLDataType:
+        uint8_t code
+        uint8_t bits
+        uint16_t lanes
+    ctypedef struct DLPackVersion:
+        uint32_t major
+        uint32_t minor
+    ctypedef struct DLTensor:
+        void *data
+        DLDevice device
+        int32_t ndim
+        DLDataType dtype
+        int64_t *shape
+        int64_t *strides
+        uint64_t byte_offset
+    ctypedef struct DLManagedTensor:
+        DLTensor dl_tensor
+        void *manager_ctx
+        void (*deleter)(DLManagedTensor *self) noexcept
+    ctypedef struct DLManagedTensorVersioned:
+        DLPackVersion version
+        void *manager_ctx
+        void (*deleter)(DLManagedTensorVersioned *self) noexcept
+        uint64_t flags
+        DLTensor dl_tensor
+
+cdef enum:
+    DL_CPU = 1
+    DL_CUDA = 2
+    MOST_GPUS = 1000
+    DL_CODE_INT = 0
+    DL_CODE_UINT = 1
+    DL_CODE_FLOAT = 2
+    DL_CODE_COMPLEX = 5
+    DL_CODE_BOOL = 6
+    DL_FLAG_READ_ONLY = 1
+    DL_FLAG_IS_COPIED = 2
+
+cdef const char *FORMATS[NDTYPES]
+FORMATS[:] = [b"?", b"b", b"h", b"i", b"q", b"B", b"H", b"I", b"Q", b"f", b"d", b"Zf",
+              b"Zd"]
+
+
+# ---------------------------------------------------------------- buffers
+
+cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
+                     int flags) except -1:
+    """Serve ``PyObject_GetBuffer``; `release_buffer` ends it."""
+    cdef bint wants_c, wants_f, wants_any
+    check(x)
+    if flags & PyBUF_WRITABLE and x.readonly:
+        raise BufferError("the array is read-only; ask for a read-only buffer")
+    wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS
+    wants_f = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS
+    wants_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS
+    if (wants_c and not x.c_contiguous) or (wants_f and not x.f_contiguous) or (
+            (wants_any or (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+            and not (x.c_contiguous or (x.f_contiguous and wants_any))):
+        raise BufferError(
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
+            f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
+            f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
+    buffer.internal = <void *>export_array(x)
+    buffer.buf = data_of(x)
+    buffer.itemsize = itemsize_of[x.dtype]
+    buffer.len = x.size * buffer.itemsize
+    buffer.readonly = x.readonly
+    # Without a shape it is a row of bytes.
+    buffer.ndim = x.ndim if flags & PyBUF_ND else 1
+    buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
+    buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL
+    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
+        else NULL
+    buffer.suboffsets = NULL
+    buffer.obj = exporter
+    return 0
+
+
+cdef void release_buffer(Py_buffer *buffer) noexcept:
+    export_free(<Export *>buffer.internal)
+
+
+# ---------------------------------------------------------------- DLPack, out
+
+# What an exported tensor points at; `export` keeps the memory.
+cdef struct Exported:
+    DLManagedTensorVersioned versioned
+    DLManagedTensor unversioned
+    Export *export
+    PyObject *owner              # of foreign memory, strong; else NULL
+    int64_t dims[2 * MAXDIMS]
+
+
+cdef tuple dlpack_device(BaseArray x):
+    if x.block.device:
+        return (DL_CUDA, x.block.device - 1)
+    return (DL_CPU, 0)
+
+
+cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
+    """Return a capsule over `x`, which it pins until the consumer is done."""
+    cdef Exported *exported
+    cdef DLTensor *tensor
+    cdef int axis
+    if x.readonly and not versioned:
+        raise BufferError(
+            "the array is read-only, which only a versioned DLPack capsule can say; "
+            "ask with max_version=(1, 0) or copy=True")
+    for axis in range(x.ndim):
+        if x.shape[axis] > 1 and x.strides[axis] % itemsize_of[x.dtype]:
+            raise BufferError(
+                f"the array's strides {shape_tuple(x.ndim, x.strides)} are not whole "
+                "elements (it is one field of records), which DLPack can't say; ask "
+                "with copy=True")
+    exported = <Exported *>malloc(sizeof(Exported))
+    if exported == NULL:
+        raise MemoryError("no memory for a DLPack capsule")
+    try:
+        exported.export = export_array(x)
+    except BaseException:
+        free(exported)
+        raise
+    exported.owner = <PyObject *>x.owner
+    Py_XINCREF(exported.owner)
+    tensor = &exported.versioned.dl_tensor if versioned \
+        else &exported.unversioned.dl_tensor
+    tensor.data = data_of(x)
+    tensor.device.device_type = DL_CUDA if x.block.device else DL_CPU
+    tensor.device.device_id = x.block.device - 1 if x.block.device else 0
+    tensor.ndim = x.ndim
+    tensor.dtype.code = dlpack_code(x.dtype)
+    tensor.dtype.bits = <uint8_t>(8 * itemsize_of[x.dtype])
+    tensor.dtype.lanes = 1
+    tensor.shape = exported.dims
+    tensor.strides = exported.dims + x.ndim
+    tensor.byte_offset = 0
+    for axis in range(x.ndim):
+        tensor.shape[axis] = x.shape[axis]
+        tensor.strides[axis] = x.strides[axis] // itemsize_of[x.dtype]
+    if versioned:
+        exported.versioned.version.major = 1
+        exported.versioned.version.minor = 0
+        exported.versioned.manager_ctx = exported
+        exported.versioned.deleter = delete_versioned
+        exported.versioned.flags = (DL_FLAG_READ_ONLY if x.readonly else 0) | (
+            DL_FLAG_IS_COPIED if copied else 0)
+        return PyCapsule_New(&exported.versioned, "dltensor_versioned",
+                             drop_versioned_capsule)
+    exported.unversioned.manager_ctx = exported
+    exported.unversioned.deleter = delete_unversioned
+    return PyCapsule_New(&exported.unversioned, "dltensor", drop_unversioned_capsule)
+
+
+cdef uint8_t dlpack_code(int dtype) noexcept:
+    cdef int kind = kind_of[dtype]
+    if kind == KIND_BOOL:
+        return DL_CODE_BOOL
+    if kind == KIND_INT:
+        return DL_CODE_INT
+    if kind == KIND_UINT:
+        return DL_CODE_UINT
+    return DL_CODE_FLOAT if kind == KIND_FLOAT else DL_CODE_COMPLEX
+
+
+# Consumers may call these from any thread, with or without the GIL.
+
+cdef void delete_versioned(DLManagedTensorVersioned *tensor) noexcept with gil:
+    delete_exported(<Exported *>tensor.manager_ctx)
+
+
+cdef void delete_unversioned(DLManagedTensor *tensor) noexcept with gil:
+    delete_exported(<Exported *>tensor.manager_ctx)
+
+
+cdef void delete_exported(Exported *exported) noexcept:
+    cdef PyObject *owner = exported.owner
+    export_free(exported.export)
+    free(exported)
+    Py_XDECREF(owner)
+
+
+# A capsule that was consumed has another name; one that was not still owns.
+
+cdef void drop_versioned_capsule(object capsule) noexcept:
+    cdef DLManagedTensorVersioned *tensor
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        tensor = <DLManagedTensorVersioned *>PyCapsule_GetPointer(
+            capsule, "dltensor_versioned")
+        tensor.deleter(tensor)
+
+
+cdef void drop_unversioned_capsule(object capsule) noexcept:
+    cdef DLManagedTensor *tensor
+    if PyCapsule_IsValid(capsule, "dltensor"):
+        tensor = <DLManagedTensor *>PyCapsule_GetPointer(capsule, "dltensor")
+        tensor.deleter(tensor)
+
+
+# ---------------------------------------------------------------- DLPack, in
+
+cdef class Imported:
+    """Owns a tensor that another library exported."""
+    cdef DLManagedTensorVersioned *versioned
+    cdef DLManagedTensor *unversioned
+
+    def __dealloc__(self):
+        if self.versioned != NULL and self.versioned.deleter != NULL:
+            self.versioned.deleter(self.versioned)
+        if self.unversioned != NULL and self.unversioned.deleter != NULL:
+            self.unversioned.deleter(self.unversioned)
+
+
+cdef BaseArray from_dlpack_capsule(object capsule):
+    """Return an array over the memory of a capsule, which is consumed.
+
+    Raises BufferError for what this library can't address: another device, a dtype
+    that is not of the standard, vector lanes, elements that are not aligned.
+    """
+    cdef Imported owner = Imported.__new__(Imported)
+    cdef DLTensor *tensor
+    cdef bint readonly = False
+    cdef int dtype
+    cdef BaseArray x
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        owner.versioned = <DLManagedTensorVersioned *>PyCapsule_GetPointer(
+            capsule, "dltensor_versioned")
+        if owner.versioned.version.major > 1:
+            major = owner.versioned.version.major
+            owner.versioned = NULL
+            raise BufferError(f"DLPack version {major} is not supported; 1 is")
+        PyCapsule_SetName(capsule, "used_dltensor_versioned")
+        tensor = &owner.versioned.dl_tensor
+        readonly = owner.versioned.flags & DL_FLAG_READ_ONLY
+    elif PyCapsule_IsValid(capsule, "dltensor"):
+        owner.unversioned = <DLManagedTensor *>PyCapsule_GetPointer(
+            capsule, "dltensor")
+        PyCapsule_SetName(capsule, "used_dltensor")
+        tensor = &owner.unversioned.dl_tensor
+    else:
+        raise BufferError(
+            "not a DLPack capsule, or one that was consumed already; ask "
+            "__dlpack__() for another")
+    if tensor.device.device_type not in (DL_CPU, DL_CUDA) or (
+            tensor.device.device_type == DL_CUDA
+            and not 0 <= tensor.device.device_id < MOST_GPUS):
+        raise BufferError(
+            f"the tensor is on DLPack device ({tensor.device.device_type}, "
+            f"{tensor.device.device_id}); only the CPU, (1, 0), and GPUs, (2, n), can "
+            "be taken")
+    dtype = code_of_dlpack(tensor.dtype)
+    if tensor.ndim > MAXDIMS or tensor.ndim < 0:
+        raise BufferError(f"the tensor has {tensor.ndim} axes; at most {MAXDIMS}")
+    if tensor.ndim and tensor.shape == NULL:
+        raise BufferError(f"the tensor has {tensor.ndim} axes, but no shape")
+    x = bare_array(tensor.ndim)
+    x.dtype = <unsigned char>dtype
+    lay_out_tensor(x, tensor)
+    if x.size and tensor.data == NULL:
+        raise BufferError(f"the tensor has {x.size} elements, but no data")
+    x.readonly = readonly
+    if (<size_t>tensor.data + tensor.byte_offset) % (
+            itemsize_of[dtype] // (2 if kind_of[dtype] == KIND_COMPLEX else 1)):
+        raise BufferError(
+            f"the tensor's elements ({dtype_object(dtype)}) are not aligned; copy it "
+            "on the exporting side")
+    x.block = block_wrap(<char *>tensor.data + tensor.byte_offset,
+                         x.size * itemsize_of[dtype], readonly, None)
+    if tensor.device.device_type == DL_CUDA:
+        block_set_device(x.block, tensor.device.device_id + 1)
+    set_owner(x, owner)
+    return x
+
+
+cdef int lay_out_tensor(BaseArray x, const DLTensor *tensor) except -1:
+    """Give an array the layout of a tensor; ValueError for one that can't be."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    cdef int axis
+    cdef bint fits = tensor.byte_offset <= <uint64_t>PY_SSIZE_T_MAX
+    for axis in range(tensor.ndim):
+        x.shape[axis] = tensor.shape[axis]
+    count_elements(x.ndim, x.shape, itemsize)
+    if tensor.strides == NULL:
+        fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
+    else:
+        for axis in range(tensor.ndim):
+            fits = fits and not ndx_multiply(tensor.strides[axis], itemsize,
+                                             &x.strides[axis])
+    if not fits:
+        raise ValueError(
+            f"the tensor of shape {shape_tuple(x.ndim, x.shape)} has strides or an "
+            "offset beyond the address space (2**63 bytes)")
+    set_layout(x)
+    return check_reach(x.ndim, x.shape, x.strides, itemsize)
+
+
+cdef int code_of_dlpack(DLDataType found) except -1:
+    cdef int dtype
+    if found.lanes == 1:
+        for dtype in range(NDTYPES):
+            if dlpack_code(dtype) == found.code \
+                    and 8 * itemsize_of[dtype] == found.bits:
+                return dtype
+    raise BufferError(
+        f"DLPack dtype (code {found.code}, {found.bits} bits, {found.lanes} lanes) is "
+        "not a dtype of the array API")

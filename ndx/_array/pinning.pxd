@@ -1,0 +1,44 @@
+from cpython.object cimport PyObject
+
+from ndx._array.storage cimport BaseArray
+from ndx._lib.layout cimport MAXOPS, Walk
+
+# What an operation computes on: arrays, its result among them, and constants. The
+# arrays are borrowed: the caller has a reference to each.
+cdef struct Operands:
+    int count
+    PyObject *arrays[MAXOPS]         # BaseArray; NULL: a constant
+    char *data[MAXOPS]               # of arrays from `locate` on, which may move
+
+# Computes in C. It runs no Python, and keeps none of the pointers.
+ctypedef void (*Compute)(void *arg, char **data, const Walk *walk) noexcept nogil
+ctypedef void (*Work)(void *arg) noexcept nogil
+
+cdef int locate(Operands *operands) except -1
+cdef int recheck_all(const Operands *operands) except -1
+cdef int hold(Operands *operands) except -1
+cdef int let_go(Operands *operands) except -1
+cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
+                      void *arg) except -1
+cdef int unlocked(const Operands *operands, Work function, void *arg) except -1
+cdef object view_of(const Operands *operands, int index)
+
+cdef inline void put(Operands *operands, BaseArray x) noexcept:
+    """Append an array."""
+    operands.arrays[operands.count] = <PyObject *>x
+    operands.count += 1
+
+cdef inline void put_constant(Operands *operands, char *value) noexcept:
+    """Append what is in the caller's own memory; NULL: nothing is there."""
+    operands.arrays[operands.count] = NULL
+    operands.data[operands.count] = value
+    operands.count += 1
+
+cdef inline int compute_on(Operands *operands, const Walk *walk, Compute function,
+                           void *arg, bint large) except -1:
+    """Compute on operands; without the GIL, and so held, if that is worth it."""
+    if large:
+        return compute_held(operands, walk, function, arg)
+    locate(operands)
+    function(arg, operands.data, walk)
+    return recheck_all(operands)

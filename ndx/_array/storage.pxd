@@ -1,0 +1,99 @@
+from ndx._arenas.arena cimport Arena
+from ndx._blocks.block cimport Block, Export, block_is_live
+from ndx._files.mapping cimport losses
+from ndx._lib.layout cimport Strided
+
+cdef enum:
+    INLINE_DIMS = 4
+
+# The storage of an array: a layout over a block. `ndx.NDArray` adds the surface.
+cdef class BaseArray:
+    cdef Block *block
+    cdef Py_ssize_t offset           # bytes from the block's start
+    cdef Py_ssize_t size             # elements
+    cdef Py_ssize_t *shape
+    cdef Py_ssize_t *strides         # bytes
+    cdef Py_ssize_t dims[2 * INLINE_DIMS]
+    cdef unsigned char ndim
+    cdef unsigned char dtype
+    cdef bint c_contiguous
+    cdef bint f_contiguous
+    cdef bint readonly
+    cdef Export *held                # for as long as the array lives
+    cdef object owner                # of foreign memory; else NULL, not None
+    cdef object __weakref__
+
+# Keeps an export alive for what has a reference to it.
+cdef class Holder:
+    cdef Export *export
+    cdef object owner                # of foreign memory; else None
+
+cdef int set_array_type(type array_type) except -1
+cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
+cdef void announce_array(BaseArray x) noexcept
+cdef bint is_array(object x) noexcept
+cdef BaseArray bare_array(int ndim)
+cdef void set_owner(BaseArray x, object owner) noexcept
+cdef int set_layout(BaseArray x) except -1
+cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
+cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      const int *order, bint zero, bint detached, Arena arena)
+cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_element(int dtype)
+cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
+cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
+cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
+                           const int *order, bint elsewhere, Arena arena)
+cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
+cdef BaseArray new_view(BaseArray x, int ndim)
+cdef BaseArray same_view(BaseArray x)
+cdef str array_words(BaseArray x)
+cdef object stale_error(BaseArray x)
+cdef int wait_until_live(BaseArray x) except -1
+cdef int check_off_host(BaseArray x) except -1
+cdef object loss_error(str what, str path)
+cdef int find_loss(BaseArray x) except -1
+cdef int find_block_loss(Block *block, str what) except -1
+cdef Export *export_array(BaseArray x) except NULL
+cdef Holder hold(BaseArray x)
+cdef object numpy_view(BaseArray x)
+cdef object transient_view(BaseArray x)
+cdef BaseArray from_numpy(object array)
+cdef BaseArray adopt_numpy(object array)
+cdef object require_writeable(BaseArray x)
+
+cdef inline char *data_of(BaseArray x) noexcept:
+    return x.block.ptr + x.offset
+
+cdef inline int check(BaseArray x) except -1:
+    if not block_is_live(x.block):
+        return wait_until_live(x)
+    return 0
+
+# The same for what touches no data, or hands over to who may touch a device's.
+cdef inline int check_usable(BaseArray x) except -1:
+    if not block_is_live(x.block):
+        return check_off_host(x)
+    return 0
+
+cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexcept:
+    cdef int axis
+    if x.ndim != ndim:
+        return False
+    for axis in range(ndim):
+        if x.shape[axis] != shape[axis]:
+            return False
+    return True
+
+cdef inline int recheck(BaseArray x) except -1:
+    """Raise if what has just been computed with can't be read from its file."""
+    if losses[0] != 0:
+        return find_loss(x)
+    return 0
+
+cdef inline void strided(BaseArray x, Strided *out) noexcept:
+    out.data = data_of(x)
+    out.ndim = x.ndim
+    out.dtype = x.dtype
+    out.shape = x.shape
+    out.strides = x.strides

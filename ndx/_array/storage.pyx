@@ -1,0 +1,550 @@
+"""The storage of an array: a dtype and a layout over a shared block.
+
+Views share their base's block. What reaches the data checks the block's generation
+first, and goes through `_array.pinning` where Python could run meanwhile.
+"""
+
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from ndx._blocks.block cimport (
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
+    block_is_in_flight, block_is_live, block_is_usable, block_land, block_lose,
+    block_small, block_wrap, export_free, export_new,
+)
+from ndx._context.context cimport adopt_block, allocate_block, allocate_detached
+from ndx._context.placement cimport allocate_on
+from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport is_lost, mapping_name
+from ndx._lib.dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
+    fill_c_strides, is_c_contiguous, is_f_contiguous, memory_order, shape_tuple,
+)
+
+from errno import EIO
+
+from ndx._lib.circumstances import what_was_done
+from ndx._lib.device import device_of
+from ndx._lib.errors import MappedFileError, StaleArrayError
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject *op) noexcept
+    void PyObject_GC_Track(PyObject *op) noexcept
+    void PyObject_ClearWeakRefs(PyObject *op) noexcept
+
+cdef extern from "numpy/arrayobject.h":
+    PyTypeObject PyArray_Type
+    object make_numpy "PyArray_New" (
+        PyTypeObject *cls, int ndim, const Py_ssize_t *shape, int typenum,
+        const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *obj)
+
+cdef extern from *:
+    """
+    #define NDX_IS(x, type) (Py_TYPE(x) == (PyTypeObject *)(type))
+    #define NDX_SET_OWNER(x, value) ((x)->owner = (value))
+    #define NDX_WEAKREFS(x) ((x)->__weakref__)
+    """
+    bint NDX_IS(object x, PyTypeObject *cls) noexcept
+    void NDX_SET_OWNER(BaseArray x, PyObject *value) noexcept
+    PyObject *NDX_WEAKREFS(BaseArray x) noexcept
+
+cdef extern from "ndx/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
+
+cdef extern from "ndx/objects.h":
+    object ndx_object_new(PyTypeObject *cls)
+    void ndx_object_free(PyObject *object) noexcept
+    ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
+    void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
+
+cdef extern from "ndx/arithmetic.h":
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
+
+cdef enum:
+    # From which it is asked whether there is memory for objects.
+    MANY_BYTES = 1 << 28
+
+# Told of each new array with a block of its own; NULL: nobody records.
+cdef void (*announce)(BaseArray x) noexcept
+announce = NULL
+
+cdef PyTypeObject *array_type = NULL
+cdef object kept_array_type = None
+
+
+cdef int set_array_type(type cls) except -1:
+    """Make a subclass of BaseArray the type of all new arrays; done once."""
+    global array_type, kept_array_type
+    kept_array_type = cls
+    array_type = <PyTypeObject *>cls
+    ndx_set_dealloc(array_type, array_dealloc)
+    return 0
+
+
+cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
+    """Let a function be told of each new array; NULL: none."""
+    global announce
+    announce = hook
+
+
+cdef void announce_array(BaseArray x) noexcept:
+    """Tell who records of an array whose block was made before it."""
+    if announce != NULL:
+        announce(x)
+
+
+cdef bint is_array(object x) noexcept:
+    return NDX_IS(x, array_type)
+
+
+# Tracked by the collector only with a foreign owner (`set_owner`), and not cleared by
+# it: the data must stay while the array does. Without methods in C, which Cython's
+# constructor would have to set: `bare_array` does without it.
+@cython.no_gc_clear
+cdef class BaseArray:
+    """Base class of `ndx.NDArray`: what it owns and how it lies in memory."""
+
+    def __cinit__(self):
+        raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
+
+
+cdef void array_dealloc(PyObject *self) noexcept:
+    """Release what an array holds.
+
+    Everything below may run Python: weak references call back, a backend written in
+    Python takes memory back, an owner has a finalizer. So the array is untracked first:
+    `gc.get_objects` would take a reference to it, and free it again.
+    """
+    cdef PyObject *owner = <PyObject *>(<BaseArray>self).owner
+    if owner != NULL:
+        PyObject_GC_UnTrack(self)
+    if NDX_WEAKREFS(<BaseArray>self) != NULL:
+        PyObject_ClearWeakRefs(self)
+    if (<BaseArray>self).held != NULL:
+        export_free((<BaseArray>self).held)
+    if (<BaseArray>self).block != NULL:
+        block_decref((<BaseArray>self).block)
+    if (<BaseArray>self).shape != (<BaseArray>self).dims:
+        free((<BaseArray>self).shape)
+    ndx_object_free(self)
+    Py_XDECREF(owner)
+
+
+cdef void set_owner(BaseArray x, object owner) noexcept:
+    """Keep the owner of foreign memory alive; once, of a new array."""
+    Py_INCREF(owner)
+    NDX_SET_OWNER(x, <PyObject *>owner)
+    PyObject_GC_Track(<PyObject *>x)
+
+
+# Not tracked by the collector: the NumPy arrays that hold it are not, either.
+@cython.no_gc
+cdef class Holder:
+    """Keeps an export, and the owner of foreign memory, alive."""
+
+    def __dealloc__(self):
+        if self.export != NULL:
+            export_free(self.export)
+
+
+cdef BaseArray bare_array(int ndim):
+    """Return an array with room for its layout, and no block yet."""
+    cdef BaseArray x = <BaseArray>ndx_object_new(array_type)
+    x.ndim = <unsigned char>ndim
+    x.shape = x.dims
+    if ndim > INLINE_DIMS:
+        check_axes(ndim)
+        # Of zeros: the collector may show an array, as one without elements, before
+        # its layout is complete.
+        x.shape = <Py_ssize_t *>calloc(2 * ndim, sizeof(Py_ssize_t))
+        if x.shape == NULL:
+            x.shape = x.dims
+            raise MemoryError("no memory for the shape of an array")
+    x.strides = x.shape + ndim
+    return x
+
+
+cdef int set_layout(BaseArray x) except -1:
+    """Compute what follows from shape and strides."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    # With all of their bytes: no size, stride or offset that follows from it can wrap.
+    x.size = count_elements(x.ndim, x.shape, itemsize)
+    if x.size == 0:
+        # No stride is used; others look at them before they look at the size.
+        fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
+    x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
+    return 0
+
+
+cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
+    """Raise MemoryError if there can't be so many objects, of so many bytes or more.
+
+    A broadcast view may have more elements than there is memory for the objects that
+    would be made of them one by one, until there is none left for the system, either.
+    """
+    cdef Py_ssize_t total = ndx_multiply_most(count, nbytes)
+    cdef void *room
+    if total < MANY_BYTES:
+        return 0
+    # Address space only: none of it is touched.
+    room = PyMem_RawMalloc(total)
+    if room == NULL:
+        raise MemoryError(
+            f"{what}: there is no memory for {count} objects, which take {total} bytes "
+            "or more")
+    PyMem_RawFree(room)
+    return 0
+
+
+cdef inline BaseArray new_contiguous(int dtype, int ndim, const Py_ssize_t *shape,
+                                     bint zero):
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t itemsize = itemsize_of[dtype]
+    cdef int axis, long_axes = 0
+    x.dtype = <unsigned char>dtype
+    x.size = count_elements(ndim, shape, itemsize)
+    for axis in range(ndim):
+        x.shape[axis] = shape[axis]
+        long_axes += shape[axis] > 1
+    fill_c_strides(ndim, shape, itemsize, x.strides)
+    x.c_contiguous = True
+    x.f_contiguous = long_axes <= 1 or x.size == 0
+    x.block = allocate_block(x.size * itemsize, zero)
+    if announce != NULL:
+        announce(x)
+    return x
+
+
+cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
+    return new_contiguous(dtype, ndim, shape, False)
+
+
+cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape):
+    return new_contiguous(dtype, ndim, shape, True)
+
+
+cdef BaseArray new_element(int dtype):
+    """Return a new array without axes, of no workspace and no backend."""
+    cdef BaseArray x = bare_array(0)
+    x.dtype = <unsigned char>dtype
+    x.size = 1
+    x.c_contiguous = True
+    x.f_contiguous = True
+    x.block = block_small(itemsize_of[dtype])
+    return x
+
+
+cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
+                           const int *order, bint elsewhere, Arena arena):
+    """Return a new array whose axes lie in memory in an order, outermost first.
+
+    It lies where new arrays do or, `elsewhere`, in an arena or (None) in none.
+    """
+    cdef size_t nbytes
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef int i
+    x.dtype = <unsigned char>dtype
+    for i in range(ndim):
+        x.shape[i] = shape[i]
+    count_elements(ndim, shape, step)
+    for i in range(ndim - 1, -1, -1):
+        x.strides[order[i]] = step
+        if shape[order[i]] > 1:
+            step *= shape[order[i]]
+    set_layout(x)
+    nbytes = x.size * itemsize_of[dtype]
+    if not elsewhere:
+        x.block = allocate_block(nbytes, False)
+    elif arena is None:
+        x.block = allocate_detached(nbytes)
+    else:
+        x.block = arena.allocate(nbytes, False)
+    if announce != NULL:
+        announce(x)
+    return x
+
+
+cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      const int *order, bint zero, bint detached, Arena arena):
+    """Return a new array of a device, whose axes lie in an order (NULL: C).
+
+    It lies where the device's new arrays do or, `detached`, in no arena, or in one.
+    """
+    cdef BaseArray x = bare_array(ndim)
+    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef int i, axis
+    x.dtype = <unsigned char>dtype
+    for i in range(ndim):
+        x.shape[i] = shape[i]
+    count_elements(ndim, shape, step)
+    for i in range(ndim - 1, -1, -1):
+        axis = i if order == NULL else order[i]
+        x.strides[axis] = step
+        if shape[axis] > 1:
+            step *= shape[axis]
+    set_layout(x)
+    x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, detached, arena)
+    if announce != NULL:
+        announce(x)
+    return x
+
+
+cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena):
+    """Return a new array of the shape of `x`, laid out in memory as that is."""
+    cdef Strided layout
+    cdef Strided *ops[1]
+    cdef int order[MAXDIMS]
+    if x.c_contiguous and not elsewhere:
+        return new_empty(dtype, x.ndim, x.shape)
+    strided(x, &layout)
+    ops[0] = &layout
+    memory_order(x.ndim, 1, ops, order)
+    return new_ordered(dtype, x.ndim, x.shape, order, elsewhere, arena)
+
+
+cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
+    """Return a new array of the shape of `x`, which is in C order."""
+    cdef BaseArray result = bare_array(x.ndim)
+    cdef Py_ssize_t itemsize = itemsize_of[dtype]
+    cdef int axis
+    result.dtype = <unsigned char>dtype
+    result.size = x.size
+    for axis in range(x.ndim):
+        result.shape[axis] = x.shape[axis]
+    if itemsize == itemsize_of[x.dtype]:
+        for axis in range(x.ndim):
+            result.strides[axis] = x.strides[axis]
+    else:
+        # Also where `x` has no elements: its size alone does not show an overflow.
+        count_elements(x.ndim, x.shape, itemsize)
+        fill_c_strides(x.ndim, x.shape, itemsize, result.strides)
+    result.c_contiguous = True
+    result.f_contiguous = x.f_contiguous
+    result.block = allocate_block(x.size * itemsize, False)
+    if announce != NULL:
+        announce(result)
+    return result
+
+
+cdef BaseArray new_view(BaseArray x, int ndim):
+    """Return an array over the block of `x`; the caller sets its layout."""
+    cdef BaseArray view = bare_array(ndim)
+    check_usable(x)
+    view.dtype = x.dtype
+    view.readonly = x.readonly
+    view.offset = x.offset
+    block_incref(x.block)
+    view.block = x.block
+    if <PyObject *>x.owner != NULL:
+        set_owner(view, x.owner)
+    return view
+
+
+cdef BaseArray same_view(BaseArray x):
+    """Return a view of all of `x`."""
+    cdef BaseArray view = new_view(x, x.ndim)
+    memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+    view.size = x.size
+    view.c_contiguous = x.c_contiguous
+    view.f_contiguous = x.f_contiguous
+    return view
+
+
+cdef int wait_until_live(BaseArray x) except -1:
+    """Raise, unless it is for a device that still reads it that an array can't be used.
+
+    That is waited for.
+    """
+    while block_is_in_flight(x.block):
+        block_land(x.block)
+    if not block_is_live(x.block):
+        raise stale_error(x)
+    return 0
+
+
+cdef int check_off_host(BaseArray x) except -1:
+    """Raise unless it is only for its device that an array can't be used here."""
+    if not block_is_usable(x.block):
+        raise stale_error(x)
+    return 0
+
+
+cdef str array_words(BaseArray x):
+    return f"array of shape {shape_tuple(x.ndim, x.shape)} and dtype " \
+        f"{dtype_object(x.dtype)}"
+
+
+cdef object stale_error(BaseArray x):
+    """Return the error that says which array, where it is from, and what to do."""
+    cdef Block *block = x.block
+    cdef Clock clock
+    what = array_words(x)
+    if block_is_usable(block):
+        return TypeError(
+            f"the {what} is on {str(device_of(block.device))!r}, whose memory the CPU "
+            "can't read; x.to_device('cpu') returns a copy that it can")
+    if block_is_lost(block):
+        return loss_error(what, mapping_name(block.ptr))
+    operation, operand = what_was_done(x)
+    known = {"shape": shape_tuple(x.ndim, x.shape), "dtype": str(dtype_object(x.dtype)),
+             "operation": operation, "operand": operand}
+    use = "" if operation is None else f" It was used in `{operation}`"
+    if operand is not None and operand != operation:
+        use += f", as `{operand}`"
+    use += "." if use else ""
+    if block_is_closed(block):
+        return StaleArrayError(
+            f"the {what} was closed, and its memory given back.{use} To use it again, "
+            "make it anew, or close it later.", **known)
+    clock = <Clock>block.clock
+    state = "open" if clock.open else "closed"
+    made = "" if block.origin == NULL else f" at {<object>block.origin}"
+    advice = "" if block.origin != NULL else \
+        " debug=True of the workspace makes this error say where the array was made."
+    return StaleArrayError(
+        f"the {what} is stale: it was made{made} in generation {block.generation} of "
+        f"workspace {clock.name!r}, which is now in generation {clock.now} and "
+        f"{state}; its memory is reused.{use} To keep a result: (1) x.detach() inside "
+        "the scope gives an independent copy; (2) make the array before the scope is "
+        "entered and write into it (x[...] = y, x += y); (3) use it before the scope "
+        "ends; (4) or let what is still referenced leave, by escape='detach' of the "
+        f"workspace.{advice}", **known,
+        workspace=clock.name, generation=block.generation, current=clock.now)
+
+
+cdef int find_loss(BaseArray x) except -1:
+    return find_block_loss(x.block, array_words(x))
+
+
+cdef int find_block_loss(Block *block, str what) except -1:
+    """Raise if pages of a block were lost, now and whenever it is used from now on."""
+    if not is_lost(block.ptr, block.nbytes):
+        return 0
+    block_lose(block)
+    raise loss_error(what, mapping_name(block.ptr))
+
+
+cdef object loss_error(str what, str path):
+    return MappedFileError(
+        EIO, f"the {what} can't be read from its file: another process cut that short, "
+        "or the disk failed or is full, so what was computed with it is wrong. What "
+        "was written to it, but not to the disk, is lost; make the array again, or "
+        "open the file when it is whole", path)
+
+
+cdef object require_writeable(BaseArray x):
+    cdef PyObject *keeper = x.block.keeper
+    if x.readonly and keeper != NULL and isinstance(<object>keeper, MappedFile) \
+            and x.block.readonly:
+        raise ValueError(
+            f"the {array_words(x)} is read-only: its file "
+            f"{(<MappedFile>keeper).path!r} is open with mode 'r'; open it with "
+            "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
+            "alone, or write into a copy: ndx.asarray(x, copy=True)")
+    if x.readonly:
+        raise ValueError(
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
+            f"{dtype_object(x.dtype)} is read-only (a broadcast view, or memory that "
+            "was handed over as read-only); write into a copy: ndx.asarray(x, "
+            "copy=True)")
+    return None
+
+
+cdef Export *export_array(BaseArray x) except NULL:
+    """Record that foreign code may read the bytes under `x`."""
+    cdef Strided layout
+    cdef Py_ssize_t low = 0, high = 0
+    check_usable(x)
+    if block_is_in_flight(x.block):
+        wait_until_live(x)
+    strided(x, &layout)
+    byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
+    if low == high:
+        # Without elements the offset can lie beyond the block.
+        return export_new(x.block, 0, 0)
+    return export_new(x.block, x.offset + low, x.offset + high)
+
+
+cdef Holder hold(BaseArray x):
+    """Return an object that keeps the bytes under `x` in place while it lives."""
+    cdef Holder holder = Holder.__new__(Holder)
+    holder.export = export_array(x)
+    if <PyObject *>x.owner != NULL:
+        holder.owner = x.owner
+    return holder
+
+
+cdef object numpy_view(BaseArray x):
+    """Return a NumPy array over the memory of `x`, which it pins."""
+    check(x)
+    cdef Holder holder = hold(x)
+    view = transient_view(x)
+    cnp.set_array_base(view, holder)
+    return view
+
+
+cdef object transient_view(BaseArray x):
+    """Return a NumPy array over `x`, which is held for longer than that lives."""
+    ndx_require(x.block.pins > 0 or x.block.exports != NULL,
+                "an array that NumPy sees is not held")
+    return make_numpy(
+        &PyArray_Type, x.ndim, x.shape, typenum_of[x.dtype], x.strides, data_of(x), 0,
+        0 if x.readonly else cnp.NPY_ARRAY_WRITEABLE, NULL)
+
+
+cdef BaseArray lay_out(cnp.ndarray source):
+    """Return an array with the layout of NumPy's, and no block; None if none can."""
+    cdef int dtype = code_or_none(source.dtype), axis
+    cdef BaseArray x
+    if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
+        return None
+    x = bare_array(source.ndim)
+    x.dtype = <unsigned char>dtype
+    for axis in range(source.ndim):
+        x.shape[axis] = source.shape[axis]
+        x.strides[axis] = source.strides[axis]
+    set_layout(x)
+    check_reach(x.ndim, x.shape, x.strides, itemsize_of[dtype])
+    return x
+
+
+cdef BaseArray from_numpy(object array):
+    """Return an array over the memory of a NumPy array, which is kept alive.
+
+    None if the dtype is not one of ours, not in native order, or the elements are
+    not aligned: the caller decides whether to copy.
+    """
+    cdef cnp.ndarray source = array
+    cdef BaseArray x = lay_out(source)
+    if x is None:
+        return None
+    x.readonly = not cnp.PyArray_ISWRITEABLE(source)
+    x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
+                         x.readonly, None)
+    set_owner(x, array)
+    return x
+
+
+cdef BaseArray adopt_numpy(object array):
+    """Return an array over a NumPy result whose data our allocator made.
+
+    It is one of ours: stamped with the generation of the current workspace.
+    """
+    cdef cnp.ndarray source = array
+    cdef BaseArray x = lay_out(source)
+    if x is None:
+        raise TypeError(f"{source.dtype} is not a dtype of the array API")
+    x.block = adopt_block(<char *>cnp.PyArray_DATA(source),
+                          cnp.PyArray_NBYTES(source), array)
+    return x

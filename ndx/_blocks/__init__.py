@@ -1,0 +1,1 @@
+"""Blocks: reference-counted ranges of a backend's memory."""

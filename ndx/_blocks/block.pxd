@@ -1,0 +1,115 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from ndx.backends.base cimport Backend, Memory
+
+# What an array's life is compared with: it is valid while `now` is its generation.
+cdef class Clock:
+    cdef uint64_t now
+    cdef readonly str name
+    cdef readonly bint open
+
+# Something that foreign code may read at any time: a range of bytes of a block.
+cdef struct Export:
+    Block *block
+    size_t low                   # [low, high) within the block
+    size_t high
+    Export *next
+    Export *prev
+
+# A range of memory that arrays share, and who takes it back. All fields are
+# guarded by the GIL.
+cdef struct Block:
+    char *ptr
+    size_t nbytes
+    Py_ssize_t refs              # arrays and exports
+    Py_ssize_t pins              # operations in progress
+    const uint64_t *now          # valid while now[0] == generation
+    uint64_t generation
+    Export *exports
+    Memory memory                # what goes back to `backend`; see `block_small`
+    PyObject *backend            # Backend, strong; NULL: not individually owned
+    PyObject *owner              # BlockOwner, strong, while it has an interest
+    PyObject *clock              # Clock, strong; NULL: in no workspace
+    PyObject *keeper             # any object, strong, that owns the memory
+    Block *prev                  # in a list of the owner's
+    Block *next
+    PyObject *origin             # str, strong: where it was made, if that is recorded
+    size_t index                 # in the order of its cycle
+    uint64_t serial              # of its birth, in recordings; 0: it is in none
+    bint readonly
+    bint retired                 # its scope has ended, but its range is still in use
+    bint kept                    # it left its workspace, but its range lies there
+    int device                   # 0: the CPU; its number, see `_lib.device`
+
+# Why the memory of a block goes back.
+cdef enum Ending:
+    DROPPED = 0                  # its last reference is gone
+    SCOPE_END = 1
+    CLOSED = 2
+    ESCAPED = 3                  # it left its workspace, and lives on elsewhere
+
+# Whoever lends ranges out of a larger one: it is told of the end of each.
+cdef class BlockOwner:
+    cdef Backend lender(self)
+    cdef void block_freed(self, Block *block) noexcept
+    cdef void block_idle(self, Block *block) noexcept
+
+# What recordings want to know of blocks with a serial; called by nobody else.
+cdef struct Observers:
+    void (*ended)(uint64_t serial, int ending) noexcept
+    void (*moved)(Block *block) noexcept
+    void (*retired)(Block *block) noexcept
+    # Of the scopes of all arenas, while there is a recording; NULL otherwise.
+    void (*cycled)(BlockOwner arena, bint begins) noexcept
+
+cdef Observers observers
+
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
+                       object keeper) except NULL
+cdef Block *block_blank() except NULL
+cdef Block *block_small(size_t nbytes) except NULL
+cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
+cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                         Memory *out)
+cdef void block_release_memory(Block *block) noexcept
+cdef void block_set_free(Block *block) noexcept
+cdef void block_free(Block *block) noexcept
+cdef int block_close(Block *block) except -1
+cdef void block_purge(Block *block) noexcept
+cdef void block_unpin_slow(Block *block) noexcept
+cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
+cdef void export_free(Export *export) noexcept
+cdef Backend lender_of(const Block *block)
+cdef bint block_is_closed(Block *block) noexcept
+cdef bint block_is_usable(Block *block) noexcept
+cdef void block_set_device(Block *block, int device) noexcept
+cdef bint block_is_in_flight(Block *block) noexcept
+cdef bint block_fly(Block *block) noexcept
+cdef int block_land(Block *block) except -1
+cdef bint block_is_lost(Block *block) noexcept
+cdef void block_lose(Block *block) noexcept
+
+cdef inline void mark_cycle(BlockOwner arena, bint begins) noexcept:
+    if observers.cycled != NULL:
+        observers.cycled(arena, begins)
+
+cdef inline bint block_is_live(const Block *block) noexcept:
+    return block.now[0] == block.generation
+
+cdef inline void block_incref(Block *block) noexcept:
+    block.refs += 1
+
+cdef inline void block_decref(Block *block) noexcept:
+    block.refs -= 1
+    if block.refs == 0:
+        block_free(block)
+
+cdef inline void block_pin(Block *block) noexcept:
+    block.pins += 1
+
+cdef inline void block_unpin(Block *block) noexcept:
+    block.pins -= 1
+    if block.pins == 0 and block.retired:
+        block_unpin_slow(block)

@@ -1,0 +1,401 @@
+"""Blocks: refcounted ranges of memory, and who takes each of them back.
+
+A block is out of band (it never lies in the memory that it describes). It counts
+the arrays that share it, the operations that compute on it, and the exports that
+foreign code may read, so that no range is recycled while any of these is alive.
+
+Everything here runs under the GIL, which guards all fields of all blocks.
+"""
+
+from cpython.mem cimport PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from ndx.backends._relief cimport relieve
+from ndx.backends.base cimport ALLOCATED, Backend, Memory, devices
+
+cdef extern from "ndx/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
+
+cdef extern from "ndx/poison.h":
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+
+cdef extern from *:
+    """
+    /* Room in the description of a block whose `memory.ptr` is NULL: nobody looks at
+     * the other fields of `memory` then. Aligned for any dtype. */
+    #define NDX_CELL(block) ((char *)&(block)->memory.nbytes)
+    #define NDX_CELL_SIZE (sizeof(size_t) + sizeof(void *))
+    """
+    char *NDX_CELL(Block *block) noexcept
+    size_t NDX_CELL_SIZE
+
+# What blocks outside of workspaces, closed ones, and those whose file can't be read
+# compare their generation with.
+cdef uint64_t always = 0
+cdef uint64_t closed = 1
+cdef uint64_t lost = 1
+
+# What those on a device compare it with: never equal, so that whatever computes on
+# the CPU refuses them, at no cost of its own. Their clock is looked at by hand.
+cdef uint64_t off_host = <uint64_t>-1
+
+# What those compare it with that a device still reads: never equal, so that whatever
+# uses one waits first.
+cdef uint64_t in_flight = <uint64_t>-1
+
+# What arrays without elements point at.
+cdef char[128] nothing
+
+cdef Block *idle_blocks = NULL
+cdef Export *idle_exports = NULL
+
+
+cdef class Clock:
+    """The time of a workspace (or of a slot of a ring): a counter of generations.
+
+    It outlives the workspace, so that a stale array can say where it is from.
+    """
+
+
+cdef class BlockOwner:
+    """Base class of what lends ranges out of larger ones."""
+
+    cdef Backend lender(self):
+        """Return the backend that the larger range is from."""
+        return None
+
+    cdef void block_freed(self, Block *block) noexcept:
+        """Forget a block: it is closed, or its last reference is gone."""
+
+    cdef void block_idle(self, Block *block) noexcept:
+        """Take back the range of a retired block that nothing uses any more."""
+
+
+cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
+    """Get a range from a backend; on refusal do what helps, and try again.
+
+    Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
+    """
+    cdef int reason = backend.allocate(nbytes, zero, out)
+    if reason != ALLOCATED:
+        relieve(backend, None, nbytes, zero, NULL, out, reason)
+    return 0
+
+
+cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                         Memory *out):
+    """Get a range from a backend or, where that has no more, from one beyond it.
+
+    Returns the one of which it is.
+    """
+    cdef int reason = backend.allocate(nbytes, zero, out)
+    if reason == ALLOCATED:
+        return backend
+    return relieve(backend, beyond, nbytes, zero, NULL, out, reason)
+
+
+# What each block begins as: of one reference, live, over no bytes.
+cdef Block fresh
+memset(&fresh, 0, sizeof(Block))
+fresh.refs = 1
+fresh.now = &always
+fresh.ptr = <char *>((<size_t>nothing + 63) & ~<size_t>63)
+
+
+cdef Block *block_blank() except NULL:
+    """Return a block of one reference, that is live and owns nothing."""
+    cdef Block *block = blank()
+    if block == NULL:
+        raise MemoryError("no memory for the description of a block")
+    return block
+
+
+cdef Block *block_small(size_t nbytes) except NULL:
+    """Return a block whose bytes, at most 16, lie in its own description.
+
+    They are of no backend and no arena: none counts them, and they never go stale.
+    """
+    cdef Block *block = block_blank()
+    ndx_require(nbytes <= NDX_CELL_SIZE, "a small block is too large")
+    block.ptr = NDX_CELL(block)
+    block.nbytes = nbytes
+    return block
+
+
+cdef inline Block *blank() noexcept:
+    global idle_blocks
+    cdef Block *block = idle_blocks
+    if block != NULL:
+        idle_blocks = block.next
+    else:
+        block = <Block *>PyMem_RawMalloc(sizeof(Block))
+        if block == NULL:
+            return NULL
+    ndx_unpoison(NDX_CELL(block), NDX_CELL_SIZE)
+    # A copy is a few wide moves; `memset` of as much is a call.
+    block[0] = fresh
+    return block
+
+
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
+    """Return a block of the backend's memory, individually owned."""
+    cdef Memory memory
+    cdef Block *block
+    memory.ptr = NULL
+    if nbytes:
+        obtain(backend, nbytes, zero, &memory)
+    block = blank()
+    if block == NULL:
+        if nbytes:
+            backend.release(&memory)
+        raise MemoryError("no memory for the description of a block")
+    if nbytes:
+        block.memory = memory
+        block.ptr = memory.ptr
+        block.nbytes = nbytes
+    Py_INCREF(backend)
+    block.backend = <PyObject *>backend
+    if backend.device_number:
+        block_set_device(block, backend.device_number)
+    return block
+
+
+cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
+                       object keeper) except NULL:
+    """Return a block over memory that `keeper` (None: the arrays) keeps alive."""
+    cdef Block *block = block_blank()
+    block.ptr = ptr
+    block.nbytes = nbytes
+    block.readonly = readonly
+    if keeper is not None:
+        Py_INCREF(keeper)
+        block.keeper = <PyObject *>keeper
+    return block
+
+
+cdef void block_discard(Block *block) noexcept:
+    global idle_blocks
+    ndx_poison(NDX_CELL(block), NDX_CELL_SIZE)
+    block.next = idle_blocks
+    idle_blocks = block
+
+
+cdef int ending_of(Block *block) noexcept:
+    """Return why the memory of a block goes back now."""
+    if block_is_closed(block):
+        return CLOSED
+    return DROPPED if block_is_usable(block) else SCOPE_END
+
+
+cdef void block_release_memory(Block *block) noexcept:
+    """Give the memory of a block back; the block itself stays."""
+    cdef PyObject *backend = block.backend
+    cdef PyObject *keeper = block.keeper
+    cdef Memory memory = block.memory
+    cdef uint64_t serial = block.serial
+    ndx_require(block.pins == 0, "the memory of a pinned block goes back")
+    cdef int ending = ending_of(block) if serial else DROPPED
+    # Detached first: a backend or a keeper may run Python.
+    block.backend = NULL
+    block.keeper = NULL
+    block.ptr = NULL
+    block.serial = 0
+    if backend != NULL:
+        # Arrays without elements have a backend, but nothing of it.
+        if memory.ptr != NULL:
+            (<Backend>backend).release(&memory)
+        Py_DECREF(<object>backend)
+    Py_XDECREF(keeper)
+    if serial != 0:
+        observers.ended(serial, ending)
+
+
+cdef void block_set_free(Block *block) noexcept:
+    """Let a block leave its workspace: from now on no scope reclaims it."""
+    cdef PyObject *clock = block.clock
+    block.now = &off_host if block.device else &always
+    block.generation = 0
+    block.clock = NULL
+    Py_XDECREF(clock)
+    if block.serial != 0:
+        observers.moved(block)
+
+
+cdef void block_free(Block *block) noexcept:
+    """Take back all that a block holds, once its last reference is gone."""
+    cdef PyObject *owner = block.owner
+    cdef PyObject *clock = block.clock
+    cdef PyObject *origin = block.origin
+    if owner != NULL:
+        (<BlockOwner>owner).block_freed(block)
+        block.owner = NULL
+    # A common one lies in its owner's memory, and has none of its own.
+    if block.backend != NULL or block.keeper != NULL or block.serial != 0:
+        block_release_memory(block)
+    block_discard(block)
+    Py_XDECREF(owner)
+    Py_XDECREF(clock)
+    Py_XDECREF(origin)
+
+
+cdef Backend lender_of(const Block *block):
+    """Return the backend whose memory a block has of its own."""
+    cdef Backend backend = <Backend>block.backend
+    return backend if block.memory.ptr == NULL else backend.lender(&block.memory)
+
+
+cdef bint block_is_closed(Block *block) noexcept:
+    return block.now == &closed
+
+
+cdef void block_set_device(Block *block, int device) noexcept:
+    """Say that the memory of a new block, stamped already, is a device's."""
+    block.device = device
+    block.now = &off_host
+    devices.in_use = True
+
+
+cdef bint block_is_usable(Block *block) noexcept:
+    """Whether a block is neither stale nor closed, wherever its memory is."""
+    if block.now == &in_flight:
+        return True
+    if block.now != &off_host:
+        return block_is_live(block)
+    return block.clock == NULL or (<Clock>block.clock).now == block.generation
+
+
+cdef bint block_is_in_flight(Block *block) noexcept:
+    return block.now == &in_flight
+
+
+cdef bint block_fly(Block *block) noexcept:
+    """Let whoever uses a block next wait for the device that reads it.
+
+    False, with nothing changed, if someone may use it without asking: foreign code, an
+    operation in progress, or an arena that recycles it.
+    """
+    if block.now != &always and block.now != &in_flight or block.exports != NULL \
+            or block.pins > 0 or block.owner != NULL or block.keeper != NULL \
+            or block.memory.ptr == NULL:
+        return False
+    block.now = &in_flight
+    return True
+
+
+cdef int block_land(Block *block) except -1:
+    """Wait until a block can be used by the CPU again."""
+    (<Backend>block.backend).finish(&block.memory)
+    # Closed in the meantime, by another thread?
+    if block.now == &in_flight:
+        block.now = &always
+    return 0
+
+
+cdef bint block_is_lost(Block *block) noexcept:
+    return block.now == &lost
+
+
+cdef void block_lose(Block *block) noexcept:
+    """Refuse all use of a block whose memory can't be read any more."""
+    block.now = &lost
+    block.generation = 0
+
+
+cdef int block_close(Block *block) except -1:
+    """Free the memory of a live block now, for all arrays that share it."""
+    cdef PyObject *owner = block.owner
+    if block_is_closed(block):
+        return 0
+    if block.pins > 0 or block.exports != NULL:
+        raise BufferError(
+            "the array can't be closed: "
+            + ("an operation computes on it" if block.pins > 0 else
+               "a NumPy view, a buffer or a DLPack capsule of it is alive")
+            + "; close it when that is gone")
+    block.now = &closed
+    block.generation = 0
+    if owner != NULL:
+        (<BlockOwner>owner).block_freed(block)
+        block.owner = NULL
+    block_release_memory(block)
+    Py_XDECREF(owner)
+    return 0
+
+
+cdef void block_settle(Block *block) noexcept:
+    """Take a retired block's range back, if the last use of it has just ended."""
+    cdef PyObject *owner = block.owner
+    if block.pins > 0 or block.exports != NULL or not block.retired:
+        return
+    block.retired = False
+    if owner != NULL:
+        (<BlockOwner>owner).block_idle(block)
+        block.owner = NULL
+    block_release_memory(block)
+    Py_XDECREF(owner)
+
+
+cdef void block_purge(Block *block) noexcept:
+    """Give back what of a block's own memory its exports do not read."""
+    cdef Export *export = block.exports
+    cdef size_t low = block.nbytes, high = 0
+    if block.serial != 0:
+        observers.retired(block)
+    # A block of no bytes has a backend, but no memory of it.
+    if block.memory.ptr == NULL or block.pins > 0:
+        return
+    while export != NULL:
+        if export.low < export.high:
+            low = min(low, export.low)
+            high = max(high, export.high)
+        export = export.next
+    if low >= high:
+        # Exports without elements: of a range, no less than one byte can be kept.
+        low, high = 0, 1
+    (<Backend>block.backend).purge(&block.memory, low, high)
+
+
+cdef void block_unpin_slow(Block *block) noexcept:
+    block_settle(block)
+
+
+cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
+    """Record that foreign code may read [low, high) of a block; hold the block."""
+    global idle_exports
+    cdef Export *export = idle_exports
+    if export != NULL:
+        idle_exports = export.next
+    else:
+        export = <Export *>PyMem_RawMalloc(sizeof(Export))
+        if export == NULL:
+            raise MemoryError("no memory for the description of an export")
+    export.block = block
+    export.low = low
+    export.high = high
+    export.prev = NULL
+    export.next = block.exports
+    if block.exports != NULL:
+        block.exports.prev = export
+    block.exports = export
+    block_incref(block)
+    return export
+
+
+cdef void export_free(Export *export) noexcept:
+    """Forget an export: the foreign code is done."""
+    global idle_exports
+    cdef Block *block = export.block
+    if export.prev != NULL:
+        export.prev.next = export.next
+    else:
+        block.exports = export.next
+    if export.next != NULL:
+        export.next.prev = export.prev
+    export.next = idle_exports
+    idle_exports = export
+    block_settle(block)
+    block_decref(block)

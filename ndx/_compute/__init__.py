@@ -1,0 +1,1 @@
+"""Computing on the CPU: loops, reductions, products, NumPy's functions."""

@@ -1,0 +1,409 @@
+"""Whether NumPy's loops are right for operands of any steps, and what is done if not.
+
+A loop is chosen for a CPU, and each has its own ways through contiguous, strided,
+reversed and repeated operands. NumPy 2.4.6, for one, has an `isnan` that is wrong where
+the output is strided. So each loop is compared with itself: what it makes of contiguous
+operands, it has to make of the same elements anywhere else. Where it does not, it is
+only called for contiguous ones, which others are copied to, piece by piece. The loops
+of products are looked at in the same way (`stacks_are_right`); for them
+`_compute.matmul` makes whole operands contiguous.
+"""
+
+from libc.math cimport copysign, fabs, isinf, isnan
+from libc.stdlib cimport malloc
+from libc.string cimport memcmp, memcpy, memset
+
+import numpy as np
+
+from ndx._lib.dtypes cimport (
+    COMPLEX64, COMPLEX128, FLOAT32, KIND_FLOAT, NDTYPES, dtype_object, itemsize_of,
+    kind_of,
+)
+
+ctypedef void (*Function)(char **args, const Py_ssize_t *counts,
+                          const Py_ssize_t *steps, void *data) noexcept nogil
+
+cdef enum:
+    LEAST = 19                   # elements that a loop is tried with: an odd number
+    BYTES = 70                   # or as many as have so many bytes: a vector, and more
+    SPREAD = 3                   # the largest step, in elements
+    PIECE = 256                  # elements that are copied together
+    LARGEST = 16                 # bytes of an element
+
+# How the matrices of a stack lie.
+cdef enum:
+    PLAIN = 0
+    TRANSPOSED = 1
+    SPREAD_OUT = 2               # with room after each element, and after each row
+    BACKWARDS = 3
+    REPEATED = 4                 # one row, for all
+    STACK = 2                    # matrices of a stack
+    CORE = 1120                  # bytes between them: room for one, however it lies
+
+# A loop that is right for contiguous operands only.
+cdef struct Mended:
+    Function function
+    void *data
+    int nin
+    Py_ssize_t itemsizes[3]
+
+# The operands of a trial: elements as they are, and as they lie.
+cdef struct Trial:
+    Py_ssize_t count
+    int nin
+    Py_ssize_t itemsizes[3]
+    char plain[2][BYTES * LARGEST]
+    char spread[3][BYTES * LARGEST * SPREAD]
+    char expected[BYTES * LARGEST]
+    char found[BYTES * LARGEST]
+
+# Elements from one to the next: of the operands, then of the result.
+cdef int[6][3] STEPS = [
+    [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1], [1, 0, -2], [0, 2, 1],
+]
+cdef list pools = [None] * NDTYPES
+# The lengths of a product (m, n) @ (n, p), and how first, second and result lie.
+cdef int[3][3] PRODUCTS = [[4, 5, 3], [1, 5, 4], [5, 4, 1]]
+cdef int[8][3] LAYOUTS = [
+    [TRANSPOSED, PLAIN, PLAIN], [PLAIN, TRANSPOSED, TRANSPOSED],
+    [TRANSPOSED, TRANSPOSED, BACKWARDS], [SPREAD_OUT, SPREAD_OUT, SPREAD_OUT],
+    [BACKWARDS, SPREAD_OUT, PLAIN], [PLAIN, BACKWARDS, SPREAD_OUT],
+    [REPEATED, PLAIN, PLAIN], [PLAIN, REPEATED, TRANSPOSED],
+]
+
+
+cdef int mend(str name, int nin, int in_dtype, int out_dtype, void **function,
+              void **data) except -1:
+    cdef Mended *mended
+    if is_right(name, nin, in_dtype, out_dtype, <Function>function[0], data[0]):
+        return 0
+    mended = <Mended *>malloc(sizeof(Mended))
+    if mended == NULL:
+        raise MemoryError()
+    mended.function = <Function>function[0]
+    mended.data = data[0]
+    mended.nin = nin
+    mended.itemsizes = [itemsize_of[in_dtype]] * 3
+    mended.itemsizes[nin] = itemsize_of[out_dtype]
+    function[0] = <void *>run_contiguous
+    data[0] = mended
+    return 0
+
+
+# ---------------------------------------------------------------- trials
+
+cdef bint is_right(str name, int nin, int in_dtype, int out_dtype, Function function,
+                   void *data) except -1:
+    """Whether a loop computes the same, however its operands lie."""
+    cdef Trial trial
+    cdef int i, op
+    cdef const unsigned char[::1] values
+    trial.nin = nin
+    trial.itemsizes = [itemsize_of[in_dtype]] * 3
+    trial.itemsizes[nin] = itemsize_of[out_dtype]
+    trial.count = max(LEAST, BYTES // trial.itemsizes[0])
+    if pools[in_dtype] is None:
+        pools[in_dtype] = make_pool(in_dtype, trial.count)
+    values = pools[in_dtype]
+    for op in range(2):
+        memcpy(trial.plain[op], &values[op * trial.count * trial.itemsizes[0]],
+               trial.count * trial.itemsizes[0])
+    for i in range(6):
+        if not is_same(&trial, function, data, STEPS[i], out_dtype, i == 0, False):
+            return False
+        # In place, too.
+        if i < 2 and nin == 2 and in_dtype == out_dtype and not is_same(
+                &trial, function, data, STEPS[i], out_dtype, False, True):
+            return False
+    if in_dtype == out_dtype and name in (
+            "add", "multiply", "maximum", "minimum", "logical_and", "logical_or"):
+        return reduces(&trial, function, data, out_dtype)
+    return True
+
+
+cdef object make_pool(int dtype, Py_ssize_t count):
+    """Return the bytes of a first and of a second operand.
+
+    The second is nothing by which integers can't be divided, or raised to.
+    """
+    kind = dtype_object(dtype).kind
+    first = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.75, -7.5, float("inf"), float("-inf"),
+             float("nan")]
+    second = [0.5, 2.0, 1.0, -1.0, 3.0, 0.0, float("inf"), float("nan"), -2.0]
+    if kind == "b":
+        first, second = [False, True, True], [True, False]
+    elif kind in "iu":
+        first, second = [0, 1, 2, 3, 5, 7, 100, 127], [3, 1, 2, 7, 5]
+        first += [-1, -2, -7] if kind == "i" else []
+    elif kind == "c":
+        # Of rounded products NumPy's loops for vectors and for numbers differ.
+        first = [complex(a, b) for a in (0.0, 1.0, -2.0, 0.5) for b in (0.0, -1.0, 3.0)]
+        second = [complex(a, b) for a in (2.0, 1.0, -1.0) for b in (0.0, 1.0, -0.5)]
+    found = np.empty((2, count), dtype_object(dtype))
+    found[0] = np.resize(np.array(first, found.dtype), count)
+    found[1] = np.resize(np.array(second, found.dtype), count)
+    return found.tobytes()
+
+
+cdef bint is_same(Trial *trial, Function function, void *data, const int *steps,
+                  int out_dtype, bint first, bint inplace) noexcept:
+    """Whether a loop makes the same of elements that lie so many elements apart.
+
+    What it makes of contiguous ones is computed in the first trial.
+    """
+    cdef int nin = trial.nin, op
+    cdef Py_ssize_t n = trial.count
+    cdef Py_ssize_t itemsize
+    cdef char *args[3]
+    cdef Py_ssize_t strides[3]
+    cdef char *result
+    # As contiguous operands; a step of 0 repeats the first element.
+    for op in range(nin):
+        strides[op] = trial.itemsizes[op]
+        args[op] = trial.plain[op]
+        if steps[op] == 0:
+            args[op] = trial.spread[op]
+            place(args[op], strides[op], trial.plain[op], 0, n, strides[op])
+    args[nin] = trial.expected
+    strides[nin] = trial.itemsizes[nin]
+    if first or steps[0] == 0 or (nin == 2 and steps[1] == 0):
+        function(args, &n, strides, data)
+    for op in range(nin):
+        itemsize = trial.itemsizes[op]
+        args[op] = start_of(trial.spread[op], n, steps[op] * itemsize)
+        strides[op] = steps[op] * itemsize
+        place(args[op], strides[op], trial.plain[op], itemsize, n if steps[op] else 1,
+              itemsize)
+    itemsize = trial.itemsizes[nin]
+    if inplace:
+        args[nin] = args[0]
+        strides[nin] = strides[0]
+    else:
+        memset(trial.spread[2], 0, sizeof(trial.spread[2]))
+        strides[nin] = steps[2] * itemsize
+        args[nin] = start_of(trial.spread[2], n, strides[nin])
+    result = args[nin]
+    function(args, &n, strides, data)
+    place(trial.found, itemsize, result, strides[nin], n, itemsize)
+    return alike(trial.expected, trial.found, n, out_dtype)
+
+
+cdef bint reduces(Trial *trial, Function function, void *data, int dtype) noexcept:
+    """Whether a loop combines all elements as it does one after the other."""
+    cdef Py_ssize_t itemsize = trial.itemsizes[0], n = trial.count, one = 1, i
+    cdef Py_ssize_t[3] single = [itemsize, itemsize, itemsize]
+    cdef Py_ssize_t steps[3]
+    cdef char *args[3]
+    cdef int step
+    for i in range(n):
+        args[0] = trial.expected
+        args[1] = trial.plain[0] + i * itemsize
+        args[2] = trial.expected
+        if i == 0:
+            memcpy(trial.expected, args[1], itemsize)
+        else:
+            function(args, &one, single, data)
+    for step in (1, 2, 3, -1, -2):
+        steps[0] = steps[2] = 0
+        steps[1] = step * itemsize
+        args[1] = start_of(trial.spread[1], n, steps[1])
+        place(args[1], steps[1], trial.plain[0], itemsize, n, itemsize)
+        memcpy(trial.found, trial.plain[0], itemsize)
+        args[0] = args[2] = trial.found
+        args[1] += steps[1]
+        n -= 1
+        function(args, &n, steps, data)
+        n += 1
+        if not alike(trial.expected, trial.found, 1, dtype):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------- trials of products
+
+cdef bint stacks_are_right(bint vectors, int dtype, void *function,
+                           void *data) except -1:
+    """Whether a loop over stacks computes the same, however their cores lie."""
+    cdef const unsigned char[::1] values = make_factors(dtype)
+    cdef int i, k
+    for i in range(1 if vectors else 3):
+        for k in range(8):
+            if not is_same_product(vectors, dtype, <Function>function, data, &values[0],
+                                   PRODUCTS[i], LAYOUTS[k]):
+                return False
+    return True
+
+
+cdef object make_factors(int dtype):
+    """Return the bytes of what is multiplied: sums of products of it are exact."""
+    numbers = np.resize([1, -2, 3, -1, 2, 3, -3, 1, 2], 32)
+    kind = dtype_object(dtype).kind
+    if kind == "b":
+        numbers = numbers > 1
+    elif kind == "u":
+        numbers = np.abs(numbers)
+    elif kind == "c":
+        numbers = numbers + 1j * np.roll(numbers, 2)
+    return numbers.astype(dtype_object(dtype)).tobytes()
+
+
+cdef bint is_same_product(bint vectors, int dtype, Function function, void *data,
+                          const unsigned char *values, const int *sizes,
+                          const int *kinds) noexcept:
+    cdef char[3][STACK * CORE] plain
+    cdef char[3][STACK * CORE] room
+    cdef char *args[3]
+    cdef Py_ssize_t steps[3][2]
+    cdef Py_ssize_t shapes[3][2]
+    cdef Py_ssize_t itemsize = itemsize_of[dtype], row
+    cdef int op, matrix
+    shapes[0] = [1 if vectors else sizes[0], sizes[1]]
+    shapes[1] = [1 if vectors else sizes[1], sizes[1] if vectors else sizes[2]]
+    shapes[2] = [1 if vectors else sizes[0], 1 if vectors else sizes[2]]
+    for op in range(3):
+        args[op] = plain[op]
+        steps[op] = [shapes[op][1] * itemsize, itemsize]
+        for matrix in range(STACK):
+            for row in range(shapes[op][0] if op < 2 else 0):
+                memcpy(plain[op] + matrix * CORE + row * steps[op][0],
+                       values + itemsize * (7 * op + matrix + (
+                           0 if kinds[op] == REPEATED else row)),
+                       steps[op][0])
+    multiply(vectors, function, data, args, shapes, steps)
+    for op in range(3):
+        set_steps(kinds[op], shapes[op], itemsize, steps[op])
+        # The first element, with all others at addresses from the room's start on.
+        args[op] = room[op] - sum_of_negative(shapes[op], steps[op])
+        for matrix in range(STACK):
+            if op < 2:
+                copy_core(args[op] + matrix * CORE, steps[op],
+                          plain[op] + matrix * CORE, shapes[op], itemsize, True)
+    multiply(vectors, function, data, args, shapes, steps)
+    for matrix in range(STACK):
+        copy_core(args[2] + matrix * CORE, steps[2], room[0], shapes[2], itemsize,
+                  False)
+        if not alike(plain[2] + matrix * CORE, room[0], shapes[2][0] * shapes[2][1],
+                     dtype):
+            return False
+    return True
+
+
+cdef void multiply(bint vectors, Function function, void *data, char **args,
+                   Py_ssize_t[2] *shapes, Py_ssize_t[2] *steps) noexcept:
+    """Call a loop over stacks."""
+    cdef char *moved[3]
+    cdef Py_ssize_t[4] counts = [STACK, shapes[0][0], shapes[0][1], shapes[1][1]]
+    cdef Py_ssize_t[9] strides = [
+        CORE, CORE, CORE, steps[0][0], steps[0][1], steps[1][0], steps[1][1],
+        steps[2][0], steps[2][1]]
+    memcpy(moved, args, 3 * sizeof(char *))
+    if vectors:
+        counts[1] = shapes[0][1]
+        strides[3], strides[4] = steps[0][1], steps[1][1]
+    function(moved, counts, strides, data)
+
+
+cdef void set_steps(int kind, const Py_ssize_t *shape, Py_ssize_t itemsize,
+                    Py_ssize_t *steps) noexcept:
+    """Set how far apart the rows and the columns of a matrix are."""
+    steps[0], steps[1] = shape[1] * itemsize, itemsize
+    if kind == TRANSPOSED:
+        steps[0], steps[1] = itemsize, shape[0] * itemsize
+    elif kind == SPREAD_OUT:
+        steps[0], steps[1] = (2 * shape[1] + 1) * itemsize, 2 * itemsize
+    elif kind == BACKWARDS:
+        steps[0], steps[1] = -steps[0], -itemsize
+    elif kind == REPEATED:
+        steps[0] = 0
+
+
+cdef Py_ssize_t sum_of_negative(const Py_ssize_t *shape,
+                                const Py_ssize_t *steps) noexcept:
+    """Return how far before the first element of a matrix its lowest lies."""
+    return min(0, (shape[0] - 1) * steps[0]) + min(0, (shape[1] - 1) * steps[1])
+
+
+cdef void copy_core(char *core, const Py_ssize_t *steps, char *plain,
+                    const Py_ssize_t *shape, Py_ssize_t itemsize, bint into) noexcept:
+    """Copy a matrix that lies anyhow from (or `into` it) one in C order."""
+    cdef Py_ssize_t row, step = shape[1] * itemsize
+    for row in range(shape[0]):
+        if into:
+            place(core + row * steps[0], steps[1], plain + row * step, itemsize,
+                  shape[1], itemsize)
+        else:
+            place(plain + row * step, itemsize, core + row * steps[0], steps[1],
+                  shape[1], itemsize)
+
+
+cdef char *start_of(char *room, Py_ssize_t count, Py_ssize_t step) noexcept:
+    """Return where the first of elements lies, which fill a room from its start."""
+    return room - (count - 1) * step if step < 0 else room
+
+
+cdef inline void place(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
+                       Py_ssize_t count, Py_ssize_t itemsize) noexcept nogil:
+    """Copy elements from one place to another."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        memcpy(out + i * out_step, x + i * step, itemsize)
+
+
+cdef bint alike(const char *one, const char *other, Py_ssize_t count,
+                int dtype) noexcept:
+    """Whether results are the same, but for how they were rounded."""
+    cdef Py_ssize_t i
+    if kind_of[dtype] < KIND_FLOAT:
+        return memcmp(one, other, count * itemsize_of[dtype]) == 0
+    if dtype == COMPLEX64 or dtype == COMPLEX128:
+        count *= 2
+    for i in range(count):
+        if dtype == FLOAT32 or dtype == COMPLEX64:
+            if not near((<const float *>one)[i], (<const float *>other)[i], 1e-4):
+                return False
+        elif not near((<const double *>one)[i], (<const double *>other)[i], 1e-10):
+            return False
+    return True
+
+
+cdef bint near(double x, double y, double tolerance) noexcept:
+    if isnan(x) or isnan(y):
+        return isnan(x) and isnan(y)
+    if isinf(x) or isinf(y):
+        return x == y
+    # The signs of 0 and -0 count, but not those of what is nearly 0.
+    if x == 0 and y == 0:
+        return copysign(1, x) == copysign(1, y)
+    return fabs(x - y) <= tolerance * max(fabs(x), 1.0)
+
+
+# ---------------------------------------------------------------- the other loop
+
+cdef void run_contiguous(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                         void *data) noexcept nogil:
+    """Run a loop on contiguous pieces; called as NumPy's loops are."""
+    cdef const Mended *mended = <const Mended *>data
+    cdef char[3][PIECE * LARGEST] room
+    cdef char *pieces[3]
+    cdef Py_ssize_t strides[3]
+    cdef Py_ssize_t done = 0, n
+    cdef int nin = mended.nin, op
+    # A reduction: the first operand is the result, and is neither copied nor moved.
+    cdef bint reduction = nin == 2 and args[0] == args[2] and steps[0] == 0 \
+        and steps[2] == 0
+    while done < counts[0]:
+        n = min(PIECE, counts[0] - done)
+        for op in range(nin + 1):
+            strides[op] = mended.itemsizes[op]
+            pieces[op] = args[op] + done * steps[op]
+            if reduction and op != 1:
+                strides[op] = 0
+            elif steps[op] != strides[op]:
+                if op < nin:
+                    place(room[op], strides[op], pieces[op], steps[op], n, strides[op])
+                pieces[op] = room[op]
+        mended.function(pieces, &n, strides, mended.data)
+        if not reduction and steps[nin] != mended.itemsizes[nin]:
+            place(args[nin] + done * steps[nin], steps[nin], room[nin],
+                  mended.itemsizes[nin], n, mended.itemsizes[nin])
+        done += n

@@ -1,0 +1,40 @@
+from ndx._lib.dtypes cimport NDTYPES
+from ndx._lib.layout cimport Strided, Walk
+
+ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
+                              const Py_ssize_t *strides, void *data) noexcept nogil
+
+# How one operation is computed for one dtype of its operands.
+cdef struct Loop:
+    LoopFunction function    # NULL: only NumPy's public function computes it
+    void *data
+    int in_dtype             # operands are cast to it first; -1: not supported
+    int out_dtype
+
+cdef class Ufunc:
+    cdef readonly str name
+    cdef readonly object public
+    cdef readonly str domain
+    cdef int nin
+    cdef bint raises         # whether a loop may set a Python error
+    cdef Loop loops[NDTYPES]
+
+    cdef int fill(self, int dtype) except -1
+    cdef int unsupported(self, int dtype) except -1
+
+# The loop for operands of one dtype; TypeError if there is none.
+cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
+    if ufunc.loops[dtype].in_dtype < 0:
+        ufunc.unsupported(dtype)
+    return &ufunc.loops[dtype]
+
+cdef Ufunc find_ufunc(str name)
+cdef void run_elementwise(const Loop *loop, int nargs, char **data,
+                          const Walk *walk) noexcept nogil
+cdef void run_reduce(const Loop *loop, char *out, char *x,
+                     const Walk *walk) noexcept nogil
+cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
+                  Py_ssize_t itemsize) noexcept nogil
+cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
+                      const Py_ssize_t *core_sizes,
+                      const Py_ssize_t *core_strides) noexcept nogil

@@ -1,0 +1,422 @@
+"""NumPy's own inner loops, called directly: all that ndx knows of their ABI.
+
+A NumPy ufunc holds, per signature, a C loop that was chosen for this CPU when
+NumPy was imported. Calling it needs no GIL and none of the ufunc machinery. What
+this file relies on is checked against known results when it is imported; if that
+fails (an ABI that changed), every operation goes to NumPy's public functions. Loops
+that are wrong for some steps are replaced (`_compute.loop_checks`), and those whose
+results are not the standard's (`_compute.special_values`).
+"""
+
+from libc.string cimport memcpy
+
+import warnings
+
+import numpy as np
+
+from ndx._compute.loop_checks cimport mend
+from ndx._compute.special_values cimport own_loop
+from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
+from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
+
+cdef extern from "numpy/arrayobject.h":
+    pass
+
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct PyUFuncObject:
+        int nin
+        int nout
+        int ntypes
+        LoopFunction *functions
+        void **data
+
+cdef enum:
+    GATHERED = 32768             # bytes that are summed together
+
+# ndx's name -> NumPy's name, and the kinds of dtype (as in np.dtype.kind) that have
+# a meaning. 'F' after them: other real dtypes are computed in float64.
+cdef dict UFUNCS = {
+    "abs": ("absolute", "iufc"),
+    "acos": ("arccos", "fcF"),
+    "acosh": ("arccosh", "fcF"),
+    "add": ("add", "biufc"),
+    "asin": ("arcsin", "fcF"),
+    "asinh": ("arcsinh", "fcF"),
+    "atan": ("arctan", "fcF"),
+    "atan2": ("arctan2", "fF"),
+    "atanh": ("arctanh", "fcF"),
+    "bitwise_and": ("bitwise_and", "biu"),
+    "bitwise_invert": ("invert", "biu"),
+    "bitwise_left_shift": ("left_shift", "iu"),
+    "bitwise_or": ("bitwise_or", "biu"),
+    "bitwise_right_shift": ("right_shift", "iu"),
+    "bitwise_xor": ("bitwise_xor", "biu"),
+    "ceil": ("ceil", "iuf"),
+    "conj": ("conjugate", "iufc"),
+    "copysign": ("copysign", "fF"),
+    "cos": ("cos", "fcF"),
+    "cosh": ("cosh", "fcF"),
+    "divide": ("true_divide", "fcF"),
+    "equal": ("equal", "biufc"),
+    "exp": ("exp", "fcF"),
+    "expm1": ("expm1", "fcF"),
+    "floor": ("floor", "iuf"),
+    "floor_divide": ("floor_divide", "iuf"),
+    "greater": ("greater", "biufc"),
+    "greater_equal": ("greater_equal", "biufc"),
+    "hypot": ("hypot", "fF"),
+    "isfinite": ("isfinite", "biufc"),
+    "isinf": ("isinf", "biufc"),
+    "isnan": ("isnan", "biufc"),
+    "less": ("less", "biufc"),
+    "less_equal": ("less_equal", "biufc"),
+    "log": ("log", "fcF"),
+    "log10": ("log10", "fcF"),
+    "log1p": ("log1p", "fcF"),
+    "log2": ("log2", "fcF"),
+    "logaddexp": ("logaddexp", "fF"),
+    "logical_and": ("logical_and", "biufc"),
+    "logical_not": ("logical_not", "biufc"),
+    "logical_or": ("logical_or", "biufc"),
+    "logical_xor": ("logical_xor", "biufc"),
+    "matmul": ("matmul", "biufc"),
+    "maximum": ("maximum", "biufc"),
+    "minimum": ("minimum", "biufc"),
+    "multiply": ("multiply", "biufc"),
+    "negative": ("negative", "iufc"),
+    "nextafter": ("nextafter", "fF"),
+    "not_equal": ("not_equal", "biufc"),
+    "positive": ("positive", "iufc"),
+    "pow": ("power", "iufc"),
+    "reciprocal": ("reciprocal", "fcF"),
+    "remainder": ("remainder", "iuf"),
+    "rint": ("rint", "fcF"),
+    "sign": ("sign", "iufc"),
+    "signbit": ("signbit", "fF"),
+    "sin": ("sin", "fcF"),
+    "sinh": ("sinh", "fcF"),
+    "sqrt": ("sqrt", "fcF"),
+    "square": ("square", "iufc"),
+    "subtract": ("subtract", "iufc"),
+    "tan": ("tan", "fcF"),
+    "tanh": ("tanh", "fcF"),
+    "trunc": ("trunc", "iuf"),
+    "vecdot": ("vecdot", "biufc"),
+}
+
+cdef dict KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer",
+                        "f": "real floating-point", "c": "complex floating-point"}
+cdef dict found = {}
+cdef bint direct = False      # whether the ABI checks passed
+
+
+cdef class Ufunc:
+    """One elementwise operation: its loop for each dtype of its operands."""
+
+    def __cinit__(self, str name):
+        cdef int dtype
+        public_name, self.domain = UFUNCS[name]
+        self.name = name
+        self.public = getattr(np, public_name)
+        self.nin = self.public.nin
+        # Integers to negative powers: the loop sets a Python error.
+        self.raises = name == "pow"
+        for dtype in range(NDTYPES):
+            self.fill(dtype)
+
+    cdef int fill(self, int dtype) except -1:
+        """Find the loop for operands that were promoted to one dtype."""
+        cdef PyUFuncObject *ufunc = <PyUFuncObject *><void *>self.public
+        cdef Loop *loop = &self.loops[dtype]
+        cdef int i
+        loop.function = NULL
+        loop.in_dtype = -1
+        loop.out_dtype = -1
+        kind = dtype_object(dtype).kind
+        if kind not in self.domain:
+            if kind == "c" or "F" not in self.domain:
+                return 0
+            loop.in_dtype = FLOAT64
+        else:
+            loop.in_dtype = dtype
+        wanted = dtype_object(loop.in_dtype)
+        # The public attribute: NumPy 2.5 hides the C field from Cython.
+        for i, signature in enumerate(self.public.types):
+            inputs, _, output = signature.partition("->")
+            if "O" in signature or len(output) != 1:
+                continue
+            if all([np.dtype(char) == wanted for char in inputs if char not in "mM"]) \
+                    and "m" not in inputs.lower():
+                loop.out_dtype = code_of(np.dtype(output))
+                if direct and loop.out_dtype >= 0:
+                    loop.function = ufunc.functions[i]
+                    loop.data = ufunc.data[i]
+                break
+        if loop.out_dtype < 0:
+            loop.in_dtype = -1
+            return 0
+        if loop.function != NULL and self.public.signature is None:
+            mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
+                 <void **>&loop.function, &loop.data)
+        own_loop(self.name, loop.in_dtype, <void **>&loop.function, &loop.data)
+        return 0
+
+    cdef int unsupported(self, int dtype) except -1:
+        """Raise the TypeError for a dtype that the operation does not take."""
+        valid = [KIND_NAMES[kind] for kind in self.domain if kind in KIND_NAMES]
+        raise TypeError(
+            f"{self.name} does not take {dtype_object(dtype)} arrays; valid are "
+            f"{', '.join(valid)} dtypes")
+
+
+cdef int code_of(object dtype):
+    cdef int code
+    for code in range(NDTYPES):
+        if dtype_object(code) == dtype:
+            return code
+    return -1
+
+
+cdef Ufunc find_ufunc(str name):
+    """Return the operation of ndx's name; one object for each."""
+    ufunc = found.get(name)
+    if ufunc is None:
+        ufunc = found[name] = Ufunc(name)
+    return ufunc
+
+
+cdef void run_elementwise(const Loop *loop, int nargs, char **data,
+                          const Walk *walk) noexcept nogil:
+    """Run a loop over all elements: inputs first, then the output."""
+    cdef char *args[MAXOPS]
+    cdef Py_ssize_t inner[MAXOPS]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *start[MAXOPS]
+    cdef Py_ssize_t count = 1
+    cdef int op, axis, last = walk.ndim - 1
+    for op in range(nargs):
+        start[op] = data[op]
+        inner[op] = walk.strides[op][last] if last >= 0 else 0
+    if last >= 0:
+        count = walk.shape[last]
+    for axis in range(last):
+        index[axis] = 0
+    while True:
+        # A copy: some loops move the pointers that they are given.
+        for op in range(nargs):
+            args[op] = start[op]
+        loop.function(args, &count, inner, loop.data)
+        axis = last - 1
+        while axis >= 0:
+            index[axis] += 1
+            for op in range(nargs):
+                start[op] += walk.strides[op][axis]
+            if index[axis] < walk.shape[axis]:
+                break
+            index[axis] = 0
+            for op in range(nargs):
+                start[op] -= walk.strides[op][axis] * walk.shape[axis]
+            axis -= 1
+        if axis < 0:
+            return
+
+
+cdef void run_reduce(const Loop *loop, char *out, char *x,
+                     const Walk *walk) noexcept nogil:
+    """Accumulate x (operand 1 of the walk) into out (operand 0).
+
+    Where the innermost axis is reduced the loop sees ``out = out op x`` with steps
+    of 0, which is how NumPy's loops know to sum pairwise.
+    """
+    cdef char *args[3]
+    cdef Py_ssize_t inner[3]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t count = 1
+    cdef int axis, last = walk.ndim - 1
+    inner[0] = walk.strides[0][last] if last >= 0 else 0
+    inner[1] = walk.strides[1][last] if last >= 0 else 0
+    inner[2] = inner[0]
+    if last >= 0:
+        count = walk.shape[last]
+    for axis in range(last):
+        index[axis] = 0
+    while True:
+        args[0] = out
+        args[1] = x
+        args[2] = out
+        loop.function(args, &count, inner, loop.data)
+        axis = last - 1
+        while axis >= 0:
+            index[axis] += 1
+            out += walk.strides[0][axis]
+            x += walk.strides[1][axis]
+            if index[axis] < walk.shape[axis]:
+                break
+            index[axis] = 0
+            out -= walk.strides[0][axis] * walk.shape[axis]
+            x -= walk.strides[1][axis] * walk.shape[axis]
+            axis -= 1
+        if axis < 0:
+            return
+
+
+cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
+                  Py_ssize_t itemsize) noexcept nogil:
+    """The same for a sum of floats, as exact where it would run over short stretches.
+
+    Where more than the innermost axis is reduced, each stretch would be added to the
+    total by itself, and only within one is summed pairwise. So stretches are gathered
+    in a buffer; NumPy does it too.
+    """
+    cdef char[GATHERED] buffer
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t length, i, step, filled = 0
+    cdef char *total
+    cdef int axis, last = walk.ndim - 1
+    if last < 1 or walk.strides[0][last] != 0 or walk.strides[0][last - 1] != 0 \
+            or walk.shape[last] * itemsize > GATHERED // 16:
+        run_reduce(loop, out, x, walk)
+        return
+    length = walk.shape[last]
+    step = walk.strides[1][last]
+    for axis in range(last):
+        index[axis] = 0
+    while True:
+        if filled + length * itemsize > GATHERED:
+            add_gathered(loop, out, buffer, filled, itemsize)
+            filled = 0
+        if itemsize == 4:
+            for i in range(length):
+                memcpy(buffer + filled, x + i * step, 4)
+                filled += 4
+        elif itemsize == 8:
+            for i in range(length):
+                memcpy(buffer + filled, x + i * step, 8)
+                filled += 8
+        else:
+            for i in range(length):
+                memcpy(buffer + filled, x + i * step, itemsize)
+                filled += itemsize
+        total = out
+        axis = last - 1
+        while axis >= 0:
+            index[axis] += 1
+            out += walk.strides[0][axis]
+            x += walk.strides[1][axis]
+            if index[axis] < walk.shape[axis]:
+                break
+            index[axis] = 0
+            out -= walk.strides[0][axis] * walk.shape[axis]
+            x -= walk.strides[1][axis] * walk.shape[axis]
+            axis -= 1
+        if axis < 0 or out != total:
+            # The next stretch belongs to another element of the result.
+            add_gathered(loop, total, buffer, filled, itemsize)
+            filled = 0
+        if axis < 0:
+            return
+
+
+cdef void add_gathered(const Loop *loop, char *out, char *buffer, Py_ssize_t nbytes,
+                       Py_ssize_t itemsize) noexcept nogil:
+    cdef char *args[3]
+    cdef Py_ssize_t[3] steps = [0, itemsize, 0]
+    cdef Py_ssize_t count = nbytes // itemsize
+    if count:
+        args[0] = out
+        args[1] = buffer
+        args[2] = out
+        loop.function(args, &count, steps, loop.data)
+
+
+cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
+                      const Py_ssize_t *core_sizes,
+                      const Py_ssize_t *core_strides) noexcept nogil:
+    """Run a loop over stacks, of matrices for `matmul` or of vectors for `vecdot`.
+
+    Of a core there are three sizes and six strides, which the loop reads as far as it
+    has them: for matrices (m, n, p) and (am an bn bp om op), for vectors (n) and (a b).
+    """
+    cdef char *args[3]
+    cdef Py_ssize_t counts[4]
+    cdef Py_ssize_t steps[9]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *start[3]
+    cdef int op, axis, last = batch.ndim - 1
+    counts[0] = batch.shape[last] if last >= 0 else 1
+    memcpy(&counts[1], core_sizes, 3 * sizeof(Py_ssize_t))
+    for op in range(3):
+        start[op] = data[op]
+        steps[op] = batch.strides[op][last] if last >= 0 else 0
+    memcpy(&steps[3], core_strides, 6 * sizeof(Py_ssize_t))
+    for axis in range(last):
+        index[axis] = 0
+    while True:
+        for op in range(3):
+            args[op] = start[op]
+        loop.function(args, counts, steps, loop.data)
+        axis = last - 1
+        while axis >= 0:
+            index[axis] += 1
+            for op in range(3):
+                start[op] += batch.strides[op][axis]
+            if index[axis] < batch.shape[axis]:
+                break
+            index[axis] = 0
+            for op in range(3):
+                start[op] -= batch.strides[op][axis] * batch.shape[axis]
+            axis -= 1
+        if axis < 0:
+            return
+
+
+cdef bint loops_are_as_expected() except -1:
+    """Compute a few known results through the loops' pointers."""
+    cdef double a[4]
+    cdef double b[4]
+    cdef double out[4]
+    cdef char *args[3]
+    cdef Py_ssize_t counts[4]
+    cdef Py_ssize_t steps[9]
+    cdef PyUFuncObject *ufunc
+    cdef int i
+    for name, signature in (("add", "dd->d"), ("exp", "d->d"), ("less", "dd->?"),
+                            ("matmul", "dd->d")):
+        public = getattr(np, name)
+        ufunc = <PyUFuncObject *><void *>public
+        if ufunc.nin != public.nin or ufunc.nout != public.nout \
+                or ufunc.ntypes != public.ntypes or ufunc.ntypes != len(public.types):
+            return False
+        i = public.types.index(signature)
+        if ufunc.functions == NULL or ufunc.functions[i] == NULL:
+            return False
+        a[:] = [0.0, 1.0, 2.0, 3.0]
+        b[:] = [5.0, 6.0, 1.0, 8.0]
+        args[0] = <char *>a
+        args[1] = <char *>b
+        if name == "exp":
+            args[1] = <char *>out
+        args[2] = <char *>out
+        counts[:] = [1 if name == "matmul" else 4, 2, 2, 2]
+        steps[:] = [8, 8, 8, 16, 8, 16, 8, 16, 8]
+        if name == "less":
+            steps[2] = 1
+        ufunc.functions[i](args, counts, steps, ufunc.data[i])
+        if name == "add" and [out[0], out[1], out[2], out[3]] != [5.0, 7.0, 3.0, 11.0]:
+            return False
+        if name == "exp" and abs(out[1] - 2.718281828459045) > 1e-15:
+            return False
+        if name == "less" and (<unsigned char *>out)[2] != 0 \
+                or name == "less" and (<unsigned char *>out)[3] != 1:
+            return False
+        if name == "matmul" and [out[0], out[1], out[2], out[3]] != [
+                1.0, 8.0, 13.0, 36.0]:
+            return False
+    return True
+
+
+direct = loops_are_as_expected()
+if not direct:
+    warnings.warn(
+        f"ndx does not know the inner loops of NumPy {np.__version__} and computes "
+        "through its public functions, which is slower", RuntimeWarning, stacklevel=2)

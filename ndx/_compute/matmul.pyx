@@ -1,0 +1,341 @@
+"""Products of stacked matrices and vectors, by NumPy's loops (and so by BLAS)."""
+
+from libc.string cimport memcpy, memset
+
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.pinning cimport Operands, compute_on, put
+from ndx._array.storage cimport (
+    BaseArray, check, data_of, has_shape, new_empty, new_view, require_writeable,
+    set_layout, strided,
+)
+from ndx._compute.elementwise cimport (
+    LARGE, as_operand, call_public, cast, copy, copy_into, fill, overlaps, shape_error,
+)
+from ndx._compute.loop_checks cimport stacks_are_right
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
+from ndx._compute.passes.products cimport multiply_steps
+from ndx._compute.repeats cimport combined, distinct
+from ndx._lib.dtypes cimport (
+    NDTYPES, dtype_code, dtype_object, itemsize_of, promote_table,
+)
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
+    read_axes, shape_tuple, walk_merge,
+)
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
+cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc MATMUL = find_ufunc("matmul")
+cdef Ufunc VECDOT = find_ufunc("vecdot")
+
+# Of which dtypes NumPy's loops of matrices, and of vectors, are only right for
+# contiguous ones: of none that is known.
+cdef bint[NDTYPES] matrices_lie_plain
+cdef bint[NDTYPES] vectors_lie_plain
+
+
+def look_at_loops():
+    """Find out which loops are wrong for operands that are not contiguous."""
+    cdef int dtype
+    for dtype in range(NDTYPES):
+        matrices_lie_plain[dtype] = not is_right(&MATMUL.loops[dtype], False, dtype)
+        vectors_lie_plain[dtype] = not is_right(&VECDOT.loops[dtype], True, dtype)
+
+
+def distrust_loops():
+    """Take all loops for wrong where operands are not contiguous: a test."""
+    cdef int dtype
+    for dtype in range(NDTYPES):
+        matrices_lie_plain[dtype] = vectors_lie_plain[dtype] = True
+
+
+def is_trusted(name, dtype, address):
+    """Whether a loop at an address is found right: a test."""
+    return stacks_are_right(
+        name == "vecdot", dtype_code(dtype), <void *><size_t>address, NULL)
+
+
+cdef bint is_right(const Loop *loop, bint vectors, int dtype) except -1:
+    return loop.function == NULL or stacks_are_right(
+        vectors, dtype, <void *>loop.function, loop.data)
+
+
+cdef BaseArray laid_plain(BaseArray x):
+    """Return an array, or a copy of it, in C order."""
+    cdef BaseArray result
+    if x.c_contiguous:
+        return x
+    result = new_empty(x.dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    return result
+
+
+cdef object matmul(object x1, object x2, BaseArray out):
+    """Return the matrix product, stacked and broadcast; or NotImplemented."""
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
+    cdef const Loop *loop
+    cdef int dtype
+    if a is None or b is None:
+        return NotImplemented
+    if a.block.device | b.block.device:
+        return compute_elsewhere("matmul", (a, b), {} if out is None else {"out": out})
+    dtype = promote_table[a.dtype][b.dtype]
+    loop = loop_of(MATMUL, dtype)
+    check(a)
+    check(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(
+            f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)}: each needs one axis or more; use "
+            "multiply for scalars")
+    if a.strides[a.ndim - 1] == 0 and b.strides[max(b.ndim - 2, 0)] == 0 \
+            and a.shape[a.ndim - 1] == b.shape[max(b.ndim - 2, 0)] > 1:
+        return matmul_repeated(a, b, out)
+    if a.dtype != dtype:
+        a = cast(a, dtype)
+    if b.dtype != dtype:
+        b = cast(b, dtype)
+    if out is not None:
+        require_writeable(out)
+        if out.dtype != dtype:
+            raise TypeError(
+                f"out has dtype {dtype_object(out.dtype)}, but the result of matmul "
+                f"has dtype {dtype_object(dtype)}")
+        # A product is never computed in place: every element of it is read again.
+        if overlaps(out, a) or same_layout(out, a):
+            a = copy(a)
+        if overlaps(out, b) or same_layout(out, b):
+            b = copy(b)
+    return matmul_walk(a, b, loop, dtype, out)
+
+
+cdef BaseArray matmul_repeated(BaseArray a, BaseArray b, BaseArray out):
+    """Return a product whose sums are all of one term, many times."""
+    cdef BaseArray total, term = matmul(
+        distinct(a, -1), distinct(b, -1 if b.ndim == 1 else -2), out)
+    total = combined(ADD, term, a.shape[a.ndim - 1])
+    if out is None:
+        return total
+    copy_into(out, total)
+    return out
+
+
+cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:
+    return data_of(out) == data_of(x)
+
+
+cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype,
+                           BaseArray out):
+    cdef Operands operands
+    cdef Walk batch
+    cdef Cores cores
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Strided stack
+    cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
+    cdef int ndim
+    cdef Py_ssize_t work
+    if matrices_lie_plain[dtype]:
+        a, b = laid_plain(a), laid_plain(b)
+        if out is not None and not out.c_contiguous:
+            copy_into(out, matmul_walk(a, b, loop, dtype, None))
+            return out
+    cores.sizes[0] = 1 if a_core == 1 else a.shape[a.ndim - 2]
+    cores.sizes[1] = a.shape[a.ndim - 1]
+    cores.sizes[2] = 1 if b_core == 1 else b.shape[b.ndim - 1]
+    if b.shape[b.ndim - b_core] != cores.sizes[1]:
+        raise ValueError(
+            f"matmul: shapes {shape_tuple(a.ndim, a.shape)} and "
+            f"{shape_tuple(b.ndim, b.shape)} don't match: the last axis of the first "
+            f"has length {cores.sizes[1]}, the "
+            f"{'only' if b_core == 1 else 'second last'} of the second "
+            f"{b.shape[b.ndim - b_core]}")
+    batch.ndim = a.ndim - a_core
+    batch.nops = 3
+    memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
+    batch.ndim = broadcast_into(batch.ndim, batch.shape, b.ndim - b_core, b.shape)
+    if batch.ndim < 0:
+        raise shape_error("matmul (its stacks of matrices)", a, b)
+    ndim = batch.ndim
+    memcpy(shape, batch.shape, ndim * sizeof(Py_ssize_t))
+    if a_core == 2:
+        shape[ndim] = cores.sizes[0]
+        ndim += 1
+    if b_core == 2:
+        shape[ndim] = cores.sizes[2]
+        ndim += 1
+    if out is None:
+        out = new_empty(dtype, ndim, shape)
+    elif not has_shape(out, ndim, shape):
+        raise ValueError(
+            f"matmul: out has shape {shape_tuple(out.ndim, out.shape)}, but the "
+            f"result has shape {shape_tuple(ndim, shape)}")
+    if out.size == 0:
+        return out
+    if cores.sizes[1] == 0:
+        fill(out, 0)
+        return out
+    operands.count = 0
+    put(&operands, a)
+    put(&operands, b)
+    put(&operands, out)
+    if loop.function == NULL:
+        call_public(MATMUL, &operands, loop)
+        return out
+    strided(a, &stack)
+    stack.ndim -= a_core
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+    strided(b, &stack)
+    stack.ndim -= b_core
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+    memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+    # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
+    cores.strides[1] = a.strides[a.ndim - 1]
+    cores.strides[0] = (a.strides[a.ndim - 2] if a_core == 2
+                        else cores.sizes[1] * cores.strides[1])
+    cores.strides[2] = b.strides[b.ndim - b_core]
+    cores.strides[3] = b.strides[b.ndim - 1] if b_core == 2 else itemsize_of[dtype]
+    cores.strides[5] = out.strides[ndim - 1] if b_core == 2 else itemsize_of[dtype]
+    cores.strides[4] = (out.strides[ndim - b_core] if a_core == 2
+                        else cores.sizes[2] * cores.strides[5])
+    walk_merge(&batch)
+    work = ndx_multiply_most(out.size, cores.sizes[1])
+    if work >= LARGE and batch.ndim == 0 and multiply_steps(
+            as_matrix(a, a.ndim == 1, False), as_matrix(b, False, b.ndim == 1),
+            as_matrix(out, a.ndim == 1, b.ndim == 1), product):
+        return out
+    cores.loop = loop
+    compute_on(&operands, &batch, compute_stacked, &cores, work >= LARGE)
+    return out
+
+
+# What a loop over stacks is called with.
+cdef struct Cores:
+    const Loop *loop
+    Py_ssize_t sizes[3]
+    Py_ssize_t strides[6]
+
+
+cdef void compute_stacked(void *arg, char **data, const Walk *batch) noexcept nogil:
+    cdef const Cores *cores = <const Cores *>arg
+    run_stacked(cores.loop, data, batch, cores.sizes, cores.strides)
+
+
+cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
+    """Return a matrix as a view of 2 axes.
+
+    `row` and `column` say that `x` lacks the axis of rows or of columns. What it has
+    before the axes of the matrix are of length 1.
+    """
+    cdef BaseArray view
+    cdef int first = x.ndim - 2 + row + column
+    if x.ndim == 2 and not row and not column:
+        return x
+    view = new_view(x, 2)
+    view.shape[0] = 1 if row else x.shape[first]
+    view.shape[1] = 1 if column else x.shape[x.ndim - 1]
+    view.strides[0] = itemsize_of[x.dtype] if row else x.strides[first]
+    view.strides[1] = itemsize_of[x.dtype] if column else x.strides[x.ndim - 1]
+    set_layout(view)
+    return view
+
+
+cdef int product(BaseArray a, BaseArray b, BaseArray out) except -1:
+    """Compute a part of a product."""
+    matmul_walk(a, b, loop_of(MATMUL, out.dtype), out.dtype, out)
+    return 0
+
+
+cdef object vecdot(object x1, object x2, object axis):
+    """Return the dot products of vectors along an axis; or NotImplemented."""
+    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
+    cdef const Loop *loop
+    cdef int dtype
+    if a is None or b is None:
+        return NotImplemented
+    axis = read_axes(axis)
+    dtype = promote_table[a.dtype][b.dtype]
+    loop = loop_of(VECDOT, dtype)
+    check(a)
+    check(b)
+    a = axis_last(a, normalize_axis(axis, a.ndim))
+    b = axis_last(b, normalize_axis(axis, b.ndim))
+    if a.shape[a.ndim - 1] != b.shape[b.ndim - 1]:
+        raise ValueError(
+            f"vecdot: axis {axis} has length {a.shape[a.ndim - 1]} in the first array "
+            f"and {b.shape[b.ndim - 1]} in the second; vectors are not broadcast")
+    if a.strides[a.ndim - 1] == 0 and b.strides[b.ndim - 1] == 0 \
+            and a.shape[a.ndim - 1] > 1:
+        return combined(ADD, vecdot(distinct(a, -1), distinct(b, -1), -1),
+                        a.shape[a.ndim - 1])
+    if a.dtype != dtype:
+        a = cast(a, dtype)
+    if b.dtype != dtype:
+        b = cast(b, dtype)
+    if vectors_lie_plain[dtype]:
+        a, b = laid_plain(a), laid_plain(b)
+    return vecdot_walk(a, b, loop)
+
+
+cdef BaseArray axis_last(BaseArray x, int axis):
+    """Return `x` with one axis moved behind the others."""
+    cdef BaseArray view
+    cdef int i, last = x.ndim - 1, source = 0
+    if axis == last:
+        return x
+    view = new_view(x, x.ndim)
+    for i in range(last):
+        source = i if i < axis else i + 1
+        view.shape[i] = x.shape[source]
+        view.strides[i] = x.strides[source]
+    view.shape[last] = x.shape[axis]
+    view.strides[last] = x.strides[axis]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
+    cdef Operands operands
+    cdef Walk batch
+    cdef Cores cores
+    cdef Strided stack
+    cdef BaseArray out
+    memset(&cores, 0, sizeof(cores))
+    batch.nops = 3
+    batch.ndim = a.ndim - 1
+    memcpy(batch.shape, a.shape, batch.ndim * sizeof(Py_ssize_t))
+    batch.ndim = broadcast_into(batch.ndim, batch.shape, b.ndim - 1, b.shape)
+    if batch.ndim < 0:
+        raise shape_error("vecdot (its stacks of vectors)", a, b)
+    out = new_empty(loop.out_dtype, batch.ndim, batch.shape)
+    if out.size == 0:
+        return out
+    cores.sizes[0] = a.shape[a.ndim - 1]
+    if cores.sizes[0] == 0:
+        fill(out, 0)
+        return out
+    operands.count = 0
+    put(&operands, a)
+    put(&operands, b)
+    put(&operands, out)
+    if loop.function == NULL:
+        call_public(VECDOT, &operands, loop)
+        return out
+    cores.loop = loop
+    cores.strides[0] = a.strides[a.ndim - 1]
+    cores.strides[1] = b.strides[b.ndim - 1]
+    strided(a, &stack)
+    stack.ndim -= 1
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[0])
+    strided(b, &stack)
+    stack.ndim -= 1
+    broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
+    memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
+    walk_merge(&batch)
+    compute_on(&operands, &batch, compute_stacked, &cores,
+               ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
+    return out
+
+
+look_at_loops()

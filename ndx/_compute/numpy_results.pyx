@@ -1,0 +1,388 @@
+"""NumPy's functions with their results in our memory (NEP 49), and plain NumPy.
+
+While a function runs through `call_numpy`, NumPy takes the data of every array it
+makes from our backend. The handler is immortal and each range says itself where it
+goes back to, so arrays that outlive the call, NumPy's caches included, stay right.
+It never serves from a workspace's arena. A result that is kept is moved into the arena
+when the call is over and, if it does not fit there, becomes a spilled block of the
+workspace: stamped with its generation, and freed with it.
+
+References
+----------
+NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
+"""
+
+import sys
+
+cimport numpy as cnp
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport uint8_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, strncpy
+
+from ndx._array.storage cimport (
+    BaseArray, Holder, adopt_numpy, announce_array, bare_array, check, find_block_loss,
+    from_numpy, recheck, set_layout, set_owner,
+)
+from ndx._blocks.block cimport block_incref, obtain
+from ndx._compute.elementwise cimport copy
+from ndx._compute.fp_warnings cimport restore, silence
+from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
+from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport find_mapping, losses
+from ndx._lib.numpy_handler cimport set_handlers
+from ndx._lib.unraisable cimport report_ignored
+from ndx._recording.recorder cimport range_adopted, range_freed, record_range
+from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyDataMemAllocator:
+        void *ctx
+        void *(*malloc)(void *ctx, size_t size) noexcept
+        void *(*calloc)(void *ctx, size_t count, size_t size) noexcept
+        void *(*realloc)(void *ctx, void *ptr, size_t size) noexcept
+        void (*free)(void *ctx, void *ptr, size_t size) noexcept
+    ctypedef struct PyDataMem_Handler:
+        char name[127]
+        uint8_t version
+        PyDataMemAllocator allocator
+    object PyDataMem_SetHandler(object handler)
+    # NULL: NumPy's own.
+    object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
+    PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
+
+# Lies in the ALIGNMENT bytes before the data; or elsewhere, if the data is in a file,
+# whose pages may be lost.
+cdef struct Header:
+    Memory memory
+    PyObject *backend        # strong
+    size_t nbytes            # of the data; NumPy's own figure is only a hint
+    uint64_t serial          # of its birth in recordings; 0: not recorded
+
+
+# The addresses of these headers by that of the data. Never freed: arrays may outlive
+# this module at exit.
+cdef PyObject *exposed = NULL
+
+
+cdef Header *header_of(void *ptr) noexcept:
+    """Return the header of a range."""
+    if exposed != NULL and find_mapping(ptr, NULL):
+        return <Header *><uintptr_t>(<dict>exposed)[<uintptr_t>ptr]
+    return <Header *>(<char *>ptr - ALIGNMENT)
+
+
+cdef Header *new_header(char *ptr) except NULL:
+    """Return room for the header of a new range."""
+    global exposed
+    cdef Header *header
+    if not find_mapping(ptr, NULL):
+        return <Header *>(ptr - ALIGNMENT)
+    if exposed == NULL:
+        table = {}
+        Py_INCREF(table)
+        exposed = <PyObject *>table
+    header = <Header *>PyMem_RawMalloc(sizeof(Header))
+    if header == NULL:
+        raise MemoryError("no memory for the description of a range")
+    try:
+        (<dict>exposed)[<uintptr_t>ptr] = <uintptr_t>header
+    except BaseException:
+        PyMem_RawFree(header)
+        raise
+    return header
+
+
+cdef void forget_header(void *ptr, Header *header) noexcept:
+    if header != <Header *>(<char *>ptr - ALIGNMENT):
+        del (<dict>exposed)[<uintptr_t>ptr]
+        PyMem_RawFree(header)
+
+
+# Why NumPy was last given NULL; `call_numpy` raises it in place of NumPy's error.
+cdef object refusal = None
+
+
+cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
+    """Return a new range: of the current backend or, plain, of NumPy's scope."""
+    cdef PlainNumpy scope = None
+    cdef Backend backend
+    cdef void *ptr
+    if plain == NULL:
+        backend = spill_backend()
+    else:
+        scope = plain_numpy()
+        if scope is None:
+            # Its scope was left, but the handler could not be set then.
+            reset_numpy_handler(NULL)
+        backend = spill_backend() if scope is None else scope.backend
+    try:
+        ptr = take(backend, nbytes, zero)
+    except BaseException as raised:
+        # Without its traceback, whose frames may hold arrays.
+        note_refusal(plain, raised.with_traceback(None))
+        return NULL
+    if scope is not None:
+        scope.refusal = None
+    return ptr
+
+
+cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
+    """Return a new range for NumPy behind its header; raise if there is none."""
+    cdef Memory memory
+    cdef Header *header
+    if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
+        raise MemoryError(f"{nbytes} bytes are beyond the address space")
+    obtain(backend, nbytes + ALIGNMENT, zero, &memory)
+    try:
+        header = new_header(memory.ptr + ALIGNMENT)
+    except BaseException:
+        backend.release(&memory)
+        raise
+    header.memory = memory
+    header.nbytes = nbytes
+    Py_INCREF(backend)
+    header.backend = <PyObject *>backend
+    header.serial = record_range(memory.ptr + ALIGNMENT, nbytes, backend)
+    return memory.ptr + ALIGNMENT
+
+
+cdef void tell(object error) noexcept:
+    """Log why NumPy gets no memory: it raises an error of its own."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        try:
+            logging.getLogger("ndx").info("NumPy gets no memory: %s", error)
+        except BaseException as failure:
+            report_ignored(logging, failure)
+
+
+cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:
+    return handler_take(ctx, size, False)
+
+
+cdef void *handler_calloc(void *ctx, size_t count, size_t size) noexcept with gil:
+    if size and count > <size_t>PY_SSIZE_T_MAX // size:
+        return NULL
+    return handler_take(ctx, count * size, True)
+
+
+cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
+    """Move a range to a larger or smaller one of its own backend."""
+    cdef Header *header
+    cdef void *moved
+    if ptr == NULL:
+        return handler_take(ctx, size, False)
+    header = header_of(ptr)
+    try:
+        moved = take(<Backend>header.backend, size, False)
+    except BaseException as raised:
+        # No room for a second, smaller one: it stays as large as it was.
+        if size <= header.nbytes:
+            return ptr
+        note_refusal(ctx, raised.with_traceback(None))
+        return NULL
+    memcpy(moved, ptr, min(header.nbytes, size))
+    handler_free(ctx, ptr, 0)
+    return moved
+
+
+cdef void note_refusal(void *plain, object error) noexcept:
+    """Keep why NumPy gets NULL, for who raises it."""
+    global refusal
+    cdef PlainNumpy scope
+    if plain == NULL:
+        refusal = error
+        return
+    scope = plain_numpy()
+    if scope is not None:
+        scope.refusal = error
+    tell(error)
+
+
+cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
+    cdef Header *header
+    cdef PyObject *backend
+    cdef Memory memory
+    cdef uint64_t serial
+    if ptr == NULL:
+        return
+    header = header_of(ptr)
+    backend = header.backend
+    memory = header.memory
+    serial = header.serial
+    forget_header(ptr, header)
+    (<Backend>backend).release(&memory)
+    Py_DECREF(<object>backend)
+    if serial:
+        range_freed(serial)
+
+
+cdef object make_handler(PyDataMem_Handler *handler, const char *name, void *plain):
+    """Fill in a handler; return its capsule."""
+    strncpy(handler.name, name, 126)
+    handler.version = 1
+    handler.allocator.ctx = plain
+    handler.allocator.malloc = handler_malloc
+    handler.allocator.calloc = handler_calloc
+    handler.allocator.realloc = handler_realloc
+    handler.allocator.free = handler_free
+    capsule = PyCapsule_New(handler, "mem_handler", NULL)
+    # Arrays may outlive this module at exit: the capsule is never freed.
+    Py_INCREF(capsule)
+    return capsule
+
+
+cdef PyDataMem_Handler of_results
+cdef PyDataMem_Handler of_plain
+cdef object handler_capsule = make_handler(&of_results, b"ndx", NULL)
+set_handlers(handler_capsule, make_handler(&of_plain, b"ndx_plain", &of_plain))
+
+
+# How NumPy's messages on arrays that can't be begin.
+cdef tuple TOO_BIG = ("array is too big", "Maximum allowed", "maximum supported")
+
+
+cdef object name_of(object function):
+    return getattr(function, "__name__", type(function).__name__)
+
+
+cdef object call_numpy(object function, tuple args, dict kwargs):
+    """Call a function with NumPy's new arrays in our memory and no warnings."""
+    global refusal
+    error = None
+    before = PyDataMem_SetHandler(handler_capsule)
+    token = silence()
+    try:
+        result = function(*args, **kwargs)
+        recheck_views((args, kwargs))
+        return result
+    except MemoryError as raised:
+        if refusal is not None:
+            error, refusal = refusal, None
+        elif str(raised):
+            raise
+        else:
+            error = MemoryError(
+                f"{name_of(function)}: NumPy has no memory of its own for what it "
+                "computes")
+    except ValueError as raised:
+        if not str(raised).startswith(TOO_BIG):
+            raise
+        error = ValueError(
+            f"{name_of(function)}: what it computes is beyond the address space (2**63 "
+            "bytes)")
+    finally:
+        restore(token)
+        PyDataMem_SetHandler(before)
+    # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
+    raise error
+
+
+cdef int recheck_views(object item) except -1:
+    """Raise if pages were lost under an array of ours whose view NumPy was given."""
+    if losses[0] == 0:
+        return 0
+    if isinstance(item, dict):
+        item = list(item.values())
+    if isinstance(item, (list, tuple)):
+        for each in item:
+            recheck_views(each)
+        return 0
+    base = root_of(item)
+    if isinstance(base, Holder):
+        find_block_loss((<Holder>base).export.block, "operand")
+    return 0
+
+
+cdef BaseArray own_result(object array):
+    """Return a NumPy result as an array of ours, without a copy where it is ours.
+
+    A view of one of our arrays becomes a view of that; data that our handler made
+    is adopted; anything else is copied.
+    """
+    cdef BaseArray foreign
+    base = root_of(array)
+    if isinstance(base, Holder):
+        return view_of_block(array, <Holder>base)
+    if isinstance(base, cnp.ndarray) \
+            and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
+            and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
+        return adopt_result(array, base)
+    foreign = from_numpy(array)
+    if foreign is None:
+        raise TypeError(f"{array.dtype} is not a dtype of the array API")
+    return copy(foreign)
+
+
+cdef BaseArray adopt_result(object array, object base):
+    """Return an array over data that our handler made for `base`.
+
+    In a workspace it is a copy in the arena, if that has room.
+    """
+    cdef BaseArray x
+    cdef Header *header = header_of(cnp.PyArray_DATA(base))
+    if not cnp.PyArray_ISCONTIGUOUS(array) and not cnp.PyArray_ISFORTRAN(array) \
+            and arena_of(top_context()) is not None:
+        # A part of what NumPy made.
+        x = from_numpy(array)
+        if x is not None:
+            return copy(x)
+    x = adopt_numpy(array)
+    if x.block.keeper == NULL:
+        announce_array(x)
+        recheck(x)
+    elif header.serial:
+        range_adopted(header.serial, x)
+        # From now on the block's end is what counts.
+        header.serial = 0
+    return x
+
+
+cdef object root_of(object array):
+    """Return what owns the memory of a NumPy array in the end."""
+    while isinstance(array, cnp.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+cdef BaseArray view_of_block(object array, Holder holder):
+    cdef BaseArray view = from_numpy(array)
+    cdef BaseArray result
+    cdef int axis
+    if view is None:
+        raise TypeError(f"{array.dtype} is not a dtype of the array API")
+    result = bare_array(view.ndim)
+    result.dtype = view.dtype
+    for axis in range(view.ndim):
+        result.shape[axis] = view.shape[axis]
+        result.strides[axis] = view.strides[axis]
+    result.readonly = view.readonly
+    result.offset = <char *>cnp.PyArray_DATA(array) - holder.export.block.ptr
+    block_incref(holder.export.block)
+    result.block = holder.export.block
+    set_layout(result)
+    if holder.owner is not None:
+        set_owner(result, holder.owner)
+    check(result)
+    return result
+
+
+cdef object adopted_backend(object keeper):
+    """Return the backend that the data of an adopted NumPy array is from.
+
+    None if the keeper is none: a file.
+    """
+    cdef Header *header
+    if isinstance(keeper, MappedFile):
+        return None
+    header = header_of(cnp.PyArray_DATA(root_of(keeper)))
+    return (<Backend>header.backend).lender(&header.memory)

@@ -1,0 +1,26 @@
+from ndx._array.storage cimport BaseArray
+from ndx._compute.passes.run cimport Advice
+from ndx._compute.passes.settings cimport Settings
+
+# A pass that consists of other operations, one after the other on parts of arrays.
+cdef class Steps:
+    cdef Settings now
+    cdef object token
+    cdef object scope
+    cdef str name
+    cdef Py_ssize_t done
+    cdef Py_ssize_t total
+    cdef readonly Py_ssize_t memory      # bytes of files that stay in it
+    cdef bint streaming
+
+    cdef int enter(self) except -1
+    cdef int advise(self, BaseArray part, Advice advice, bint written) except -1
+    cdef int ahead(self, BaseArray part) except -1
+    cdef int behind(self, BaseArray part) except -1
+    cdef int written(self, BaseArray part) except -1
+    cdef int step(self, Py_ssize_t nbytes) except -1
+    cdef int end(self) except -1
+
+cdef Steps steps_over(str name, object arrays)
+cdef list boxes_of(BaseArray x, Py_ssize_t nbytes)
+cdef BaseArray part_of(BaseArray x, tuple box)

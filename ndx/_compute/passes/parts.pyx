@@ -1,0 +1,177 @@
+"""Passes that consist of other operations, on one part of the arrays after the other.
+
+For what has no loop that could be cut into tiles. Between two parts there is what a
+pass has: advice, a look for Ctrl-C, and a call of the user's callback; the operations
+on parts are none.
+"""
+
+from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked
+from ndx._array.storage cimport BaseArray, data_of, new_view, set_layout
+from ndx._compute.passes.run cimport (
+    DROP, READ_AHEAD, WRITE_AND_DROP, Advice, Operand, advise_part, find_file, report,
+)
+from ndx._compute.passes.settings cimport (
+    Settings, memory_for_pages, resume, settings, suspend,
+)
+from ndx._compute.passes.tiles cimport Grid, cut, find_place
+from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.layout cimport MAXDIMS, Walk
+
+from ndx._context.use import use
+
+
+cdef extern from "ndx/arithmetic.h":
+    Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) nogil
+
+
+cdef Steps steps_over(str name, object arrays):
+    """Begin a pass over arrays (or None), if they are large and in files; or None."""
+    cdef Settings now = settings()
+    cdef Steps steps
+    cdef BaseArray x
+    cdef Operand operand
+    cdef Py_ssize_t total = 0
+    cdef bint found = False
+    for each in arrays:
+        if each is None:
+            continue
+        x = <BaseArray>each
+        total = ndx_add_most(total, x.size * itemsize_of[x.dtype])
+        operand.data = data_of(x)
+        find_file(&operand)
+        found = found or operand.mapped
+    if not found or total == 0 or total < now.threshold:
+        return None
+    steps = Steps()
+    steps.now = now
+    steps.name = name
+    steps.total = total
+    steps.memory = memory_for_pages(now)
+    steps.streaming = total > steps.memory
+    steps.enter()
+    return steps
+
+
+cdef class Steps:
+    """One pass, from `steps_over` to `end`.
+
+    What is computed in it lies in plain memory: not in a workspace, which would keep
+    it, nor in files.
+    """
+
+    cdef int enter(self) except -1:
+        self.scope = use("host")
+        self.scope.__enter__()
+        self.token = suspend()
+        return 0
+
+    cdef int advise(self, BaseArray part, Advice advice, bint written) except -1:
+        """Say what becomes of the pages of a part."""
+        cdef Operands operands
+        cdef Advised advised
+        operands.count = 0
+        put(&operands, part)
+        hold(&operands)
+        try:
+            advised.operand.data = operands.data[0]
+            advised.operand.itemsize = itemsize_of[part.dtype]
+            advised.operand.written = written
+            advised.advice = advice
+            find_file(&advised.operand)
+            if advised.operand.mapped and part.size:
+                as_walk(part, &advised.walk)
+                unlocked(&operands, give_advice, &advised)
+        finally:
+            let_go(&operands)
+        return 0
+
+    cdef int ahead(self, BaseArray part) except -1:
+        """Let the disk read a part that comes next."""
+        return self.advise(part, READ_AHEAD, False)
+
+    cdef int behind(self, BaseArray part) except -1:
+        """Drop a part that was read, where not all fits in memory."""
+        return self.advise(part, DROP, False) if self.streaming else 0
+
+    cdef int written(self, BaseArray part) except -1:
+        """Write a part and drop it, where not all fits in memory."""
+        return self.advise(part, WRITE_AND_DROP, True) if self.streaming else 0
+
+    cdef int step(self, Py_ssize_t nbytes) except -1:
+        """Look for Ctrl-C, and tell the user's callback, after so many bytes."""
+        self.done = min(self.done + nbytes, self.total)
+        # The callback computes as the user does.
+        self.end()
+        try:
+            report(self.now, self.done, self.total, self.name)
+        finally:
+            self.enter()
+        return 0
+
+    cdef int end(self) except -1:
+        """Let operations be passes again."""
+        resume(self.token)
+        self.scope.__exit__(None, None, None)
+        return 0
+
+
+# Of whose pages what is said.
+cdef struct Advised:
+    Operand operand
+    Walk walk
+    Advice advice
+
+
+cdef void give_advice(void *arg) noexcept nogil:
+    cdef const Advised *advised = <const Advised *>arg
+    advise_part(&advised.operand, advised.operand.data, &advised.walk, 0,
+                advised.advice)
+
+
+cdef void as_walk(BaseArray x, Walk *walk) noexcept:
+    cdef int axis
+    walk.ndim = x.ndim
+    walk.nops = 1
+    for axis in range(x.ndim):
+        walk.shape[axis] = x.shape[axis]
+        walk.strides[0][axis] = x.strides[axis]
+
+
+cdef list boxes_of(BaseArray x, Py_ssize_t nbytes):
+    """Return boxes of about so many bytes, together all of an array, in C order.
+
+    A box has a pair (start, stop) for each axis. Each is as compact in memory as it
+    can be.
+    """
+    cdef Walk walk
+    cdef Grid grid
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype], i
+    cdef Py_ssize_t place[MAXDIMS]
+    if x.size == 0:
+        return []
+    as_walk(x, &walk)
+    cut(&grid, &walk, &itemsize, nbytes, -1, 0)
+    found = []
+    for i in range(grid.total):
+        find_place(&grid, i, place)
+        found.append(tuple([
+            (place[axis] * grid.tile[axis],
+             min((place[axis] + 1) * grid.tile[axis], grid.shape[axis]))
+            for axis in range(x.ndim)]))
+    return found
+
+
+cdef BaseArray part_of(BaseArray x, tuple box):
+    """Return the view of a box of an array; axes of length 1 stay whole."""
+    cdef BaseArray view = new_view(x, x.ndim)
+    cdef Py_ssize_t start, stop
+    cdef int axis
+    for axis in range(x.ndim):
+        start, stop = box[axis]
+        view.shape[axis] = x.shape[axis]
+        view.strides[axis] = x.strides[axis]
+        if x.shape[axis] != 1:
+            view.shape[axis] = stop - start
+            view.offset += start * x.strides[axis]
+    set_layout(view)
+    return view

@@ -1,0 +1,523 @@
+"""The pass itself: tiles taken by threads, pages read ahead and dropped behind.
+
+Where all operands fit in memory a tile's pages are entered in the page table at once,
+and computed on where they are. Where they don't (`streaming`), that would be most of
+the work: mapping pages, and unmapping them when the system takes them back, costs more
+than copying them. There a tile is computed in pieces that stay in the processor's
+cache, which are read from the file, and written to it, as such; the mapping shows the
+same pages. What can't be done so is done on the mapping, where errors are found
+(`_files.mapping`).
+"""
+
+from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from ndx._array.pinning cimport Compute, Operands, compute_held, hold, let_go, unlocked
+from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
+from ndx._compute.passes.tiles cimport (
+    Grid, Runs, cut, element_bytes, find_place, find_runs, run_start, span, tile_walk,
+    walk_size,
+)
+from ndx._files.mapping cimport Mapped, find_mapping
+from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
+
+from ndx._lib.system import read_ahead_of
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() except -1
+    void *PyErr_Occurred() noexcept
+
+cdef extern from "ndx/advice.h" nogil:
+    void ndx_read_ahead(int fd, int64_t offset, size_t nbytes)
+    void ndx_populate(char *ptr, size_t nbytes, int written)
+    void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait)
+    void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes)
+    bint ndx_is_cached(const char *ptr)
+    int ndx_reopen(int fd, bint in_order)
+    void ndx_close(int fd)
+    bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
+    bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
+cdef extern from "ndx/threads.h" nogil:
+    ctypedef struct ndx_thread:
+        pass
+    bint ndx_thread_start(ndx_thread *thread, void (*job)(void *) noexcept nogil,
+                          void *arg)
+    void ndx_thread_join(ndx_thread *thread)
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static Py_ssize_t ndx_fetch_add(Py_ssize_t *at, Py_ssize_t n) {
+        return (Py_ssize_t)_InterlockedExchangeAdd64((volatile long long *)at, n);
+    }
+    #else
+    static Py_ssize_t ndx_fetch_add(Py_ssize_t *at, Py_ssize_t n) {
+        return __atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+    }
+    #endif
+    """
+    Py_ssize_t ndx_fetch_add(Py_ssize_t *at, Py_ssize_t n) nogil
+
+cdef inline Py_ssize_t now_at(Py_ssize_t *counter) noexcept nogil:
+    return ndx_fetch_add(counter, 0)
+
+
+cdef enum:
+    TILE = 8 << 20               # bytes that a thread takes at a time
+    WIDE_TILE = 64 << 20         # the same where operands lie in different orders
+    PIECE = 512 << 10            # bytes computed on at a time, of all operands
+    BUFFER = 1 << 20             # bytes of one operand that are read or written so
+    AHEAD = 4                    # tiles to be read, beyond those in work
+    ENOUGH = 1 << 20             # bytes that the system reads ahead by itself
+    BEHIND = 8                   # tiles that may still be in work by the disk
+    LARGE_PAGE = 2 << 20
+    MAX_RUNS = 1024              # stretches of a tile that are worth advice
+    MAX_THREADS = 64
+    LEAST_FOLDED = 64            # elements of a tile that become one, in reductions
+
+
+# ---------------------------------------------------------------- before a pass
+
+cdef void find_file(Operand *operand) noexcept nogil:
+    """Find the file that an operand's data is in, if any."""
+    cdef Mapped mapped
+    operand.mapped = find_mapping(operand.data, &mapped)
+    if operand.mapped:
+        operand.fd = mapped.fd
+        operand.shared = mapped.shared
+        operand.shift = mapped.offset - <int64_t><uintptr_t>mapped.start
+
+
+cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
+                const Py_ssize_t *itemsizes, int folded) except -1:
+    """Prepare a pass over operands, if they are in files and large; else say no.
+
+    They are held by the caller until the pass is done.
+
+    The last operand is the one that is written but, where operand `folded` is
+    not -1, that one is, and it is read, too: it does not move along the axes that are
+    reduced, if there are any longer than 1.
+    """
+    cdef Settings now = settings()
+    cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
+    cdef Operand *operand
+    cdef bint found = False, sequential = True
+    cdef int op, axis
+    job.held = held
+    job.each = element_bytes(walk, itemsizes)
+    job.total = ndx_multiply_most(size, job.each)
+    if job.total == 0 or job.total < now.threshold:
+        return False
+    for op in range(walk.nops):
+        operand = &job.ops[op]
+        operand.data = held.data[op]
+        operand.itemsize = itemsizes[op]
+        operand.written = op == (walk.nops - 1 if folded < 0 else folded)
+        # What a reduction writes is what was there, combined with the other operand.
+        operand.read = op == folded or not operand.written
+        find_file(operand)
+        operand.moving = True
+        for axis in range(walk.ndim):
+            if walk.strides[op][axis] == 0 and walk.shape[axis] > 1:
+                operand.moving = False
+        if not operand.mapped:
+            continue
+        found = True
+        # Whether it lies in memory in the order of the walk.
+        ahead = -1
+        for axis in range(walk.ndim):
+            low = walk.strides[op][axis]
+            if low == 0 or walk.shape[axis] == 1:
+                continue
+            low = -low if low < 0 else low
+            if ahead >= 0 and low > ahead:
+                sequential = False
+            ahead = low
+    if not found:
+        return False
+    memcpy(&job.walk, walk, sizeof(Walk))
+    cut(&job.grid, walk, itemsizes, tile_bytes(now, sequential), folded, LEAST_FOLDED)
+    for op in range(walk.nops):
+        for axis in range(walk.ndim):
+            job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
+    job.block = now.block
+    job.threads = min(now.threads, job.grid.total, MAX_THREADS)
+    memory = memory_for_pages(now)
+    job.streaming = job.total > memory
+    # The newest part of a result stays in memory, for what comes next.
+    job.behind = max(BEHIND, memory // written_bytes(job))
+    job.first = first_cached(job) if job.streaming else 0
+    job.asking = not sequential or not all_read_ahead(job)
+    job.alone = False
+    job.done = 0
+    job.next = 0
+    job.stop = 0
+    return True
+
+
+cdef Py_ssize_t written_bytes(const Pass *job) noexcept:
+    """Return the bytes of a tile of the result."""
+    cdef Py_ssize_t nbytes = 1
+    cdef int op, axis
+    for op in range(job.walk.nops):
+        if job.ops[op].written:
+            nbytes = job.ops[op].itemsize
+            for axis in range(job.grid.ndim):
+                nbytes *= job.grid.tile[axis]
+    return nbytes
+
+
+cdef Py_ssize_t first_cached(const Pass *job) noexcept:
+    """Return the first tile of what an earlier pass has left in memory; 0: nothing.
+
+    A pass leaves the last part of its result there: the next one starts with that.
+    """
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef const Operand *operand
+    cdef Py_ssize_t i
+    cdef bint before, now
+    cdef int op
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        if not operand.mapped or not operand.moving or operand.written:
+            continue
+        before = True
+        for i in range(job.grid.total):
+            find_place(&job.grid, i, place)
+            now = ndx_is_cached(tile_data(job, operand, place))
+            if now and not before:
+                return i
+            before = now
+    return 0
+
+
+cdef bint all_read_ahead(const Pass *job) except -1:
+    """Whether the system reads enough of all files ahead by itself."""
+    cdef int op
+    for op in range(job.walk.nops):
+        if job.ops[op].mapped and read_ahead_of(job.ops[op].fd) < ENOUGH:
+            return False
+    return True
+
+
+cdef Py_ssize_t tile_bytes(Settings now, bint sequential) noexcept:
+    return min(now.block, TILE if sequential else WIDE_TILE)
+
+
+# ---------------------------------------------------------------- advice
+
+cdef inline char *tile_data(const Pass *job, const Operand *operand,
+                            const Py_ssize_t *place) noexcept nogil:
+    cdef char *data = operand.data
+    cdef int axis
+    for axis in range(job.grid.ndim):
+        data += place[axis] * operand.steps[axis]
+    return data
+
+
+cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogil:
+    """Say of all operands in files what becomes of their part of a tile."""
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef Walk tile
+    cdef int op
+    if index < 0 or index >= job.grid.total:
+        return
+    find_place(&job.grid, number_of(job, index), place)
+    tile_walk(&job.grid, place, &job.walk, &tile)
+    for op in range(job.walk.nops):
+        if job.ops[op].mapped and job.ops[op].moving:
+            advise_part(&job.ops[op], tile_data(job, &job.ops[op], place), &tile, op,
+                        advice)
+
+
+cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
+                      Advice advice) noexcept nogil:
+    """Say what becomes of the pages that one operand has in a walk from `data` on."""
+    cdef Runs runs
+    cdef char *start
+    cdef int64_t offset
+    cdef Py_ssize_t i, before
+    if advice == READ_AHEAD or advice == DROP:
+        if operand.written:
+            return
+    elif advice != POPULATE and not operand.written:
+        return
+    if advice != READ_AHEAD and advice != POPULATE and not operand.shared:
+        # What was written to a private mapping is nowhere else.
+        return
+    find_runs(&runs, walk, op, operand.itemsize)
+    if runs.count > MAX_RUNS:
+        return
+    for i in range(runs.count):
+        start = data + run_start(&runs, i)
+        offset = <int64_t><uintptr_t>start + operand.shift
+        if advice == READ_AHEAD:
+            ndx_read_ahead(operand.fd, offset, runs.length)
+        elif advice == POPULATE:
+            ndx_populate(start, runs.length, operand.written)
+        elif advice == WRITE:
+            ndx_write_behind(operand.fd, offset, runs.length, False)
+        else:
+            if advice == WRITE_AND_DROP:
+                ndx_write_behind(operand.fd, offset, runs.length, True)
+            # A large page is dropped as a whole only: with what lies before, if that
+            # was not.
+            before = 0
+            if runs.count == 1 and start > operand.data:
+                before = min(LARGE_PAGE, start - operand.data)
+            ndx_drop(start - before, operand.fd, offset - before, runs.length + before)
+
+
+# ---------------------------------------------------------------- tiles
+
+cdef inline Py_ssize_t number_of(const Pass *job, Py_ssize_t index) noexcept nogil:
+    """Return the number of the tile that is taken as the one of an index."""
+    return (index + job.first) % job.grid.total
+
+
+# What a thread has to itself: room for a piece of each operand, and descriptors that
+# only it reads from. Without room, it computes where the operands are.
+cdef struct Worker:
+    char *buffers
+    int fds[MAXOPS]
+
+
+cdef void start_worker(Worker *worker, const Pass *job) noexcept nogil:
+    cdef const Operand *operand
+    cdef int op
+    worker.buffers = NULL
+    if job.streaming:
+        worker.buffers = <char *>malloc(job.walk.nops * BUFFER)
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        worker.fds[op] = -1
+        if worker.buffers != NULL and operand.mapped and operand.shared \
+                and operand.moving and not operand.written:
+            worker.fds[op] = ndx_reopen(operand.fd, not job.asking)
+
+
+cdef void end_worker(Worker *worker, const Pass *job) noexcept nogil:
+    cdef int op
+    free(worker.buffers)
+    for op in range(job.walk.nops):
+        ndx_close(worker.fds[op])
+
+
+cdef void compute_tile(Pass *job, Py_ssize_t index,
+                       const Worker *worker) noexcept nogil:
+    """Compute one tile: where it is or, with room, in pieces of the files."""
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef Py_ssize_t itemsizes[MAXOPS]
+    cdef char *data[MAXOPS]
+    cdef char *start[MAXOPS]
+    cdef Walk tile, piece
+    cdef Grid pieces
+    cdef Py_ssize_t i
+    cdef int op, axis
+    find_place(&job.grid, number_of(job, index), place)
+    tile_walk(&job.grid, place, &job.walk, &tile)
+    for op in range(job.walk.nops):
+        start[op] = tile_data(job, &job.ops[op], place)
+        itemsizes[op] = job.ops[op].itemsize
+    if worker.buffers == NULL:
+        walk_merge(&tile)
+        job.compute(job.arg, start, &tile)
+        return
+    cut(&pieces, &tile, itemsizes, PIECE, -1, 0)
+    for i in range(pieces.total):
+        find_place(&pieces, i, place)
+        tile_walk(&pieces, place, &tile, &piece)
+        for op in range(job.walk.nops):
+            data[op] = start[op]
+            for axis in range(tile.ndim):
+                data[op] += place[axis] * pieces.tile[axis] * tile.strides[op][axis]
+        compute_piece(job, data, &piece, worker)
+
+
+cdef void compute_piece(Pass *job, char **data, Walk *piece,
+                        const Worker *worker) noexcept nogil:
+    cdef char *shown[MAXOPS]
+    cdef char *own[MAXOPS]               # the buffer that is to be written
+    cdef Py_ssize_t lows[MAXOPS]
+    cdef Py_ssize_t sizes[MAXOPS]
+    cdef Py_ssize_t low = 0, nbytes
+    cdef Py_ssize_t size = walk_size(piece)
+    cdef const Operand *operand
+    cdef char *buffer
+    cdef int op
+    for op in range(job.walk.nops):
+        operand = &job.ops[op]
+        shown[op] = data[op]
+        own[op] = NULL
+        if not operand.mapped or not operand.moving or not operand.shared:
+            continue
+        nbytes = span(piece, op, operand.itemsize, &low)
+        buffer = worker.buffers + op * BUFFER
+        if nbytes > BUFFER:
+            continue
+        # All bytes of what is written are computed, or else the others would have to be
+        # read.
+        if operand.written and nbytes != size * operand.itemsize:
+            continue
+        if operand.read and (nbytes > 2 * size * operand.itemsize or not ndx_read_at(
+                operand.fd if worker.fds[op] < 0 else worker.fds[op], buffer, nbytes,
+                <int64_t><uintptr_t>(data[op] + low) + operand.shift)):
+            continue
+        if operand.written:
+            own[op] = buffer
+            lows[op] = low
+            sizes[op] = nbytes
+        shown[op] = buffer - low
+    walk_merge(piece)
+    job.compute(job.arg, shown, piece)
+    for op in range(job.walk.nops):
+        if own[op] != NULL and not ndx_write_at(
+                job.ops[op].fd, own[op], sizes[op],
+                <int64_t><uintptr_t>(data[op] + lows[op]) + job.ops[op].shift):
+            memcpy(data[op] + lows[op], own[op], sizes[op])
+
+
+cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
+    """Compute tiles until there is none left, or (-1: never) `nbytes` more are done."""
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef Py_ssize_t index, size
+    cdef Py_ssize_t limit = now_at(&job.done) + nbytes
+    cdef int axis
+    while not now_at(&job.stop):
+        if nbytes >= 0 and now_at(&job.done) >= limit:
+            return
+        index = ndx_fetch_add(&job.next, 1)
+        if index >= job.grid.total:
+            return
+        if job.asking:
+            advise(job, index + AHEAD, READ_AHEAD)
+        if worker.buffers == NULL:
+            advise(job, index, POPULATE)
+        compute_tile(job, index, worker)
+        if job.streaming:
+            advise(job, index, DROP)
+            advise(job, index - job.behind // 2, WRITE)
+            advise(job, index - job.behind, WRITE_AND_DROP)
+        find_place(&job.grid, number_of(job, index), place)
+        size = job.each
+        for axis in range(job.grid.ndim):
+            size *= min(job.grid.tile[axis],
+                        job.grid.shape[axis] - place[axis] * job.grid.tile[axis])
+        ndx_fetch_add(&job.done, size)
+
+
+cdef void helper(void *arg) noexcept nogil:
+    cdef Pass *job = <Pass *>arg
+    cdef Worker worker
+    start_worker(&worker, job)
+    work(job, -1, &worker)
+    end_worker(&worker, job)
+
+
+# ---------------------------------------------------------------- a pass
+
+# A pass that is run, and the threads that do.
+cdef struct Team:
+    Pass *job
+    Worker worker                        # the calling thread
+    ndx_thread helpers[MAX_THREADS]
+    int started
+
+
+cdef void start_team(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    cdef Pass *job = team.job
+    cdef Py_ssize_t ahead
+    if job.asking:
+        for ahead in range(AHEAD):
+            advise(job, ahead, READ_AHEAD)
+    if not job.alone:
+        while team.started < job.threads - 1 and ndx_thread_start(
+                &team.helpers[team.started], helper, job):
+            team.started += 1
+
+
+cdef void work_on_block(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    work(team.job, team.job.block, &team.worker)
+
+
+cdef void join_team(void *arg) noexcept nogil:
+    cdef Team *team = <Team *>arg
+    cdef int i
+    for i in range(team.started):
+        ndx_thread_join(&team.helpers[i])
+
+
+cdef int run(Pass *job, str name) except -1:
+    """Compute all tiles; raise what Ctrl-C or the user's callback does between two."""
+    cdef Settings now = settings()
+    cdef Team team
+    team.job = job
+    team.started = 0
+    start_worker(&team.worker, job)
+    try:
+        unlocked(job.held, start_team, &team)
+        try:
+            while True:
+                unlocked(job.held, work_on_block, &team)
+                raise_current()
+                if now_at(&job.next) >= job.grid.total:
+                    break
+                report(now, now_at(&job.done), job.total, name)
+        except BaseException:
+            ndx_fetch_add(&job.stop, 1)
+            raise
+        finally:
+            unlocked(job.held, join_team, &team)
+    finally:
+        end_worker(&team.worker, job)
+    return report(now, job.total, job.total, name)
+
+
+cdef bint run_pass(const Operands *held, const Walk *walk,
+                   const Py_ssize_t *itemsizes, Compute function, void *arg,
+                   str name, bint alone) except -1:
+    """Compute on operands that are held, if they are in files and large.
+
+    `alone`: in the calling thread only, which may take the GIL. Returns whether it did.
+    """
+    cdef Pass job
+    if not begin(&job, held, walk, itemsizes, -1):
+        return False
+    job.compute = function
+    job.arg = arg
+    job.alone = alone
+    run(&job, name)
+    return True
+
+
+cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
+                   Compute function, void *arg, str name, bint alone) except -1:
+    """Compute many elements: in a pass if they are in files, else at once."""
+    hold(operands)
+    try:
+        if not run_pass(operands, walk, itemsizes, function, arg, name, alone):
+            compute_held(operands, walk, function, arg)
+    finally:
+        let_go(operands)
+    return 0
+
+
+cdef int raise_current() except? -1:
+    """Raise the Python error that a loop has set, if any."""
+    return -1 if PyErr_Occurred() != NULL else 0
+
+
+cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1:
+    """Look for signals, and say how far an operation is."""
+    PyErr_CheckSignals()
+    if now.progress is not None:
+        now.progress(done, total, name)
+    return 0

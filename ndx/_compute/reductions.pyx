@@ -1,0 +1,245 @@
+"""Combining the elements along axes by a binary operation."""
+
+import numpy as np
+
+from ndx._array.pinning cimport (
+    Operands, compute_held, compute_on, hold, let_go, put, view_of,
+)
+from ndx._array.storage cimport BaseArray, check, new_empty, new_view, set_layout
+from ndx._compute.elementwise cimport LARGE, copy_into, fill
+from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
+from ndx._compute.passes.run cimport Pass, begin, run
+from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._lib.layout cimport (
+    MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
+)
+
+cdef Ufunc ADD = find_ufunc("add")
+
+# What the reduction by an operation is called.
+cdef dict NAMES = {
+    "add": "sum", "logical_and": "all", "logical_or": "any", "maximum": "max",
+    "minimum": "min", "multiply": "prod",
+}
+
+
+cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
+    """Combine the elements along axes (None: all) by a binary operation.
+
+    `x` has the dtype of the result already. Empty axes give the operation's
+    identity; for maximum and minimum, which have none, a ValueError.
+    """
+    cdef bint chosen[MAXDIMS]
+    cdef const Loop *loop = loop_of(ufunc, x.dtype)
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef Py_ssize_t count
+    cdef int i, ndim = 0
+    cdef bint empty = False
+    axis = read_axes(axis)
+    count = repeats(x, axis)
+    if count > 1:
+        return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
+    parse_axes(axis, x.ndim, chosen)
+    check(x)
+    for i in range(x.ndim):
+        if not chosen[i]:
+            shape[ndim] = x.shape[i]
+            ndim += 1
+        else:
+            empty = empty or x.shape[i] == 0
+            if keepdims:
+                shape[ndim] = 1
+                ndim += 1
+    result = new_empty(x.dtype, ndim, shape)
+    start(ufunc, result, x, chosen, empty)
+    if x.size:
+        reduce_into(result, ufunc, loop, x, chosen, keepdims)
+    return result
+
+
+cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
+                     bint *chosen, bint keepdims) except -1:
+    """Add the elements of `x` to those of `result`."""
+    cdef Operands operands
+    cdef Folding folding
+    cdef Walk walk
+    cdef int i, kept = 0
+    operands.count = 0
+    put(&operands, result)
+    put(&operands, x)
+    if loop.function == NULL:
+        return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
+    # The result's strides, by axis of x; the walk reads x in memory order.
+    walk.ndim = x.ndim
+    walk.nops = 2
+    for i in range(x.ndim):
+        walk.shape[i] = x.shape[i]
+        walk.strides[1][i] = x.strides[i]
+        walk.strides[0][i] = 0 if chosen[i] else result.strides[kept]
+        kept += keepdims or not chosen[i]
+    walk_order(&walk)
+    walk_merge(&walk)
+    folding.loop = loop
+    folding.itemsize = 0
+    if ufunc is ADD and kind_of[x.dtype] >= KIND_FLOAT:
+        folding.itemsize = itemsize_of[x.dtype]
+    if x.size < LARGE:
+        return compute_on(&operands, &walk, compute_fold, &folding, False)
+    hold(&operands)
+    try:
+        if not reduce_in_pass(ufunc, &folding, &operands, &walk, x.dtype):
+            compute_held(&operands, &walk, compute_fold, &folding)
+    finally:
+        let_go(&operands)
+    return 0
+
+
+# What is computed with: sums of floats with many stretches are gathered first.
+cdef struct Folding:
+    const Loop *loop
+    Py_ssize_t itemsize              # of those sums; else 0
+
+
+cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Combine operand 1 with operand 0."""
+    cdef const Folding *folding = <const Folding *>arg
+    if folding.itemsize and walk.ndim > 1:
+        run_sum(folding.loop, data[0], data[1], walk, folding.itemsize)
+    else:
+        run_reduce(folding.loop, data[0], data[1], walk)
+
+
+cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
+                         const Walk *walk, int dtype) except -1:
+    """Reduce what is large and in a file; return whether it was.
+
+    Each tile is reduced by itself, to a row of partial results for each element of the
+    result; then these are, in their order, so that it does not depend on threads.
+    """
+    cdef Pass job
+    cdef Operands partials
+    cdef Walk rows
+    cdef BaseArray partial
+    cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
+    cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
+    cdef int axis
+    if not begin(&job, held, walk, itemsizes, 0):
+        return False
+    job.compute = compute_fold
+    job.arg = folding
+    for axis in range(walk.ndim):
+        if walk.strides[0][axis] == 0:
+            count *= job.grid.counts[axis]
+        else:
+            kept *= walk.shape[axis]
+    if count == 1:
+        run(&job, NAMES[ufunc.name])
+        return True
+    # Partial results lie as (kept axes in the walk's order, tiles along the others).
+    size = kept * count
+    partial = new_empty(dtype, 1, &size)
+    fill(partial, identity(ufunc, dtype))
+    rows.ndim = 0
+    rows.nops = 2
+    step = itemsize
+    for axis in range(walk.ndim - 1, -1, -1):
+        if walk.strides[0][axis] == 0:
+            job.ops[0].steps[axis] = step
+            step *= job.grid.counts[axis]
+    for axis in range(walk.ndim - 1, -1, -1):
+        if walk.strides[0][axis] != 0:
+            job.walk.strides[0][axis] = step
+            job.ops[0].steps[axis] = step * job.grid.tile[axis]
+            step *= walk.shape[axis]
+    for axis in range(walk.ndim):
+        if walk.strides[0][axis] != 0:
+            rows.shape[rows.ndim] = walk.shape[axis]
+            rows.strides[0][rows.ndim] = walk.strides[0][axis]
+            rows.strides[1][rows.ndim] = job.walk.strides[0][axis]
+            rows.ndim += 1
+    rows.shape[rows.ndim] = count
+    rows.strides[0][rows.ndim] = 0
+    rows.strides[1][rows.ndim] = itemsize
+    rows.ndim += 1
+    # All three are held: the pass writes to operand 1 of these, not to the result.
+    partials.count = 0
+    put(&partials, <BaseArray>held.arrays[0])
+    put(&partials, partial)
+    put(&partials, <BaseArray>held.arrays[1])
+    hold(&partials)
+    try:
+        job.held = &partials
+        job.ops[0].data = partials.data[1]
+        job.ops[0].mapped = False
+        run(&job, NAMES[ufunc.name])
+        # Each of these is the sum of a tile: nothing is gained by gathering them.
+        folding.itemsize = 0
+        compute_held(&partials, &rows, compute_fold, folding)
+    finally:
+        let_go(&partials)
+    return True
+
+
+cdef object identity(Ufunc ufunc, int dtype):
+    """Return what leaves each element as it is."""
+    if ufunc.name == "add":
+        return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
+    if ufunc.name == "multiply" or ufunc.name == "logical_and":
+        return 1
+    if ufunc.name == "logical_or" or dtype == BOOL:
+        return ufunc.name == "minimum"
+    if kind_of[dtype] >= KIND_FLOAT:
+        return float("inf" if ufunc.name == "minimum" else "-inf")
+    limits = np.iinfo(dtype_object(dtype))
+    return limits.max if ufunc.name == "minimum" else limits.min
+
+
+cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
+               bint empty) except -1:
+    """Write what the accumulation starts from."""
+    cdef BaseArray first
+    cdef int i, kept = 0
+    if ufunc.name == "add":
+        # -0.0 leaves every float as it is, -0.0 itself too.
+        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
+    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
+        fill(result, 1)
+    elif ufunc.name == "logical_or":
+        fill(result, 0)
+    elif empty:
+        raise ValueError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "
+            "along an axis of length 0, for which there is no identity")
+    elif result.size:
+        first = new_view(x, result.ndim)
+        for i in range(x.ndim):
+            if not chosen[i]:
+                first.shape[kept] = x.shape[i]
+                first.strides[kept] = x.strides[i]
+                kept += 1
+            elif result.ndim == x.ndim:
+                first.shape[kept] = 1
+                first.strides[kept] = x.strides[i]
+                kept += 1
+        set_layout(first)
+        copy_into(result, first)
+    return 0
+
+
+cdef int reduce_public(Ufunc ufunc, Operands *operands, int ndim, bint *chosen,
+                       bint keepdims) except -1:
+    axes = tuple([i for i in range(ndim) if chosen[i]])
+    token = silence()
+    try:
+        hold(operands)
+        try:
+            ufunc.public.reduce(view_of(operands, 1), axis=axes, keepdims=keepdims,
+                                out=view_of(operands, 0))
+        finally:
+            let_go(operands)
+    finally:
+        restore(token)
+    return 0

@@ -1,0 +1,47 @@
+"""Makers of elementwise functions: real functions with signatures, from a table."""
+
+from ndx._array.storage cimport BaseArray, is_array
+from ndx._compute.elementwise cimport as_operand, binary, operand_error, unary
+from ndx._compute.loops cimport Ufunc, find_ufunc
+
+__all__ = ["make_binary", "make_unary", "ufunc_domain"]
+
+
+def ufunc_domain(name):
+    """Return the kinds of dtype that an operation takes, as in ``np.dtype.kind``."""
+    return find_ufunc(name).domain
+
+
+cdef BaseArray output(object out):
+    if out is None or is_array(out):
+        return out
+    raise TypeError(f"out must be an NDArray, not {type(out).__name__}")
+
+
+def make_unary(str name):
+    """Return the function of an operation of one operand."""
+    cdef Ufunc ufunc = find_ufunc(name)
+
+    def function(x, /, *, out=None):
+        cdef BaseArray operand
+        if is_array(x):
+            return unary(ufunc, <BaseArray>x, output(out))
+        operand = as_operand(x)
+        if operand is None:
+            raise operand_error(ufunc, x, x)
+        return unary(ufunc, operand, output(out))
+
+    return function
+
+
+def make_binary(str name):
+    """Return the function of an operation of two operands."""
+    cdef Ufunc ufunc = find_ufunc(name)
+
+    def function(x1, x2, /, *, out=None):
+        result = binary(ufunc, x1, x2, output(out))
+        if result is NotImplemented:
+            raise operand_error(ufunc, x1, x2)
+        return result
+
+    return function

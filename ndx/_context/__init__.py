@@ -1,0 +1,1 @@
+"""Which backend and workspace serve new arrays, here and now."""

@@ -1,0 +1,227 @@
+"""Which backend and workspace serve new arrays, for this thread or task, now."""
+
+import os
+
+from cpython.contextvars cimport PyContextVar_New
+
+from ndx._arenas.arena cimport Arena
+from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
+from ndx._context.numpy_memory cimport PlainNumpy
+from ndx.backends.base cimport Backend
+
+from ndx import backends
+from ndx.backends._budget import set_process_limit
+
+__all__ = ["set_default"]
+
+cdef class Context:
+    """A backend, and the scopes that were entered where it is the current one."""
+
+    def __cinit__(self, Backend backend=None, Entry gate=None):
+        self.backend = backend
+        self.gate = gate
+
+
+cdef class Entry:
+    """One entry into a scope."""
+
+    def __cinit__(self, Scope scope, Arena arena=None):
+        self.scope = scope
+        self.arena = arena
+
+
+cdef class Scope:
+    """Base class of what is entered and left, in reverse order."""
+
+    cdef int left(self, Entry entry, Backend outside) except -1:
+        """Act on the end of an entry, which is in no context any more."""
+        drop_entry(self, entry)
+
+    cdef list peers(self):
+        """Return the scopes for whose entries an exit of this one may be."""
+        return [self]
+
+    cdef list last_entries(self):
+        """Return the last entry of each list in which those of its peers are."""
+        cdef Scope peer
+        cdef list found = []
+        for peer in self.peers():
+            found.append(peer.top)
+        return found
+
+
+cdef void drop_entry(Scope owner, Entry entry) noexcept:
+    """Take an entry that has ended from the list of a scope."""
+    cdef Entry above = owner.top
+    if above is entry:
+        owner.top = entry.before
+    else:
+        while above.before is not entry:
+            above = above.before
+        above.before = entry.before
+    # No cycle of references is left, so that the last one frees all.
+    entry.before = entry.scope = None
+
+
+variable = PyContextVar_New("ndx.context", NULL)
+cdef Backend default_backend     # of the CPU's arrays
+cdef Backend default_place       # of new arrays: the same, or a device's
+
+
+# ---------------------------------------------------------------- what serves here
+
+cdef Context before(Context context):
+    """Return the context that was current before one was entered."""
+    context = context.previous
+    while context is not None and context.abandoned:
+        context = context.previous
+    return context
+
+
+cdef Backend backend_of(Context context):
+    """Return the backend of the arrays that the CPU computes."""
+    if context is None or context.host is None:
+        return default_backend
+    return context.host
+
+
+cdef Arena arena_of(Context context):
+    if context is None or context.top is None or not is_here(context):
+        return None
+    return context.top.arena
+
+
+cdef Backend default_backend_of_new():
+    """Return where new arrays are made outside of all scopes."""
+    return default_place
+
+
+cdef Backend outer_backend():
+    """Return the CPU's backend that is current outside of the workspaces."""
+    return backend_of(top_context())
+
+
+cdef Arena arena_in(Entry entry):
+    """Return the arena that was entered, a device's too."""
+    return entry.arena if entry.on_device is None else entry.on_device
+
+
+cdef PlainNumpy plain_numpy():
+    """Return what NumPy's arrays are made by here; None: NumPy itself."""
+    cdef Context context = top_context()
+    return None if context is None else context.numpy
+
+
+cdef Scope scope_of(Arena arena):
+    """Return the first scope with an arena that was entered here; None: none was."""
+    cdef Context context = top_context()
+    cdef Scope found = None
+    cdef Entry entry
+    while context is not None:
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            if arena_in(entry) is arena:
+                found = entry.scope
+            entry = entry.lower
+        context = before(context)
+    return found
+
+
+cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
+    """Return a block from the current arena or, without one, backend."""
+    cdef Context context = top_context()
+    cdef Arena arena
+    if context is None:
+        return block_new(default_backend, nbytes, zero)
+    arena = arena_of(context)
+    if arena is not None:
+        return arena.allocate(nbytes, zero)
+    return block_new(backend_of(context), nbytes, zero)
+
+
+cdef Backend spill_backend():
+    """Return the CPU's backend of what is made here but can't lie in an arena."""
+    cdef Context context = top_context()
+    cdef Arena arena = arena_of(context)
+    return backend_of(context) if arena is None else arena.backend
+
+
+cdef Block *allocate_detached(size_t nbytes) except NULL:
+    """Return a block that no workspace reclaims, from the current backend."""
+    return block_new(outer_backend(), nbytes, False)
+
+
+cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
+    """Return a block over memory of ours that another object, `keeper`, frees."""
+    cdef Arena arena = arena_of(top_context())
+    cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
+    if arena is not None:
+        try:
+            arena.adopt(block)
+        except BaseException:
+            block_decref(block)
+            raise
+    return block
+
+
+def set_default(backend, /, **options):
+    """Make a backend serve the new arrays of all threads outside of `ndx.use`.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend
+        One of `ndx.backends.available`, or a backend.
+    **options
+        As for `ndx.use`.
+
+    Returns
+    -------
+    ndx.backends.Backend
+        The backend.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.set_default("host").name
+    'host'
+    """
+    global default_backend, default_place
+    default_place = backends.get(backend, **options)
+    if not default_place.device_number:
+        default_backend = default_place
+    return default_place
+
+
+def defaults_from_environment(environment):
+    """Set the defaults from ``NDX_BACKEND``, ``NDX_LIMIT`` and ``NDX_<NAME>_<OPTION>``.
+
+    Raises
+    ------
+    ValueError
+        If a variable's value is bad, or its name is close to that of another one; it
+        names the variable.
+    """
+    global default_backend
+    chosen = environment.get("NDX_BACKEND", "host")
+    if "NDX_LIMIT" in environment:
+        try:
+            set_process_limit(environment["NDX_LIMIT"])
+        except ValueError as error:
+            raise ValueError(
+                f"in the environment, NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}"
+            ) from None
+    # Of "cuda:1" the variables are those of "cuda".
+    backends.set_environment(environment, chosen.partition(":")[0])
+    try:
+        set_default(chosen)
+    except (ValueError, TypeError, OSError) as error:
+        if str(error).startswith("in the environment"):
+            raise
+        raise ValueError(
+            f"in the environment, NDX_BACKEND={chosen!r}: {error}") from None
+    if default_backend is None:
+        # The default is a device's; the CPU's arrays need one, too.
+        default_backend = backends.get("host")
+
+
+defaults_from_environment(os.environ)

@@ -1,0 +1,11 @@
+from ndx._arenas.arena cimport Arena
+from ndx._blocks.block cimport Block
+from ndx.backends.base cimport Backend
+
+cdef Backend placing_backend()
+cdef int placing_device() except -1
+cdef Arena current_arena(int device)
+cdef Arena enclosing_arena(int device)
+cdef Arena open_arena(object wanted)
+cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
+                        Arena arena) except NULL

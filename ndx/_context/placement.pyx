@@ -1,0 +1,136 @@
+"""Who serves what is made here, on each device: the innermost scope that is for it."""
+
+from ndx._arenas.arena cimport Arena
+from ndx._blocks.block cimport Block, block_new
+from ndx._context.context cimport (
+    Context, Entry, arena_in, arena_of, before, default_backend_of_new, is_here,
+    top_context,
+)
+from ndx.backends.base cimport Backend
+
+from ndx import backends
+from ndx._lib.device import device_of
+
+__all__ = ["current_backend"]
+
+
+cdef Backend placing_backend():
+    """Return the backend that is current outside of the workspaces, a device's too."""
+    cdef Context context = top_context()
+    if context is None or context.backend is None:
+        return default_backend_of_new()
+    return context.backend
+
+
+cdef Backend place(Context context):
+    """Return the backend of what is innermost here: where new arrays are made."""
+    cdef Arena arena
+    if context is not None and context.top is not None and is_here(context):
+        arena = arena_in(context.top)
+        if arena is not None:
+            return arena.backend
+    if context is None or context.backend is None:
+        return default_backend_of_new()
+    return context.backend
+
+
+cdef int placing_device() except -1:
+    """Return the number of the device on which new arrays are made here; 0: the CPU."""
+    return place(top_context()).device_number
+
+
+cdef Arena current_arena(int device):
+    """Return the arena that serves a device's new arrays; None if a backend does."""
+    cdef Context context = top_context()
+    if device == 0:
+        return arena_of(context)
+    found = find_place(context, device)
+    return found if isinstance(found, Arena) else None
+
+
+cdef Arena enclosing_arena(int device):
+    """Return the arena of the workspace around the current one, or None."""
+    cdef Context context = top_context()
+    cdef Arena arena = current_arena(device), other
+    cdef Entry entry
+    if arena is None:
+        return None
+    while context is not None and is_here(context):
+        entry = context.top
+        while entry is not None:
+            other = arena_in(entry)
+            if other is not None and other is not arena and \
+                    other.backend.device_number == device:
+                return other
+            entry = entry.lower
+        context = before(context)
+    return None
+
+
+cdef object find_place(Context context, int device):
+    """Return the innermost arena or backend of a device.
+
+    Scopes of other devices are passed over: they serve arrays of theirs.
+    """
+    cdef Entry entry
+    cdef Arena found
+    cdef bint outside = False
+    while context is not None:
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            found = arena_in(entry)
+            if found is None:
+                # `no_workspace`
+                outside = True
+            elif not outside and found.backend.device_number == device:
+                return found
+            entry = entry.lower
+        if context.backend is not None and context.backend.device_number == device:
+            return context.backend
+        context = before(context)
+    if default_backend_of_new().device_number == device:
+        return default_backend_of_new()
+    return backends.get(device_of(device))
+
+
+cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
+                        Arena arena) except NULL:
+    """Return a block of a device's memory: here, or in an arena or, detached, none."""
+    if arena is not None:
+        return arena.allocate(nbytes, zero)
+    found = find_place(top_context(), device)
+    if not isinstance(found, Arena):
+        return block_new(<Backend>found, nbytes, zero)
+    arena = <Arena>found
+    if detached:
+        return block_new(arena.backend, nbytes, zero)
+    return arena.allocate(nbytes, zero)
+
+
+cdef Arena open_arena(object wanted):
+    """Return the arena of the scope open here that is, or has the name, `wanted`."""
+    cdef Context context = top_context()
+    cdef Entry entry
+    cdef Arena arena
+    while context is not None:
+        entry = context.top if is_here(context) else None
+        while entry is not None:
+            arena = arena_in(entry)
+            if arena is not None and (
+                    entry.scope is wanted or arena.clock.name == wanted):
+                return arena
+            entry = entry.lower
+        context = before(context)
+    return None
+
+
+def current_backend():
+    """Return the backend that serves new arrays here and now; a workspace's in it.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.current_backend().name
+    'host'
+    """
+    return place(top_context())

@@ -1,0 +1,477 @@
+"""Entering and leaving: what becomes of each entry into a scope, by one table.
+
+Each time that a scope is entered, an entry is made. The table says what becomes of it:
+in a state, by an event, it goes to the next state, and something is done. Whether an
+entry is innermost or covered is where it is; the other states are fields of it.
+"""
+
+from cpython.contextvars cimport PyContextVar_Set
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+from ndx._context.context cimport (
+    Context, Entry, Here, Scope, backend_of, before, is_here, ndx_here, top_context,
+    variable,
+)
+from ndx._lib.numpy_handler cimport restore_numpy
+
+from ndx._lib.errors import WorkspaceError
+
+cdef extern from "ndx/here.h":
+    bint ndx_thread_runs(uint64_t thread) noexcept
+
+cdef enum State:
+    OUT              # not entered, or left
+    INNERMOST        # nothing was entered within it, in its thread or task
+    COVERED          # something was
+    EARLY            # covered, and its exit has come
+    SETTLED          # it has ended before its exit, or its exit may come once more
+
+cdef enum Event:
+    ENTER
+    COVER            # a scope is entered within it
+    UNCOVER          # the last scope within it has ended
+    LEAVE            # its exit comes, in its own thread or task
+    CLOSE            # or elsewhere, by GeneratorExit: close(), or a finalizer
+    INTRUDE          # or elsewhere, by anything else
+    INHERIT          # or elsewhere, after its thread or task has ended
+    DESTROY          # its workspace is to be destroyed
+    RECLAIM          # or is, after its thread or task has ended
+
+cdef enum Action:
+    PASS
+    PUSH
+    END              # the scope ends: the last entry of a workspace ends its cycle
+    REFUSE           # raise WorkspaceError
+
+cdef struct Rule:
+    State next
+    Action action
+
+STATES = ("out", "innermost", "covered", "early", "settled")
+EVENTS = ("enter", "cover", "uncover", "leave", "close", "intrude", "inherit",
+          "destroy", "reclaim")
+ACTIONS = ("pass", "push", "end", "refuse")
+
+RULES = (
+    # state, event -> next state, action
+    ("out", "enter", "innermost", "push"),
+    ("out", "leave", "out", "refuse"),
+    ("innermost", "cover", "covered", "pass"),
+    ("innermost", "leave", "out", "end"),
+    ("innermost", "close", "out", "end"),
+    ("innermost", "intrude", "innermost", "refuse"),
+    ("innermost", "inherit", "out", "end"),
+    ("innermost", "destroy", "innermost", "refuse"),
+    ("innermost", "reclaim", "settled", "end"),
+    ("covered", "cover", "covered", "pass"),
+    ("covered", "uncover", "innermost", "pass"),
+    ("covered", "leave", "early", "refuse"),
+    ("covered", "close", "out", "end"),
+    ("covered", "intrude", "covered", "refuse"),
+    ("covered", "inherit", "out", "end"),
+    ("covered", "destroy", "covered", "refuse"),
+    ("covered", "reclaim", "settled", "end"),
+    ("early", "cover", "early", "pass"),
+    ("early", "uncover", "settled", "end"),
+    ("early", "leave", "early", "refuse"),
+    ("early", "close", "out", "end"),
+    ("early", "intrude", "early", "refuse"),
+    ("early", "inherit", "out", "end"),
+    ("early", "destroy", "early", "refuse"),
+    ("early", "reclaim", "settled", "end"),
+    ("settled", "leave", "out", "pass"),
+)
+
+cdef Rule[5][9] table
+
+
+cdef int read_rules() except -1:
+    """Fill the table; what is not in it can't happen, and is refused."""
+    cdef int state, event
+    for state in range(5):
+        for event in range(9):
+            table[state][event] = Rule(<State>state, REFUSE)
+    for row in RULES:
+        table[STATES.index(row[0])][EVENTS.index(row[1])] = Rule(
+            <State><int>STATES.index(row[2]), <Action><int>ACTIONS.index(row[3]))
+    return 0
+
+
+read_rules()
+
+
+# ------------------------------------------------------------------------ entering
+
+# Entries that were ever made.
+cdef uint64_t made = 0
+
+
+cdef int enter_context(Context context) except -1:
+    """Make a context the current one of this thread or task, and what inherits it."""
+    cdef Here here
+    context.previous = top_context()
+    if context.backend is not None and not context.backend.device_number:
+        context.host = context.backend
+    elif context.previous is not None:
+        context.host = context.previous.host
+    if context.previous is not None:
+        context.numpy = context.previous.numpy
+    try:
+        PyContextVar_Set(variable, context)
+    except MemoryError:
+        # CPython's failure may be that of the token, after the variable was set.
+        if top_context() is not context:
+            raise
+    # After the set: that is what creates a thread's first contextvars.Context.
+    here = ndx_here()
+    context.home = <object>here.home
+    if context.gate is not None:
+        add_entry(context, context.gate, context.gate.scope, &here)
+    return 0
+
+
+cdef Context own_context():
+    """Return the current context, whose entries are, or can be, those of this task.
+
+    Entries are pushed to it without a change of the variable, which is slow. A context
+    without entries is anyone's who has it; where another task has entries in it, this
+    one gets a context of its own, which it keeps.
+    """
+    cdef Context context = top_context()
+    cdef Context made
+    if context is not None and (context.home is None or is_here(context)):
+        return context
+    made = Context(None if context is None else context.backend)
+    enter_context(made)
+    made.home = made.previous = None
+    return made
+
+
+cdef inline void add_entry(Context context, Entry entry, Scope owner,
+                           const Here *here) noexcept:
+    """Note who enters, and list the entry with those of a scope."""
+    global made
+    made += 1
+    entry.serial = made
+    entry.frame = here.frame
+    entry.thread = here.thread
+    entry.early = False
+    entry.context = context
+    entry.before = owner.top
+    owner.top = entry
+
+
+cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
+    """Make an entry the innermost one of a context of one's own: ENTER."""
+    if context.home is None:
+        context.home = <object>here.home
+    add_entry(context, entry, owner, here)
+    entry.lower = context.top
+    if entry.arena is not None and entry.arena.backend.device_number:
+        # The CPU's arrays are made where they were outside of it.
+        entry.on_device = entry.arena
+        entry.arena = None if context.top is None else context.top.arena
+    else:
+        # A workspace has one entry for all its cycles, also those on a device.
+        entry.on_device = None
+    context.top = entry
+    return 0
+
+
+cdef void unlink_entry(Entry entry) noexcept:
+    """Remove an entry, which need not be the innermost one."""
+    cdef Context context = entry.context
+    cdef Entry above = context.top
+    if above is entry:
+        context.top = entry.lower
+    else:
+        while above is not entry:
+            if above.on_device is not None and above.arena is entry.arena:
+                above.arena = None if entry.lower is None else entry.lower.arena
+            if above.lower is entry:
+                above.lower = entry.lower
+                break
+            above = above.lower
+    entry.lower = entry.context = None
+    if context.top is None and context.gate is None:
+        context.home = None
+        if context.hollow:
+            context.abandoned = True
+
+
+# ------------------------------------------------------------------------- leaving
+
+cdef int leave_scope(Scope scope, object kind) except -1:
+    """Take an exit from a scope: find the entry that it is for, and obey the table."""
+    cdef Here here = ndx_here()
+    cdef Context context = top_context()
+    cdef Entry entry
+    cdef Event event = LEAVE
+    if context is not None and <PyObject *>context.home == here.home:
+        entry = innermost(context)
+        if entry is not None and entry.scope is scope and \
+                entry.frame == here.frame and scope.settled is None:
+            # The commonest, without a search: innermost, leave -> out, end.
+            return end(entry, True, True)
+    entry = find_here(context, scope, &here)
+    if entry is None:
+        entry = find_elsewhere(scope, here.frame)
+        if entry is not None:
+            event = INHERIT if has_ended(entry) else \
+                CLOSE if kind is GeneratorExit else INTRUDE
+    return obey(scope, entry, event)
+
+
+cdef int obey(Scope scope, Entry entry, Event event) except -1:
+    """Do with an entry (None: there is none) what the table says."""
+    cdef State state = state_of(entry)
+    cdef Rule rule = table[<int>state][<int>event]
+    if rule.action == REFUSE:
+        if rule.next == EARLY:
+            entry.early = True
+        raise refusal(scope, state, event)
+    if state == SETTLED:
+        forget_settled(entry)
+    elif not may_end(entry, event == LEAVE):
+        raise WorkspaceError(
+            f"{scope} can't be left in another thread or task: it is for NumPy, too "
+            "(numpy=True), whose own setting belongs there; nothing was changed")
+    else:
+        if rule.next == SETTLED:
+            # Whoever has the generator, say, can be in any thread.
+            settle(entry, NULL)
+        end(entry, event == LEAVE, state == INNERMOST)
+    return 0
+
+
+cdef State state_of(Entry entry):
+    if entry is None:
+        return OUT
+    if entry.context is None:
+        return SETTLED
+    if innermost(top_of(entry.context.home)) is entry:
+        return INNERMOST
+    return EARLY if entry.early else COVERED
+
+
+cdef object refusal(Scope scope, State state, Event event):
+    """Return the error of an exit that the table refuses."""
+    cdef Context context = top_context()
+    cdef Entry entry = None if context is None else innermost(context)
+    if event == DESTROY:
+        return WorkspaceError(
+            f"{scope} can't be destroyed while a scope of it is open; leave it first")
+    if event == LEAVE and state != OUT:
+        return WorkspaceError(
+            f"{scope} was left out of order: the innermost scope here is "
+            f"{entry.scope}; nothing was changed, and it is left when that is. "
+            "Leave scopes in the reverse order in which they were entered.")
+    inner = "none" if entry is None else entry.scope
+    inherited = context is not None and not is_here(context)
+    return WorkspaceError(
+        f"{scope} was left out of order: it was not entered in this thread or task, "
+        f"where the innermost scope is {inner}{' (inherited)' * inherited}; nothing "
+        "was changed. Leave scopes where they were entered, in the reverse order.")
+
+
+# ---------------------------------------------------------- which entry an exit is for
+#
+# The last one that was made by the same frame (of a function, a generator, a
+# coroutine); or, where there is none (as with ExitStack), the last one at all. What is
+# early already comes last.
+
+cdef Entry better(Entry best, Entry entry, list peers, void *frame):
+    if entry is None or entry.scope not in peers:
+        return best
+    if best is None:
+        return entry
+    if (best.frame == frame) != (entry.frame == frame):
+        return entry if entry.frame == frame else best
+    if best.early != entry.early:
+        return best if entry.early else entry
+    return entry if entry.serial > best.serial else best
+
+
+cdef Entry find_here(Context context, Scope scope, const Here *here):
+    """Return the entry, made in this thread or task, that an exit is for; or None."""
+    cdef list peers = scope.peers()
+    cdef Entry best = None, entry
+    cdef Scope peer
+    while context is not None:
+        if <PyObject *>context.home == here.home:
+            entry = context.top
+            while entry is not None:
+                best = better(best, entry, peers, here.frame)
+                entry = entry.lower
+            best = better(best, context.gate, peers, here.frame)
+        context = before(context)
+    for peer in peers:
+        entry = peer.settled
+        while entry is not None:
+            # A thread that never entered anything has no home.
+            if entry.frame == here.frame if entry.home == NULL else \
+                    entry.home == here.home:
+                best = better(best, entry, peers, here.frame)
+            entry = entry.before
+    return best
+
+
+cdef Entry find_elsewhere(Scope scope, void *frame):
+    """Return the entry that an exit in another thread or task is for; or None."""
+    cdef list peers = scope.peers()
+    cdef Entry best = None, entry
+    for entry in scope.last_entries():
+        while entry is not None:
+            best = better(best, entry, peers, frame)
+            entry = entry.before
+    return best
+
+
+cdef Entry innermost(Context context):
+    """Return the innermost entry of a context; None if it has none."""
+    return context.gate if context.top is None else context.top
+
+
+cdef Context top_of(object home):
+    """Return what is current in a contextvars.Context, which need not be this one."""
+    cdef Context context = home.get(variable)
+    return before(context) if context is not None and context.abandoned else context
+
+
+cdef bint has_ended(Entry entry) noexcept:
+    """Whether the thread or task that made an entry is gone."""
+    return not ndx_thread_runs(entry.thread) or (
+        entry.task is not None and has_gone(entry.task))
+
+
+cdef bint has_gone(object reference):
+    """Whether a weak reference is to a task that has ended."""
+    task = reference()
+    return task is None or task.done()
+
+
+# -------------------------------------------------------------- the end of an entry
+
+cdef int end(Entry entry, bint here, bint uncovers) except -1:
+    """End an entry, and what it uncovers of those whose exits came too early."""
+    cdef Context context = entry.context
+    cdef object home = context.home
+    error = None
+    while True:
+        try:
+            end_entry(entry, here)
+        except BaseException as raised:
+            error = error or raised
+        if not uncovers:
+            break
+        context = top_context() if here else top_of(home)
+        if context is None or context.home is not home:
+            break
+        entry = innermost(context)
+        if entry is None or not entry.early or not may_end(entry, here):
+            break
+        # Early, uncover -> settled, end.
+        try:
+            settle(entry, <void *>home)
+        except MemoryError as raised:
+            error = error or raised
+    if error is not None:
+        raise error
+    return 0
+
+
+cdef int abandon(Scope scope, Entry entry) except -1:
+    """End an entry of a workspace to be destroyed, if its thread or task has ended."""
+    return obey(scope, entry, RECLAIM if has_ended(entry) else DESTROY)
+
+
+cdef int end_entry(Entry entry, bint here) except -1:
+    """End one entry: it is gone then, whatever is raised."""
+    cdef Context context = entry.context
+    cdef Scope scope = entry.scope
+    if entry is not context.gate:
+        unlink_entry(entry)
+    elif here:
+        remove(context)
+    else:
+        hollow_out(context)
+    return scope.left(entry, backend_of(context))
+
+
+cdef bint may_end(Entry entry, bint here) noexcept:
+    """False for a `use` whose NumPy handler can be put back only where it was set."""
+    return here or entry is not entry.context.gate or \
+        entry.context.numpy_before is None
+
+
+cdef int settle(Entry entry, void *home) except -1:
+    """Remember that an exit may come (from a home; NULL: from any) for what has ended.
+
+    After an early exit it does if that was a call of `__exit__` within a `with`
+    statement, and not if it was a generator's; so no more than a few are remembered.
+    """
+    cdef Scope scope = entry.scope
+    cdef Entry mark = Entry(scope)
+    cdef Py_ssize_t count = 16
+    mark.frame = entry.frame
+    mark.serial = entry.serial
+    mark.home = home
+    mark.before = scope.settled
+    scope.settled = mark
+    while mark is not None and count:
+        count -= 1
+        if count == 0:
+            mark.before = None
+        mark = mark.before
+    return 0
+
+
+cdef void forget_settled(Entry mark) noexcept:
+    cdef Scope scope = mark.scope
+    cdef Entry above = scope.settled
+    if above is mark:
+        scope.settled = mark.before
+    else:
+        while above.before is not mark:
+            above = above.before
+        above.before = mark.before
+
+
+cdef void remove(Context context) noexcept:
+    """Make the context before one that is left current again."""
+    restore_numpy(context.numpy_before)
+    try:
+        PyContextVar_Set(variable, context.previous)
+    except MemoryError:
+        # Leaving does not fail: where the variable can't be set, it is passed over.
+        context.abandoned = True
+    context.home = context.gate = None
+
+
+cdef void hollow_out(Context context) noexcept:
+    """Let a context whose `use` was left elsewhere serve as the one before it does.
+
+    The variable can't be set there. Without entries, now or later, the context is
+    passed over.
+    """
+    cdef object home = context.home
+    context.gate = None
+    context.hollow = True
+    if context.top is None:
+        context.home = None
+        context.abandoned = True
+    serve_as_before(top_of(home), home)
+
+
+cdef void serve_as_before(Context context, object home) noexcept:
+    """Let the hollow contexts of a home serve as what is below them, lowest first."""
+    cdef Context outer
+    if context is None:
+        return
+    outer = before(context)
+    serve_as_before(outer, home)
+    if context.hollow and context.home is home:
+        context.backend = None if outer is None else outer.backend
+        context.host = None if outer is None else outer.host
+        context.numpy = None if outer is None else outer.numpy

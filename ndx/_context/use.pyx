@@ -1,0 +1,167 @@
+"""What users enter that is no workspace: `ndx.use` and `ndx.no_workspace`."""
+
+import functools
+import inspect
+
+from ndx._context.context cimport Context, Entry, Here, Scope, ndx_here, plain_numpy
+from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
+from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
+
+from ndx import backends
+
+__all__ = ["no_workspace", "use"]
+
+
+class use(Scope):
+    """Make a backend serve the new arrays of this thread or task.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend
+        One of `ndx.backends.available`, or a backend.
+    numpy : bool, optional
+        Whether the data of NumPy's new arrays comes from the backend, too; False: from
+        NumPy's own allocator. Default: as it is outside.
+    **options
+        The backend's own, such as ``limit="2GiB"``. With any, a new backend with
+        its own counters is made.
+
+    Yields
+    ------
+    ndx.backends.Backend
+        The backend.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or an option's value is bad; it says what is valid.
+    WorkspaceError
+        If scopes are left out of order.
+
+    Notes
+    -----
+    A context manager and a decorator, on `contextvars`: each thread and each
+    asyncio task has its own. Inside a workspace it goes first: arrays are made by
+    the backend, and by the workspace again when it ends. Arrays stay where they are
+    when it ends.
+
+    With ``numpy=True`` a NumPy array counts for its bytes and a header of 64, and
+    NumPy raises MemoryError above the limit. Its data is never in a workspace: NumPy's
+    arrays live as long as they are referenced. What C code gets from malloc is not
+    counted.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.use("host", limit="1MiB") as backend:
+    ...     x = ndx.zeros(1000)
+    >>> x.backend is backend
+    True
+
+    >>> import numpy as np
+    >>> with ndx.use("host", limit="1MiB", numpy=True) as backend:
+    ...     a = np.ones(1000)
+    >>> backend.stats()["allocated_bytes"]
+    8064
+    """
+
+    def __init__(self, backend, /, *, numpy=None, **options):
+        if numpy is not None and not isinstance(numpy, bool):
+            raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
+        self.numpy = numpy
+        self.backend = backends.get(backend, **options)
+        self.given = {**options} if numpy is None else {"numpy": numpy, **options}
+
+    def __repr__(self):
+        given = "".join([f", {key}={value!r}" for key, value in self.given.items()])
+        return f"ndx.use({self.backend.name!r}{given})"
+
+    def __enter__(self):
+        enter_use(Context(self.backend, Entry(self)), self.numpy)
+        return self.backend
+
+    def __exit__(self, kind, error, traceback):
+        if self.numpy and isinstance(error, MemoryError):
+            explain(error)
+        leave_scope(self, kind)
+
+    def __call__(self, function):
+        backend, numpy = self.backend, self.numpy
+        return wrapped(function, lambda: use(backend, numpy=numpy))
+
+
+cdef int enter_use(Context context, object numpy) except -1:
+    """Enter a context, and let NumPy's arrays be made as it says."""
+    if numpy is None:
+        return enter_context(context)
+    if numpy and context.backend.device_number:
+        raise TypeError(
+            f"numpy=True: NumPy can't use the memory of {context.backend.name!r}, a "
+            "device's; give a backend of the host")
+    before = switch_numpy(numpy)
+    try:
+        enter_context(context)
+    except BaseException:
+        restore_numpy(before)
+        raise
+    context.numpy_before = before
+    context.numpy = PlainNumpy(context.backend) if numpy else None
+    return 0
+
+
+cdef int explain(object error) except -1:
+    """Say why NumPy got no memory, as its own error can't."""
+    cdef PlainNumpy plain = plain_numpy()
+    if plain is not None and plain.refusal is not None and error.__cause__ is None:
+        error.__cause__ = plain.refusal
+    return 0
+
+
+class no_workspace(Scope):
+    """Let new arrays be independent of the workspaces around.
+
+    Notes
+    -----
+    A context manager and a decorator. New arrays come from the backend that is current
+    outside of the workspaces, and are freed by reference counting. ND4J's
+    ``scopeOutOfWorkspaces()``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.workspace("step"):
+    ...     with ndx.no_workspace():
+    ...         kept = ndx.ones(3)
+    >>> kept.attached
+    False
+    """
+
+    def __repr__(self):
+        return "ndx.no_workspace()"
+
+    def __enter__(self):
+        cdef Context context = own_context()
+        cdef Here here = ndx_here()
+        push(context, Entry(self), self, &here)
+
+    def __exit__(self, kind, error, traceback):
+        leave_scope(self, kind)
+
+    def __call__(self, function):
+        return wrapped(function, no_workspace)
+
+
+cdef object wrapped(object function, object scope):
+    """Return a function (or coroutine function) whose calls run in a new scope."""
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def wrapper(*args, **kwargs):
+            with scope():
+                return await function(*args, **kwargs)
+    else:
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with scope():
+                return function(*args, **kwargs)
+    return wrapper

@@ -1,4 +1,0 @@
-from ndx._array cimport BaseArray
-
-cdef bint is_off_host(object x) noexcept
-cdef object compute_elsewhere(str name, tuple args, dict kwargs)

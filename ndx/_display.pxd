@@ -1,7 +1,0 @@
-from ndx._array cimport BaseArray
-
-cdef object scalar_of(BaseArray x, str what)
-cdef object read_scalar(BaseArray x)
-cdef BaseArray readable(BaseArray x)
-cdef object text_of(BaseArray x)
-cdef object text_of_dead(BaseArray x)

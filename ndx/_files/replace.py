@@ -1,0 +1,220 @@
+"""Files as the system has them: opened with care, and replaced as a whole."""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+
+from ndx._files.mapped_file import reserve
+from ndx._lib.errors import MappedFileError
+from ndx._lib.sizes import format_size
+
+# Bytes of one read or write: Ctrl-C is heard between two.
+BLOCK = 1 << 24
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def as_path(path):
+    """Return a path as an absolute str, with the links in it resolved."""
+    return os.path.realpath(os.fsdecode(path))
+
+
+def open_regular(path, flags, permissions=0o666):
+    """Return a descriptor of a regular file; nothing else is opened, nor waited for."""
+    fd = os.open(path, flags | _BINARY | _NO_WAIT, permissions)
+    try:
+        _check_regular(os.fstat(fd).st_mode, path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_regular(mode, path):
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        msg = "not a regular file, but a pipe, a device or a socket"
+        raise OSError(errno.EINVAL, msg, path)
+
+
+def write_all(fd, data):
+    """Write a buffer of bytes at the position of a descriptor."""
+    data = memoryview(data)
+    while data.nbytes:
+        data = data[os.write(fd, data[:BLOCK]) :]
+
+
+def sync_folder(path):
+    """Wait until the name of a file that was made is on disk."""
+    folder = _open_folder(path)
+    if folder >= 0:
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _open_folder(path):
+    """Return a descriptor of a file's folder; -1 where a folder has none."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return -1
+    return os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+
+
+class Replacement:
+    """A new file that takes the place of another when it is whole, or never.
+
+    It lies in the folder of that, with its permissions or, where there is none, those
+    of any new file. Until `install` the old file is as it was, whatever happens; what
+    is not installed is gone at the end of the ``with``.
+
+    Parameters
+    ----------
+    path : str
+        The file to replace or to make, from `as_path`.
+    nbytes : int
+        Its length: zeros, for which the disk has set space aside.
+    when_full : callable
+        Called with the number of the disk's device when it is full; whether it gave
+        space back, so that another try may help.
+    """
+
+    def __init__(self, path, nbytes, when_full):
+        self.path = path
+        self.nbytes = nbytes
+        self.fd = self._folder = -1
+        self._when_full = when_full
+        self._name = None
+        self._installed = False
+
+    def __enter__(self):
+        try:
+            self._make()
+        except BaseException as error:
+            self._discard()
+            self._explain(error)
+            raise
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self._discard()
+        self._explain(error)
+
+    def write(self, data):
+        """Write bytes after those that were written before."""
+        write_all(self.fd, data)
+
+    def install(self):
+        """Put the file, which is whole now, in its place, and wait for the disk."""
+        os.fsync(self.fd)
+        if self._name is None:
+            self._name = self._new_name()
+            # With a folder's descriptor, links are followed: here to the open file.
+            os.link(f"/proc/self/fd/{self.fd}", self._name, src_dir_fd=self._folder)
+        os.replace(self._name, self.path)
+        self._name = None
+        self._installed = True
+        if self._folder >= 0:
+            os.fsync(self._folder)
+        self._reopen()
+
+    def _make(self):
+        self._folder = _open_folder(self.path)
+        self.fd = self._open_unnamed()
+        if self.fd < 0:
+            self._name = self._new_name()
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
+            self.fd = os.open(self._name, flags, 0o666)
+        self._take_permissions()
+        try:
+            reserve(self.fd, self.nbytes)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            if not self._when_full(os.fstat(self.fd).st_dev):
+                raise
+            reserve(self.fd, self.nbytes)
+
+    def _open_unnamed(self):
+        """Return a file that a crash leaves nothing of; -1 where there are none."""
+        if not hasattr(os, "O_TMPFILE") or not os.path.exists("/proc/self/fd"):
+            return -1
+        try:
+            folder = os.path.dirname(self.path)
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+        except OSError as error:
+            if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                return -1
+            raise
+
+    def _new_name(self):
+        return os.path.join(
+            os.path.dirname(self.path), f".ndx-{secrets.token_hex(8)}.tmp"
+        )
+
+    def _take_permissions(self):
+        """Make the new file as the old one is, if that may be replaced at all."""
+        try:
+            old = os.lstat(self.path)
+        except FileNotFoundError:
+            return
+        if stat.S_ISLNK(old.st_mode):
+            # What has no end after its links were resolved.
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self.path)
+        _check_regular(old.st_mode, self.path)
+        if not os.access(
+            self.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+        ):
+            # A rename would not ask for that.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), self.path)
+        new = os.fstat(self.fd)
+        permissions = stat.S_IMODE(old.st_mode) & 0o777
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+            try:
+                os.fchown(self.fd, old.st_uid, old.st_gid)
+            except PermissionError:
+                # Of another group: that may do what all others may.
+                permissions = (permissions & 0o707) | (permissions & 0o007) << 3
+        if hasattr(os, "fchmod"):
+            os.fchmod(self.fd, permissions)
+
+    def _reopen(self):
+        """Let the descriptor know the file by its name, for those who ask for that."""
+        fd = os.open(self.path, os.O_RDWR | _BINARY | _NO_WAIT)
+        try:
+            if os.path.samestat(os.fstat(fd), os.fstat(self.fd)):
+                os.dup2(fd, self.fd, inheritable=False)
+        finally:
+            os.close(fd)
+
+    def _discard(self):
+        for fd in (self.fd, self._folder):
+            if fd >= 0:
+                os.close(fd)
+        self.fd = self._folder = -1
+        if self._name is not None:
+            # Perhaps not made yet, or out of reach, as the error says that led here.
+            with contextlib.suppress(OSError):
+                os.unlink(self._name)
+            self._name = None
+
+    def _explain(self, error):
+        """Raise an error of the system again, with the file's name and state."""
+        if not isinstance(error, OSError) or isinstance(error, MappedFileError):
+            return
+        if error.filename == self.path or error.errno is None:
+            return
+        what = os.strerror(error.errno)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            what += f" for its {format_size(self.nbytes)}"
+        if self._installed:
+            what += (
+                "; it was replaced, but after a power failure the old one may be back"
+            )
+        else:
+            what += "; nothing was written, and what was there is as it was"
+        raise OSError(error.errno, what, self.path) from error

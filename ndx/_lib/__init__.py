@@ -1,0 +1,1 @@
+"""Leaves: what knows nothing of arrays, memory or backends."""

@@ -1,0 +1,25 @@
+"""Which line of the user's program is running."""
+
+import os
+import sys
+
+import numpy as np
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_NUMPY = os.path.dirname(np.__file__) + os.sep
+
+
+def current_line():
+    """Return ``"file:line in function"`` of the innermost frame outside of ndx."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return "an unknown line"
+    code = frame.f_code
+    return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def is_ours(filename):
+    """Return whether a file is not the user's: of ndx, NumPy, or Python's start."""
+    return filename.startswith((_PACKAGE, _NUMPY, "<frozen "))

@@ -1,0 +1,100 @@
+"""What the user's program was doing when an error arose; looked at only then."""
+
+import linecache
+import re
+import sys
+from inspect import CO_OPTIMIZED, getattr_static
+from itertools import islice
+
+from ndx._lib.call_site import is_ours
+
+__all__ = ["what_was_done"]
+
+# As "x" and "self.x".
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_LONGEST = 80
+# References to a frame's copy of its variables: the frame's, a local one, a call's.
+_REFERENCES = 3
+
+
+def what_was_done(x):
+    """Return the user's expression that runs, and the name in it of an object.
+
+    Returns
+    -------
+    tuple of (str or None, str or None)
+        Such as ``("loss + 1", "loss")``; None where that is not known: without source,
+        or for an object that has no name of its own there.
+
+    Notes
+    -----
+    It never raises: the error that it is for says more than one of its own.
+    """
+    try:
+        frame = sys._getframe(1)
+        while frame is not None and is_ours(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return None, None
+        text = _expression(frame.f_code, frame.f_lasti)
+        if text is None:
+            return None, None
+        return _shortened(text), _name_of(x, frame, set(_NAME.findall(text)))
+    except Exception:
+        return None, None
+
+
+def _expression(code, offset):
+    """Return the source of the instruction at an offset, as one line."""
+    place = next(islice(code.co_positions(), offset // 2, None), None)
+    if place is None or None in place:
+        return None
+    first, last, start, end = place
+    lines = [
+        linecache.getline(code.co_filename, number).encode()
+        for number in range(first, last + 1)
+    ]
+    # Columns count bytes.
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    parts = [line.decode(errors="replace").strip() for line in lines]
+    text = " ".join(filter(None, parts))
+    if len(parts) > 1:
+        text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
+    return text or None
+
+
+def _shortened(text):
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _name_of(x, frame, names):
+    """Return which of the names is one of an object, in a frame."""
+    code = frame.f_code
+    local = frame.f_locals
+    found = [_find(x, name, (local, frame.f_globals)) for name in names]
+    # Until Python 3.13 that is a copy, and the frame's, which would keep arrays alive.
+    # Unless it is also somebody else's (by `locals()`), it is emptied of what the frame
+    # puts there again when it is next asked for.
+    if (
+        code.co_flags & CO_OPTIMIZED
+        and type(local) is dict
+        and sys.getrefcount(local) <= _REFERENCES
+    ):
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            local.pop(name, None)
+    return min(filter(None, found), default=None)
+
+
+def _find(x, name, spaces):
+    """Return the part of a dotted name that is an object's; None if there is none.
+
+    No code of users runs, which attributes may have.
+    """
+    first, *rest = name.split(".")
+    value = next((space[first] for space in spaces if first in space), None)
+    path = first
+    while value is not x and rest:
+        path += "." + rest[0]
+        value = getattr_static(value, rest.pop(0), None)
+    return path if value is x else None

@@ -1,0 +1,159 @@
+"""What the machine has, in bytes; each answer is a guess where it does not tell."""
+
+import os
+import tempfile
+
+from ndx._lib.control_groups import memory_group
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
+__all__ = [
+    "address_space_is_rationed",
+    "available_memory",
+    "default_directory",
+    "machine_memory",
+    "memory_and_swap",
+    "memory_for_pages",
+    "physical_memory",
+    "read_ahead_of",
+    "usable_cores",
+    "why_refused",
+]
+
+
+def machine_memory(root="/"):
+    """Return the bytes of memory that this process may use: the machine's, or less.
+
+    Less where its control group (a container, a unit of systemd, a job), or one that
+    this is in, has a limit.
+    """
+    limit, _ = memory_group(root)
+    total = physical_memory(root)
+    return total if limit is None else min(total, limit)
+
+
+def physical_memory(root="/"):
+    """Return the bytes of memory that the machine has."""
+    info = _read_meminfo(root)
+    if "MemTotal" in info:
+        return info["MemTotal"]
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**40
+
+
+def memory_for_pages(root="/"):
+    """Return the bytes of files that are likely to stay in memory when they are read.
+
+    Half of what is free or held by pages of files already, as far as the process's
+    control group, or one that it is in, lets it have that.
+    """
+    most = machine_memory(root)
+    return min(_read_meminfo(root).get("MemAvailable", most), most) // 2
+
+
+def read_ahead_of(fd):
+    """Return the bytes that the system reads ahead of who reads a file in order."""
+    try:
+        device = os.fstat(fd).st_dev
+        place = f"{os.major(device)}:{os.minor(device)}"
+    except (AttributeError, OSError):
+        return 0
+    return 1024 * (_read_number((f"/sys/class/bdi/{place}/read_ahead_kb",)) or 0)
+
+
+def memory_and_swap():
+    """Return the bytes beyond which no single request can ever be served."""
+    info = _read_meminfo()
+    if "MemTotal" in info:
+        # Not the control group's: its limit may be raised.
+        return info["MemTotal"] + info.get("SwapTotal", 0)
+    return 2**47
+
+
+def available_memory(root="/"):
+    """Return the bytes that could be had now without pushing others out."""
+    limit, left = memory_group(root)
+    most = physical_memory(root) if limit is None else limit
+    available = _read_meminfo(root).get("MemAvailable", most)
+    return available if left is None else min(available, left)
+
+
+def usable_cores():
+    """Return how many cores the process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def default_directory():
+    """Return where temporary memory in files goes if no directory is given.
+
+    That is the directory of ``TMPDIR`` if it is set; or else ``/var/tmp``, which is
+    for what is large, where ``/tmp`` is often in memory.
+    """
+    if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
+        return "/var/tmp"
+    return tempfile.gettempdir()
+
+
+def why_refused():
+    """Return what may be the reason that the system gives no memory, for a message."""
+    if resource is not None and hasattr(resource, "RLIMIT_AS"):
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            return f" (the process may have {most} bytes of address space: ulimit -v)"
+    ranges = _read_number(("/proc/sys/vm/max_map_count",))
+    if ranges is not None and _count_lines("/proc/self/maps") >= ranges - 16:
+        return (
+            f" (the process has the most mappings there can be: {ranges}, "
+            "vm.max_map_count)"
+        )
+    if _read_number(("/proc/sys/vm/overcommit_memory",)) == 2:
+        return " (it promises no more than it has: vm.overcommit_memory is 2)"
+    return ""
+
+
+def address_space_is_rationed():
+    """Whether address space is limited, so that it should not be reserved freely."""
+    if resource is None or not hasattr(resource, "RLIMIT_AS"):
+        return True
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _read_number(paths):
+    for path in paths:
+        try:
+            with open(path, encoding="ascii") as file:
+                return int(file.read())
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return None
+
+
+def _count_lines(path):
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
+
+
+def _read_meminfo(root="/"):
+    """Return what the kernel says of memory, in bytes by name; empty if nothing."""
+    try:
+        with open(os.path.join(root, "proc/meminfo"), encoding="ascii") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeError):
+        return {}
+    info = {}
+    for line in lines:
+        fields = line.split()
+        if len(fields) == 3:
+            info[fields[0].rstrip(":")] = 1024 * int(fields[1])
+    return info

@@ -1,0 +1,122 @@
+"""What an array is in Python's own values: a scalar, or text."""
+
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+
+import numpy as np
+
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.storage cimport (
+    BaseArray, check, check_usable, data_of, numpy_view, recheck,
+)
+from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_usable
+from ndx._files.mapping cimport mapping_name
+from ndx._lib.dtypes cimport (
+    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
+    KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, kind_of,
+)
+from ndx._lib.layout cimport shape_tuple
+
+cdef object array2string = np.array2string
+
+
+cdef object scalar_of(BaseArray x, str what):
+    """Return the element of an array without axes."""
+    check_usable(x)
+    if x.ndim != 0 and what == "bool":
+        raise TypeError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} is neither true nor "
+            "false: use ndx.any(x) or ndx.all(x); to combine arrays element by "
+            "element, &, | and ~ in place of `and`, `or` and `not`")
+    if x.ndim != 0:
+        raise TypeError(
+            f"only an array without axes can be converted to {what}; the shape is "
+            f"{shape_tuple(x.ndim, x.shape)}")
+    if kind_of[x.dtype] == KIND_COMPLEX and what in ("int", "float"):
+        raise TypeError(f"a complex array can't be converted to {what}; take real(x)")
+    return read_scalar(x)
+
+
+cdef BaseArray readable(BaseArray x):
+    """Return an array of the same values that the CPU can read: a copy if it must."""
+    if not x.block.device:
+        return x
+    return compute_elsewhere("to_host", (x,), {})
+
+
+cdef object read_scalar(BaseArray x):
+    if x.block.device:
+        x = readable(x)
+    check(x)
+    value = read_as(x.dtype, data_of(x))
+    recheck(x)
+    return value
+
+
+cdef object read_as(int dtype, const char *data):
+    if dtype == FLOAT64:
+        return (<double *>data)[0]
+    if dtype == INT64:
+        return (<int64_t *>data)[0]
+    if dtype == BOOL:
+        return (<uint8_t *>data)[0] != 0
+    if dtype == FLOAT32:
+        return (<float *>data)[0]
+    if dtype == INT8:
+        return (<int8_t *>data)[0]
+    if dtype == INT16:
+        return (<int16_t *>data)[0]
+    if dtype == INT32:
+        return (<int32_t *>data)[0]
+    if dtype == UINT8:
+        return (<uint8_t *>data)[0]
+    if dtype == UINT16:
+        return (<uint16_t *>data)[0]
+    if dtype == UINT32:
+        return (<uint32_t *>data)[0]
+    if dtype == UINT64:
+        return (<uint64_t *>data)[0]
+    if dtype == COMPLEX64:
+        return complex((<float *>data)[0], (<float *>data)[1])
+    return complex((<double *>data)[0], (<double *>data)[1])
+
+
+cdef object text_of(BaseArray x):
+    """Return the repr of an array."""
+    dead = text_of_dead(x)
+    if dead is not None:
+        return dead
+    suffix = repr_suffix(x)
+    if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
+        return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
+    values = array2string(numpy_view(readable(x)), separator=", ", prefix="NDArray(")
+    recheck(x)
+    return f"NDArray({values}{suffix})"
+
+
+cdef object text_of_dead(BaseArray x):
+    """Return the repr of an array whose memory is gone; None if it is not."""
+    if block_is_usable(x.block):
+        return None
+    what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
+    if block_is_closed(x.block):
+        return f"<closed {what}>"
+    if block_is_lost(x.block):
+        return f"<lost {what} file={mapping_name(x.block.ptr)!r}>"
+    return (f"<stale {what} workspace={(<Clock>x.block.clock).name!r} "
+            f"generation={x.block.generation}>")
+
+
+cdef object repr_suffix(BaseArray x):
+    """Return what a repr says beyond the values, where it is not the default."""
+    suffix = ""
+    if x.dtype not in (BOOL, INT64, FLOAT64, COMPLEX128) or x.size == 0:
+        suffix += f", dtype={dtype_object(x.dtype)}"
+    if x.block.clock != NULL:
+        suffix += f", workspace={(<Clock>x.block.clock).name!r}"
+    else:
+        backend = (<object>x).backend
+        if backend is not None and backend.name != "host":
+            suffix += f", backend={backend.name!r}"
+    return suffix

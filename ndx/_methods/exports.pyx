@@ -1,0 +1,105 @@
+"""What arrays tell other libraries of their memory, on the CPU or on a GPU."""
+
+import pickle
+from itertools import islice
+from operator import index
+
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.interchange cimport dlpack_device, to_dlpack
+from ndx._array.storage cimport (
+    BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
+    recheck,
+)
+from ndx._compute.elementwise cimport copy as copy_of, copy_into
+from ndx._files.mapping cimport find_mapping
+from ndx._lib.dtypes cimport dtype_object
+from ndx._lib.layout cimport shape_tuple
+from ndx._methods.display cimport readable
+
+
+cdef object array_interface(BaseArray x):
+    """Return ``__array_interface__``, for which the bytes stay until the array dies."""
+    if x.block.device:
+        raise AttributeError(
+            "the CPU can't read a device's memory; x.to_device('cpu') returns a copy "
+            "that it can")
+    check(x)
+    if x.held == NULL:
+        x.held = export_array(x)
+    return numpy_view(x).__array_interface__
+
+
+cdef object cuda_array_interface(BaseArray x):
+    """Return ``__cuda_array_interface__``, likewise."""
+    if not x.block.device:
+        raise AttributeError("the array is not on a GPU")
+    check_usable(x)
+    found = compute_elsewhere("interface", (x,), {})
+    if x.held == NULL:
+        x.held = export_array(x)
+    return found
+
+
+cdef object export_dlpack(BaseArray x, object stream, object max_version,
+                          object dl_device, object copy):
+    """Return a DLPack capsule, where the consumer wants it, if that can be."""
+    cdef BaseArray exported = x
+    cdef bint copied = bool(copy)
+    cdef tuple device = None if dl_device is None else pair(dl_device, "dl_device")
+    cdef bint versioned = max_version is not None and pair(
+        max_version, "max_version") >= (1, 0)
+    check_usable(x)
+    if device is not None and device != dlpack_device(x):
+        if device != (1, 0):
+            raise BufferError(
+                f"the array is on DLPack device {dlpack_device(x)}, and can't be "
+                f"exported to {device}")
+        if copy is False:
+            raise BufferError("copy=False, but the CPU can't read a GPU's memory")
+        exported = readable(x)
+        copied, stream = True, None
+    elif copied:
+        exported = copy_of(x) if x.block.device \
+            else new_like(x, x.dtype, True, None)
+        if not x.block.device:
+            copy_into(exported, x)
+    if exported.block.device:
+        compute_elsewhere("hand_to_stream", (exported, stream), {})
+    elif stream is not None:
+        raise BufferError(f"the CPU has no streams; got stream={stream!r}")
+    return to_dlpack(exported, versioned, copied)
+
+
+cdef tuple pair(object value, str what):
+    """Return what a consumer says in two ints."""
+    cdef tuple found
+    try:
+        found = tuple([index(item) for item in islice(value, 3)])
+    except TypeError:
+        found = ()
+    if len(found) != 2:
+        raise TypeError(f"{what} must be a pair of ints, not {value!r}")
+    return found
+
+
+cdef tuple pickled(BaseArray x, int protocol):
+    """Return what an array is rebuilt from, on the CPU."""
+    cdef BaseArray contiguous = x
+    if x.block.device:
+        check_usable(x)
+        return pickled(readable(x), protocol)
+    check(x)
+    if not x.c_contiguous and not x.f_contiguous:
+        # Not a plain copy, which would keep the order of the axes in memory.
+        contiguous = new_empty(x.dtype, x.ndim, x.shape)
+        copy_into(contiguous, x)
+    order = "C" if contiguous.c_contiguous else "F"
+    if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
+        # Whoever gets the buffer wants it in C order, and may read it unchecked.
+        data = pickle.PickleBuffer(
+            contiguous if order == "C" else numpy_view(contiguous).T)
+    else:
+        data = numpy_view(contiguous).tobytes(order="A")
+        recheck(contiguous)
+    shape = shape_tuple(x.ndim, x.shape)
+    return (data, dtype_object(x.dtype).name, shape, order)

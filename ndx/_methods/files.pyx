@@ -1,0 +1,86 @@
+"""What the methods of arrays in files do: `flush` and `commit`.
+
+What a crash leaves of a file is in docs/files.md.
+"""
+
+from cpython.buffer cimport PyBUF_READ
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject
+
+import sys
+from errno import EFAULT
+
+from ndx._arenas.persistent cimport FileArena
+from ndx._array.pinning cimport Operands, hold, let_go, put
+from ndx._array.storage cimport BaseArray, array_words, check, loss_error
+from ndx._files.mapped_file cimport MappedFile
+from ndx.backends.persistent_file cimport FileBackend
+
+from ndx._files.replace import Replacement
+from ndx.backends._pressure import release_on_disk
+
+
+cdef MappedFile file_of(BaseArray x, str wanted):
+    """Return the file that an array lies in, whose content is meant to last."""
+    cdef PyObject *keeper = x.block.keeper
+    cdef PyObject *owner = x.block.owner
+    check(x)
+    if keeper != NULL and isinstance(<object>keeper, MappedFile):
+        return <MappedFile>keeper
+    if owner != NULL and isinstance(<object>owner, FileArena) \
+            and (<FileArena>owner).holds(x.block):
+        return (<FileBackend>(<FileArena>owner).home).file
+    raise ValueError(
+        f"the {array_words(x)} can't be {wanted}: it is in no file that it could keep; "
+        "ndx.save(path, x) writes it to one, and ndx.open(path, 'w+', shape=...) makes "
+        "one in a file")
+
+
+cdef int flush(BaseArray x) except -1:
+    cdef MappedFile file = file_of(x, "flushed")
+    cdef Operands operands
+    if file.mode == "r" or file.mode == "c":
+        todo = "x.commit() writes the file anew" if file.mode == "c" else \
+            "nothing can have changed"
+        raise ValueError(
+            f"the {array_words(x)} can't be flushed: its file {file.path!r} is open "
+            f"with mode {file.mode!r}, in which nothing is written to it; {todo}")
+    operands.count = 0
+    put(&operands, x)
+    hold(&operands)
+    try:
+        file.flush()
+    finally:
+        let_go(&operands)
+    return 0
+
+
+cdef int commit(BaseArray x) except -1:
+    cdef MappedFile file = file_of(x, "committed")
+    cdef Operands operands
+    if file.mode != "c":
+        todo = "open it with mode 'c'" if file.mode == "r" else \
+            "what is written goes to the file itself: x.flush() waits for the disk"
+        raise ValueError(
+            f"the {array_words(x)} can't be committed: its file {file.path!r} is open "
+            f"with mode {file.mode!r}; {todo}")
+    operands.count = 0
+    put(&operands, x)
+    hold(&operands)
+    try:
+        file.check_whole()
+        with Replacement(file.path, file.nbytes, release_on_disk) as new:
+            try:
+                new.write(PyMemoryView_FromMemory(file.start, file.nbytes, PyBUF_READ))
+            except OSError as error:
+                if error.errno == EFAULT:
+                    raise loss_error(array_words(x), file.path) from None
+                raise
+            file.check_whole()
+            new.install()
+            # Nobody else has written meanwhile, which would be lost.
+            if x.block.exports == NULL and len(sys._current_frames()) == 1:
+                file.go_on_with(new.fd)
+    finally:
+        let_go(&operands)
+    return 0

@@ -1,0 +1,360 @@
+"""Indexing: elements, views by slices, ellipsis and newaxis; the rest by NumPy."""
+
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
+from libc.string cimport memcpy
+
+import numpy as np
+
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.storage cimport (
+    BaseArray, check, check_usable, data_of, is_array, new_element, new_view,
+    numpy_view, recheck, require_writeable, set_layout,
+)
+from ndx._compute.elementwise cimport (
+    as_operand, can_store, copy, copy_into, fill, is_scalar,
+)
+from ndx._compute.numpy_results cimport call_numpy, own_result
+from ndx._lib.dtypes cimport dtype_object, itemsize_of, scalar_dtype
+from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
+
+cdef extern from "Python.h":
+    bint PySlice_Check(object o) noexcept
+    bint PyIndex_Check(object o) noexcept
+    bint PyLong_CheckExact(object o) noexcept
+    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
+    ctypedef struct PySliceObject:
+        PyObject *start
+        PyObject *stop
+        PyObject *step
+    Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
+    PyObject *PyExc_IndexError
+
+# Elements of a mask that only a broadcast view has.
+cdef object ENDLESS = 2**32
+
+cdef object getitem = np.ndarray.__getitem__
+cdef object setitem = np.ndarray.__setitem__
+
+
+cdef inline bint is_integer(object item) noexcept:
+    """Whether an index is one integer: not a bool, and not an array of integers."""
+    return PyLong_CheckExact(item) or (
+        PyIndex_Check(item) and not isinstance(item, (bool, np.bool, cnp.ndarray))
+        and not is_array(item))
+
+
+cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except -1:
+    """Return an integer index counted from the front, or raise IndexError."""
+    cdef Py_ssize_t index = 0, size = x.shape[axis]
+    cdef int overflow = 1
+    if PyLong_CheckExact(item):
+        index = PyLong_AsLongLongAndOverflow(item, &overflow)
+    if overflow:
+        index = PyNumber_AsSsize_t(item, PyExc_IndexError)
+    if index < -size or index >= size:
+        raise IndexError(
+            f"index {index} is out of bounds for axis {axis} with size {size} of an "
+            f"array of shape {shape_tuple(x.ndim, x.shape)}")
+    return index + size if index < 0 else index
+
+
+cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
+                             Py_ssize_t *step) except -1:
+    """The same as PySlice_Unpack, quicker for the common slice of two ints."""
+    cdef PySliceObject *bounds = <PySliceObject *>item
+    cdef int overflow = 0, overflow_too = 0
+    if <object>bounds.step is None and PyLong_CheckExact(<object>bounds.start) \
+            and PyLong_CheckExact(<object>bounds.stop):
+        start[0] = PyLong_AsLongLongAndOverflow(<object>bounds.start, &overflow)
+        stop[0] = PyLong_AsLongLongAndOverflow(<object>bounds.stop, &overflow_too)
+        step[0] = 1
+        if not overflow and not overflow_too:
+            return 0
+    return PySlice_Unpack(item, start, stop, step)
+
+
+cdef BaseArray slice_view(BaseArray x, object item):
+    """Return the view that one slice along the first axis selects."""
+    cdef Py_ssize_t start = 0, stop = 0, step = 0, length
+    cdef BaseArray view
+    cdef int axis
+    unpack_slice(item, &start, &stop, &step)
+    length = PySlice_AdjustIndices(x.shape[0], &start, &stop, step)
+    view = new_view(x, x.ndim)
+    for axis in range(1, x.ndim):
+        view.shape[axis] = x.shape[axis]
+        view.strides[axis] = x.strides[axis]
+    view.shape[0] = length
+    view.strides[0] = stepped(x.strides[0], step)
+    if length > 0:
+        view.offset += start * x.strides[0]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray row_view(BaseArray x, Py_ssize_t index):
+    """Return the view at a position along the first axis."""
+    cdef BaseArray view = new_view(x, x.ndim - 1)
+    cdef int axis
+    for axis in range(1, x.ndim):
+        view.shape[axis - 1] = x.shape[axis]
+        view.strides[axis - 1] = x.strides[axis]
+    view.offset += index * x.strides[0]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray basic_view(BaseArray x, object key):
+    """Return the view that a basic key selects; None if the key is another."""
+    if x.ndim:
+        if PySlice_Check(key):
+            return slice_view(x, key)
+        if PyLong_CheckExact(key):
+            return row_view(x, checked_index(x, key, 0))
+    return view_of_items(x, key if type(key) is tuple else (key,))
+
+
+cdef BaseArray view_of_items(BaseArray x, tuple items):
+    cdef BaseArray view
+    cdef Py_ssize_t start = 0, stop = 0, step = 0, length
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t strides[MAXDIMS]
+    cdef Py_ssize_t offset = 0
+    cdef int used = 0, axis = 0, ndim = 0, k
+    cdef Py_ssize_t left = x.ndim
+    cdef bint ellipsis = False
+    for item in items:
+        if PySlice_Check(item):
+            used += 1
+        elif is_integer(item):
+            used += 1
+            left -= 1
+        elif item is None:
+            left += 1
+        elif item is Ellipsis:
+            if ellipsis:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            ellipsis = True
+        else:
+            return None
+    if used > x.ndim:
+        raise IndexError(
+            f"too many indices: {used} for an array of shape "
+            f"{shape_tuple(x.ndim, x.shape)}, which has {x.ndim}")
+    if left > MAXDIMS:
+        # Both a ValueError, as of all functions, and an IndexError, as of all indices.
+        raise np.exceptions.AxisError(
+            f"the result would have {left} axes; an array has at most {MAXDIMS}")
+    for item in items:
+        if PySlice_Check(item):
+            unpack_slice(item, &start, &stop, &step)
+            length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step)
+            if length > 0:
+                offset += start * x.strides[axis]
+            shape[ndim] = length
+            strides[ndim] = stepped(x.strides[axis], step)
+            ndim += 1
+            axis += 1
+        elif item is None:
+            shape[ndim] = 1
+            strides[ndim] = 0
+            ndim += 1
+        elif item is Ellipsis:
+            for _ in range(x.ndim - used):
+                shape[ndim] = x.shape[axis]
+                strides[ndim] = x.strides[axis]
+                ndim += 1
+                axis += 1
+        else:
+            offset += checked_index(x, item, axis) * x.strides[axis]
+            axis += 1
+    view = new_view(x, ndim + x.ndim - axis)
+    for k in range(ndim):
+        view.shape[k] = shape[k]
+        view.strides[k] = strides[k]
+    while axis < x.ndim:
+        view.shape[ndim] = x.shape[axis]
+        view.strides[ndim] = x.strides[axis]
+        ndim += 1
+        axis += 1
+    view.offset += offset
+    set_layout(view)
+    return view
+
+
+cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
+    """Say where the element lies that a key of integers for all axes selects.
+
+    Return False if the key is another.
+    """
+    cdef tuple items
+    cdef int axis
+    offset[0] = 0
+    if type(key) is not tuple:
+        if x.ndim != 1 or not is_integer(key):
+            return False
+        offset[0] = checked_index(x, key, 0) * x.strides[0]
+        return True
+    items = key
+    if len(items) != x.ndim:
+        return False
+    for item in items:
+        if not is_integer(item):
+            return False
+    for axis in range(x.ndim):
+        offset[0] += checked_index(x, items[axis], axis) * x.strides[axis]
+    return True
+
+
+cdef BaseArray element(BaseArray x, Py_ssize_t offset):
+    """Return a new array of the element that lies at an offset.
+
+    It is in no workspace, unless it lies on a device.
+    """
+    cdef BaseArray result
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    if x.block.device:
+        result = new_view(x, 0)
+        result.offset += offset
+        set_layout(result)
+        return copy(result)
+    result = new_element(x.dtype)
+    # After the allocation, which may run Python.
+    check(x)
+    if itemsize == 8:
+        # With a constant size a copy is one instruction.
+        memcpy(result.block.ptr, data_of(x) + offset, 8)
+    else:
+        memcpy(result.block.ptr, data_of(x) + offset, itemsize)
+    recheck(x)
+    return result
+
+
+cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
+    """Return ``x[index]`` for an index that is in range."""
+    if x.ndim > 1:
+        return row_view(x, index)
+    return element(x, index * x.strides[0])
+
+
+cdef object numpy_key(BaseArray x, object key):
+    """Return an advanced key as NumPy takes it, or raise IndexError."""
+    items = []
+    for item in key if type(key) is tuple else (key,):
+        if item is None or item is Ellipsis or PySlice_Check(item):
+            items.append(item)
+            continue
+        if is_integer(item):
+            # NumPy would lose an error that this raises.
+            items.append(PyNumber_AsSsize_t(item, PyExc_IndexError))
+            continue
+        if is_array(item):
+            item = numpy_view(<BaseArray>item)
+        elif isinstance(item, (bool, list, tuple, np.generic)):
+            listed = isinstance(item, (list, tuple))
+            item = np.asarray(item)
+            if listed and not item.size:
+                item = item.astype(np.int64)
+        if not isinstance(item, cnp.ndarray) or item.dtype.kind not in "biu":
+            found = item.dtype if isinstance(item, cnp.ndarray) \
+                else type(item).__name__
+            raise IndexError(
+                f"an array of shape {shape_tuple(x.ndim, x.shape)} can't be indexed by "
+                f"{found}; valid are integers, slices, '...', None, and arrays of "
+                "integers or booleans")
+        if item.size >= ENDLESS and 0 in item.strides and item.dtype.kind == "b":
+            raise ValueError(
+                f"a mask of shape {item.shape} that is a broadcast view has too many "
+                "elements to be gone through; index with one that is as large as its "
+                "distinct elements")
+        items.append(item)
+    return tuple(items)
+
+
+cdef object get_item(BaseArray x, object key):
+    """Return ``x[key]``: a view for a basic key that leaves axes, else a new array."""
+    cdef BaseArray view
+    cdef Py_ssize_t offset = 0
+    if PyLong_CheckExact(key) and x.ndim == 1:
+        return element(x, checked_index(x, key, 0) * x.strides[0])
+    if not PySlice_Check(key) and find_element(x, key, &offset):
+        return element(x, offset)
+    view = basic_view(x, key)
+    if view is not None:
+        return view
+    if x.block.device:
+        return compute_elsewhere("getitem", (x, key), {})
+    return own_result(np.asarray(
+        call_numpy(getitem, (numpy_view(x), numpy_key(x, key)), {})))
+
+
+cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
+    """Whether two arrays over one block have the same elements; not if one is None."""
+    cdef int axis
+    if x is None or x.offset != y.offset or x.ndim != y.ndim or x.dtype != y.dtype:
+        return False
+    for axis in range(x.ndim):
+        if x.shape[axis] != y.shape[axis] or x.strides[axis] != y.strides[axis]:
+            return False
+    return True
+
+
+cdef int set_item(BaseArray x, object key, object value) except -1:
+    """Write ``x[key] = value``; the value's kind must fit the array's dtype."""
+    cdef BaseArray target, source = None
+    check_usable(x)
+    require_writeable(x)
+    if is_scalar(value):
+        if not can_store(scalar_dtype(x.dtype, value), x.dtype):
+            raise TypeError(
+                f"a Python {type(value).__name__} can't be stored in an array of dtype "
+                f"{dtype_object(x.dtype)}; use ndx.astype first")
+    else:
+        source = as_operand(value)
+        if source is None:
+            # Nested lists and buffers, as ndx.asarray would take them.
+            source = as_operand(np.asarray(value))
+        check_usable(source)
+        if not can_store(source.dtype, x.dtype):
+            raise TypeError(
+                f"values of dtype {dtype_object(source.dtype)} can't be stored in an "
+                f"array of dtype {dtype_object(x.dtype)}; use ndx.astype first")
+    if x.block.device or (source is not None and source.block.device):
+        if source is not None and source.block == x.block and \
+                is_same_view(basic_view(x, key), source):
+            # The end of ``x[key] += y``: it is there already.
+            return 0
+        compute_elsewhere("setitem", (x, key, value if source is None else source), {})
+        return 0
+    target = basic_view(x, key)
+    if target is not None:
+        if source is None:
+            fill(target, value)
+        else:
+            copy_broadcast(target, source)
+        return 0
+    if source is None:
+        setitem_value = np.empty((), dtype_object(x.dtype))
+        fill(as_operand(setitem_value), value)
+    else:
+        setitem_value = numpy_view(source)
+    call_numpy(setitem, (numpy_view(x), numpy_key(x, key), setitem_value), {})
+    return 0
+
+
+cdef int copy_broadcast(BaseArray target, BaseArray source) except -1:
+    """Copy with the shapes checked first, so that the message names both."""
+    cdef int axis, shift = target.ndim - source.ndim
+    cdef Py_ssize_t length
+    for axis in range(source.ndim):
+        length = source.shape[axis]
+        # Leading axes of length 1 that the target lacks are dropped.
+        if length != 1 and (axis + shift < 0 or length != target.shape[axis + shift]):
+            raise ValueError(
+                f"values of shape {shape_tuple(source.ndim, source.shape)} can't be "
+                f"broadcast to the selection's shape "
+                f"{shape_tuple(target.ndim, target.shape)}")
+    copy_into(target, source)
+    return 0

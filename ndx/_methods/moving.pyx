@@ -1,0 +1,101 @@
+"""Moving arrays between workspaces, and out of them."""
+
+from cpython.object cimport PyObject
+
+from ndx._arenas.arena cimport Arena
+from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.storage cimport BaseArray, check_usable, new_like, new_on, strided
+from ndx._compute.elementwise cimport copy_into
+from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
+from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
+
+from ndx._lib.device import device_of
+from ndx._lib.errors import WorkspaceError
+
+
+cdef BaseArray detached(BaseArray x):
+    check_usable(x)
+    return x if x.block.clock == NULL else copied(x, None)
+
+
+cdef BaseArray leveraged(BaseArray x):
+    cdef Arena arena
+    check_usable(x)
+    arena = enclosing_arena(x.block.device)
+    if x.block.clock == NULL or (
+            arena is not None and x.block.owner == <PyObject *>arena):
+        return x
+    return copied(x, arena)
+
+
+cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
+    cdef Arena arena
+    check_usable(x)
+    check_missing(missing)
+    arena = open_arena(workspace)
+    if x.block.clock == NULL or (
+            arena is not None and x.block.owner == <PyObject *>arena):
+        return x
+    if arena is None:
+        return without_arena(x, missing, f"workspace {workspace!r}")
+    return copied(x, arena)
+
+
+cdef BaseArray migrated(BaseArray x, object missing):
+    cdef Arena arena
+    check_usable(x)
+    check_missing(missing)
+    arena = current_arena(x.block.device)
+    if arena is None:
+        return without_arena(x, missing, "a workspace")
+    return copied(x, arena)
+
+
+cdef BaseArray copied(BaseArray x, Arena arena):
+    """Return a copy in an arena; None: detached, from the current backend."""
+    cdef BaseArray result
+    if x.block.device:
+        return copied_on_device(x, arena)
+    if arena is not None and arena.backend.device_number:
+        raise device_error(x, arena)
+    result = new_like(x, x.dtype, True, arena)
+    copy_into(result, x)
+    return result
+
+
+cdef BaseArray copied_on_device(BaseArray x, Arena arena):
+    cdef Strided layout
+    cdef Strided *ops[1]
+    cdef int order[MAXDIMS]
+    cdef BaseArray result
+    if arena is not None and arena.backend.device_number != x.block.device:
+        raise device_error(x, arena)
+    strided(x, &layout)
+    ops[0] = &layout
+    memory_order(x.ndim, 1, ops, order)
+    result = new_on(x.block.device, x.dtype, x.ndim, x.shape, order, False, True, arena)
+    compute_elsewhere("copy_into", (result, x), {})
+    return result
+
+
+cdef object device_error(BaseArray x, Arena arena):
+    return WorkspaceError(
+        f"the array is on {str(device_of(x.block.device))!r}, and workspace "
+        f"{arena.clock.name!r} on {str(arena.backend.device)!r}: bring it there first, "
+        "by x.to_device(...)")
+
+
+cdef int check_missing(object missing) except -1:
+    if missing not in ("keep", "raise", "detach"):
+        raise ValueError(
+            f"missing={missing!r} is not valid; valid are 'keep', 'raise', 'detach'")
+    return 0
+
+
+cdef BaseArray without_arena(BaseArray x, object missing, str wanted):
+    """Return what becomes of an array where there is no workspace for it."""
+    if missing == "raise":
+        raise WorkspaceError(
+            f"no scope of {wanted} is open in this thread or task; enter it first, or "
+            "give missing='keep' or 'detach'")
+    return x if missing == "keep" or x.block.clock == NULL else copied(x, None)

@@ -1,4 +1,0 @@
-from ndx._array cimport BaseArray
-
-cdef int flush(BaseArray x) except -1
-cdef int commit(BaseArray x) except -1

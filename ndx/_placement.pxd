@@ -1,6 +1,0 @@
-from ndx._array cimport BaseArray
-
-cdef BaseArray detached(BaseArray x)
-cdef BaseArray leveraged(BaseArray x)
-cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing)
-cdef BaseArray migrated(BaseArray x, object missing)

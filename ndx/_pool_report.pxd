@@ -1,6 +1,0 @@
-from ndx._pool cimport Pool
-
-cdef dict pool_stats(Pool pool)
-cdef dict pool_events(Pool pool)
-cdef list pool_snapshot(Pool pool)
-cdef list pool_holders(Pool pool, int count)

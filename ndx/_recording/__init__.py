@@ -1,0 +1,1 @@
+"""The log of births and deaths that recordings read."""

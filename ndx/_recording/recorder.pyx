@@ -1,0 +1,501 @@
+"""Recordings: what is told of blocks, and by whom they were made.
+
+While there is none, the rest of the package pays for this with a test of a pointer
+for each new array, and of a number for each block that goes. The number, a serial,
+is given at the birth of a block; recordings keep numbers and strings, no arrays.
+"""
+
+import _thread
+import threading
+import weakref
+
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.object cimport PyObject
+from cpython.pythread cimport PyThread_get_thread_ident
+from cpython.ref cimport Py_DECREF
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ndx._arenas.arena cimport Arena
+from ndx._array.storage cimport BaseArray, set_announce
+from ndx._blocks.block cimport ESCAPED, Block, BlockOwner, lender_of, observers
+from ndx._context.context cimport scope_of
+from ndx._context.placement cimport placing_backend
+from ndx._lib.dtypes cimport dtype_object
+from ndx._lib.layout cimport shape_tuple
+from ndx._recording.log cimport (
+    BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
+    SPILLED, STALE, Event, Log,
+)
+from ndx._workspaces.workspace cimport Workspace
+from ndx.backends.base cimport Backend, Counters
+
+from ndx._lib.call_site import is_ours
+
+cdef extern from "ndx/clock.h":
+    int64_t ndx_nanoseconds() noexcept
+
+cdef extern from "ndx/interpreter.h":
+    ctypedef struct PyThreadState:
+        pass
+    PyThreadState *PyThreadState_Get() noexcept
+    uint64_t PyThreadState_GetID(PyThreadState *) noexcept
+    # These return new references.
+    PyObject *ndx_current_frame() noexcept
+    PyObject *ndx_caller(PyObject *frame) noexcept
+    PyObject *ndx_code_of(PyObject *frame) noexcept
+    PyObject *ndx_weak_target(PyObject *reference) noexcept
+    int ndx_position(PyObject *frame) noexcept
+    int ndx_line_of(PyObject *code, int lasti) noexcept
+    int PyGC_Disable() noexcept
+    int PyGC_Enable() noexcept
+
+# The recordings that go on. Replaced, never changed: loops over it hold the old one.
+cdef tuple active = ()
+cdef uint64_t last_serial = 0
+
+
+cdef class Recorder:
+    """What one recording knows: a log, and tables of what its numbers stand for.
+
+    Parameters
+    ----------
+    limit : int
+        The most events that the log keeps.
+    depth : int
+        The most lines of the call stack that are kept of an array's maker.
+    """
+
+    cdef readonly Log log
+    cdef readonly Py_ssize_t depth
+    cdef readonly list backends      # (weak reference, name, limit)
+    cdef readonly list workspaces    # [clock, slot or None]
+    cdef readonly list threads       # names
+    cdef readonly list lines         # "file:line in function"
+    cdef readonly list stacks        # tuples of numbers of lines, innermost first
+    cdef readonly list shapes
+    cdef readonly list dtypes        # names; their numbers are ndx's codes
+    cdef bint open
+    cdef list codes                  # code objects, whose addresses are keys
+    cdef dict numbers                # what -> its number in its table
+
+    def __cinit__(self, size_t limit, Py_ssize_t depth):
+        self.log = Log(limit)
+        self.depth = depth
+        self.backends, self.workspaces, self.threads = [], [], []
+        self.lines, self.stacks, self.shapes = [], [], []
+        self.dtypes = [dtype_object(code).name for code in range(13)]
+        self.codes, self.numbers = [], {}
+
+    def start(self):
+        """Begin to record."""
+        global active
+        self.open = True
+        self.sample(placing_backend())
+        active = (*active, self)
+        observers.cycled = note_cycle
+        set_announce(note_birth)
+
+    def stop(self):
+        """End the recording; what it has stays."""
+        global active
+        if not self.open:
+            return
+        active = tuple([other for other in active if other is not self])
+        if not active:
+            observers.cycled = NULL
+            set_announce(NULL)
+        for reference, _, _ in self.backends:
+            backend = reference()
+            if backend is not None:
+                self.sample(backend)
+        self.open = False
+        self.log.close()
+
+    cdef int sample(self, Backend backend) except -1:
+        """Take note of the counters of a backend."""
+        cdef Event event
+        blank(&event, SAMPLE)
+        event.backend = self.backend_number(backend)
+        event.time = ndx_nanoseconds()
+        read_counters(backend, &event)
+        self.log.append(&event)
+        return 0
+
+    # ---------------------------------------------------------------- the tables
+
+    cdef int32_t backend_number(self, Backend backend) except -2:
+        cdef object found = self.numbers.get(<size_t><PyObject *>backend)
+        # Another one may have had this address.
+        if found is not None and self.backends[found][0]() is backend:
+            return found
+        self.backends.append((weakref.ref(backend), backend.name, backend.limit))
+        self.numbers[<size_t><PyObject *>backend] = len(self.backends) - 1
+        return len(self.backends) - 1
+
+    cdef int32_t workspace_number(self, Arena arena) except -2:
+        cdef object key = ("clock", <size_t><PyObject *>arena.clock)
+        cdef object number = self.numbers.get(key)
+        if number is None:
+            self.workspaces.append([arena.clock, None])
+            number = self.numbers[key] = len(self.workspaces) - 1
+        if self.workspaces[number][1] is None:
+            self.workspaces[number][1] = slot_of(arena)
+        return number
+
+    cdef int32_t thread_number(self) except -2:
+        # Not by the identifier: another thread may get that, when this one has ended.
+        cdef object key = ("thread", PyThreadState_GetID(PyThreadState_Get()))
+        cdef object number = self.numbers.get(key)
+        if number is None:
+            self.threads.append(thread_name())
+            number = self.numbers[key] = len(self.threads) - 1
+        return number
+
+    cdef int32_t shape_number(self, BaseArray x) except -2:
+        shape = shape_tuple(x.ndim, x.shape)
+        number = self.numbers.get(shape)
+        if number is None:
+            self.shapes.append(shape)
+            number = self.numbers[shape] = len(self.shapes) - 1
+        return number
+
+    cdef int32_t stack_number(self) except -2:
+        """Return the number of the user's lines that are running, innermost first."""
+        cdef list found = []
+        cdef PyObject *frame = ndx_current_frame()
+        cdef PyObject *code
+        cdef PyObject *caller
+        try:
+            while frame != NULL and len(found) < self.depth:
+                code = ndx_code_of(frame)
+                try:
+                    number = self.line_number(code, ndx_position(frame))
+                finally:
+                    Py_DECREF(<object>code)
+                if number >= 0:
+                    found.append(number)
+                caller = ndx_caller(frame)
+                Py_DECREF(<object>frame)
+                frame = caller
+        finally:
+            if frame != NULL:
+                Py_DECREF(<object>frame)
+        key = ("stack", *found)
+        number = self.numbers.get(key)
+        if number is None:
+            self.stacks.append(tuple(found))
+            number = self.numbers[key] = len(self.stacks) - 1
+        return number
+
+    cdef object line_number(self, PyObject *code, int instruction):
+        """Return the number of a line; -1 if it is ndx's own."""
+        key = (<size_t>code, instruction)
+        number = self.numbers.get(key)
+        if number is not None:
+            return number
+        self.codes.append(<object>code)
+        file = (<object>code).co_filename
+        if is_ours(file):
+            number = -1
+        else:
+            text = (f"{file}:{ndx_line_of(code, instruction)} in "
+                    f"{(<object>code).co_qualname}")
+            number = self.numbers.get(text)
+            if number is None:
+                self.lines.append(text)
+                number = self.numbers[text] = len(self.lines) - 1
+        self.numbers[key] = number
+        return number
+
+    cdef int describe(self, Event *event, BaseArray x, Backend backend,
+                      Arena arena) except -1:
+        """Fill in what has to be looked up."""
+        event.backend = self.backend_number(backend)
+        event.thread = self.thread_number()
+        if self.depth:
+            event.stack = self.stack_number()
+        if x is not None:
+            event.shape = self.shape_number(x)
+            event.dtype = x.dtype
+        if arena is not None:
+            event.workspace = self.workspace_number(arena)
+            event.generation = arena.clock.now
+        return 0
+
+
+def recorders():
+    """Return the recordings that go on, in the order in which they began."""
+    return active
+
+
+cdef object slot_of(Arena arena):
+    """Return the slot of a ring that an arena is; None if it is none, or not known."""
+    cdef Workspace workspace
+    scope = scope_of(arena)
+    if not isinstance(scope, Workspace):
+        return None
+    workspace = <Workspace>scope
+    if not workspace.slots.ring:
+        return None
+    return [other is arena for other in workspace.slots.now.arenas].index(True)
+
+
+cdef object thread_name():
+    ident = PyThread_get_thread_ident()
+    for thread in threading.enumerate():
+        if thread.ident == ident:
+            return thread.name
+    return f"thread {ident}"
+
+
+cdef inline void blank(Event *event, int kind) noexcept:
+    memset(event, 0, sizeof(Event))
+    event.kind = kind
+    event.backend = event.workspace = event.stack = event.shape = event.thread = -1
+    event.dtype = -1
+
+
+cdef inline void read_counters(Backend backend, Event *event) noexcept:
+    cdef Counters counters
+    backend.read_counters(&counters)
+    event.allocated = counters.allocated
+    event.reserved = counters.reserved
+
+
+cdef Arena arena_of(Block *block):
+    """Return the arena in whose cycle a block was made; None: in none."""
+    if block.owner == NULL or not isinstance(<object>block.owner, Arena):
+        return None
+    return <Arena>block.owner
+
+
+# ---------------------------------------------------------- what happens to blocks
+
+cdef void note_birth(BaseArray x) noexcept:
+    cdef Event event
+    cdef Block *block = x.block
+    cdef Arena arena
+    cdef Backend backend
+    if block.nbytes == 0:
+        return
+    blank(&event, BIRTH)
+    event.nbytes = block.nbytes
+    event.address = <size_t>block.ptr
+    arena = arena_of(block)
+    backend = lender_of(block) if block.backend != NULL else arena.home
+    if arena is not None:
+        event.place = IN_ARENA if block.backend == NULL else SPILLED
+    block.serial = log_birth(&event, x, backend, arena)
+
+
+cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
+                        Arena arena) noexcept:
+    """Log a birth in all recordings; return its serial."""
+    global last_serial
+    cdef tuple recorders = active
+    cdef Recorder recorder
+    cdef Py_ssize_t i, count = len(recorders)
+    cdef uint64_t serial
+    cdef Event now
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    cdef Event *events = <Event *>malloc((count + 1) * sizeof(Event))
+    if events == NULL:
+        return 0
+    PyErr_Fetch(&kind, &value, &traceback)
+    # First all that may run Python, which may make arrays, too; then all that must
+    # not: the serials of a log only ever grow.
+    for i in range(count):
+        events[i] = known[0]
+        recorder = <Recorder>recorders[i]
+        try:
+            recorder.describe(&events[i], x, backend, arena)
+        except KeyboardInterrupt:
+            _thread.interrupt_main()
+        except BaseException:
+            # No memory for a table's entry: what is known is logged.
+            pass
+    last_serial += 1
+    serial = last_serial
+    now.time = ndx_nanoseconds()
+    read_counters(backend, &now)
+    for i in range(count):
+        recorder = <Recorder>recorders[i]
+        if recorder.open:
+            events[i].subject = serial
+            events[i].time = now.time
+            events[i].allocated = now.allocated
+            events[i].reserved = now.reserved
+            recorder.log.append(&events[i])
+    free(events)
+    PyErr_Restore(kind, value, traceback)
+    return serial
+
+
+cdef void note_later(uint64_t serial, int kind, int ending) noexcept:
+    """Log what becomes of a block; without running Python."""
+    cdef Recorder recorder
+    cdef Event *birth
+    cdef Event event
+    for recorder in active:
+        birth = recorder.log.find(serial)
+        if birth != NULL:
+            blank(&event, kind)
+            event.subject = serial
+            event.ending = ending
+            event.backend = birth.backend
+            event.thread = birth.thread
+            event.time = ndx_nanoseconds()
+            sample_known(recorder, &event)
+            recorder.log.note_death(&event)
+
+
+cdef void sample_known(Recorder recorder, Event *event) noexcept:
+    """Read the counters of an event's backend; zeros if that is gone."""
+    cdef PyObject *backend
+    if event.backend < 0:
+        return
+    backend = ndx_weak_target(<PyObject *>recorder.backends[event.backend][0])
+    if backend != NULL:
+        read_counters(<Backend>backend, event)
+        Py_DECREF(<object>backend)
+
+
+cdef void note_end(uint64_t serial, int ending) noexcept:
+    note_later(serial, DEATH, ending)
+
+
+cdef void note_retired(Block *block) noexcept:
+    note_later(block.serial, STALE, 0)
+
+
+cdef void note_moved(Block *block) noexcept:
+    """Log that a block left its workspace: its death there, and its birth elsewhere.
+
+    No array may die meanwhile: scopes end around this.
+    """
+    global last_serial
+    cdef Recorder recorder
+    cdef Event *birth
+    cdef Event event
+    cdef uint64_t old = block.serial
+    cdef bint collects = PyGC_Disable()
+    last_serial += 1
+    block.serial = last_serial
+    for recorder in active:
+        birth = recorder.log.find(old)
+        if birth == NULL:
+            continue
+        event = birth[0]
+        note_death_here(recorder, event, old)
+        event.subject = block.serial
+        event.before = old
+        event.time = ndx_nanoseconds()
+        event.address = <size_t>block.ptr
+        event.workspace = -1
+        event.generation = 0
+        event.place = LEFT_BEHIND
+        try:
+            if block.backend != NULL:
+                event.place = IN_BACKEND
+                event.backend = recorder.backend_number(lender_of(block))
+        except BaseException:
+            event.backend = -1
+        sample_known(recorder, &event)
+        recorder.log.append(&event)
+    if collects:
+        PyGC_Enable()
+
+
+cdef void note_death_here(Recorder recorder, Event event, uint64_t serial) noexcept:
+    event.kind = DEATH
+    event.ending = ESCAPED
+    event.subject = serial
+    event.time = ndx_nanoseconds()
+    sample_known(recorder, &event)
+    recorder.log.note_death(&event)
+
+
+cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
+    """Log that a scope of a workspace begins or ends."""
+    cdef Arena arena = <Arena>owner
+    cdef tuple recorders = active
+    cdef Recorder recorder
+    cdef Event event
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    PyErr_Fetch(&kind, &value, &traceback)
+    for recorder in recorders:
+        blank(&event, ENTER if begins else LEAVE)
+        try:
+            event.backend = recorder.backend_number(arena.home)
+            event.workspace = recorder.workspace_number(arena)
+            event.thread = recorder.thread_number()
+        except KeyboardInterrupt:
+            _thread.interrupt_main()
+        except BaseException:
+            continue
+        event.generation = arena.clock.now
+        event.nbytes = arena.size
+        event.time = ndx_nanoseconds()
+        read_counters(arena.home, &event)
+        if recorder.open:
+            recorder.log.append(&event)
+    PyErr_Restore(kind, value, traceback)
+
+
+# ------------------------------------------------------------ the data of NumPy arrays
+
+cdef uint64_t record_range(char *ptr, size_t nbytes, Backend backend) noexcept:
+    """Log the birth of a range that NumPy asked for; 0: there is no recording."""
+    cdef Event event
+    if not active:
+        return 0
+    blank(&event, BIRTH)
+    event.nbytes = nbytes
+    event.address = <size_t>ptr
+    event.place = BY_NUMPY
+    return log_birth(&event, None, backend, None)
+
+
+cdef void range_freed(uint64_t serial) noexcept:
+    """Log that a range that NumPy asked for went back."""
+    note_later(serial, DEATH, 0)
+
+
+cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
+    """Say of a recorded range that it is the data of an array of ours, now."""
+    cdef Arena arena = arena_of(x.block)
+    cdef tuple recorders = active
+    cdef Recorder recorder
+    cdef Event known
+    cdef Event *birth
+    x.block.serial = serial
+    for recorder in recorders:
+        blank(&known, BIRTH)
+        try:
+            known.shape = recorder.shape_number(x)
+            known.dtype = x.dtype
+            if arena is not None:
+                known.workspace = recorder.workspace_number(arena)
+        except BaseException:
+            continue
+        birth = recorder.log.find(serial)
+        if birth != NULL:
+            birth.shape = known.shape
+            birth.dtype = known.dtype
+            if arena is not None:
+                birth.workspace = known.workspace
+                birth.generation = arena.clock.now
+                birth.place = SPILLED
+            else:
+                birth.place = IN_BACKEND
+
+
+observers.ended = note_end
+observers.moved = note_moved
+observers.retired = note_retired

@@ -1,0 +1,168 @@
+"""All workspaces of a thread or of the process: list, table, destruction."""
+
+import threading
+
+from ndx._lib.errors import WorkspaceError
+from ndx._lib.sizes import format_size
+from ndx._lib.text import Text
+from ndx._workspaces.owners import all_workspaces
+
+__all__ = ["destroy_all", "workspace_summary", "workspaces"]
+
+
+def workspaces(*, thread=None, all_threads=False):
+    """Return the workspaces of a thread.
+
+    Parameters
+    ----------
+    thread : threading.Thread or int, optional
+        A thread, or its ``ident``. Default: the one that calls. Siblings, that were
+        made for its asyncio tasks, are among them.
+    all_threads : bool
+        Whether to return those of all threads.
+
+    Returns
+    -------
+    list of Workspace
+        Sorted by thread and name.
+
+    Raises
+    ------
+    TypeError
+        If `thread` is no thread.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> step = ndx.workspace("step of the example")
+    >>> step in ndx.memory.workspaces()
+    True
+    """
+    if thread is None:
+        thread = threading.current_thread()
+    elif isinstance(thread, int) and not isinstance(thread, bool):
+        # Of those that run: an ident is given again when its thread has ended.
+        running = {each.ident: each for each in threading.enumerate()}
+        thread = running.get(thread)
+    elif not isinstance(thread, threading.Thread):
+        msg = (
+            "thread must be a threading.Thread or its ident, not "
+            f"{type(thread).__name__}"
+        )
+        raise TypeError(msg)
+    found = [
+        each
+        for each in all_workspaces.copy()
+        if all_threads or (thread is not None and each.thread is thread)
+    ]
+    return sorted(found, key=lambda each: (_name(each.thread), each.name, each.number))
+
+
+def _state(workspace):
+    if workspace.bypassed:
+        return "bypassed"
+    if workspace.is_open:
+        return "left open" if workspace.is_left_open else "open"
+    return "closed"
+
+
+def _name(thread):
+    return "(ended)" if thread is None else thread.name
+
+
+def destroy_all(*, thread=None, all_threads=False, trim=True):
+    """Destroy the workspaces of a thread; those that are open are left alone.
+
+    Not those whose thread or task has ended inside: no other end will come.
+
+    Parameters
+    ----------
+    thread, all_threads
+        As for `workspaces`.
+    trim : bool
+        Whether the memory goes back to the system; False: it stays in the pools of
+        the backends.
+
+    Returns
+    -------
+    int
+        How many were destroyed.
+
+    Notes
+    -----
+    Unlike ND4J's ``destroyAllWorkspacesForCurrentThread`` it does not run the
+    collector, and can be called for other threads.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.workspace("step of the example", size="1KiB"):
+    ...     x = ndx.ones(3)
+    >>> ndx.memory.destroy_all() >= 1
+    True
+    """
+    count = 0
+    for each in workspaces(thread=thread, all_threads=all_threads):
+        try:
+            each.destroy(trim=trim)
+        except WorkspaceError:
+            # Open; or a sibling of it is.
+            continue
+        count += 1
+    return count
+
+
+_COLUMNS = {
+    "size": "size",
+    "offset": "offset",
+    "this cycle": "cycle_bytes",
+    "last": "last_cycle_bytes",
+    "max": "max_cycle_bytes",
+    "spilled": "spilled_bytes",
+    "pinned": "pinned_bytes",
+    "retired": "retired_bytes",
+}
+
+
+def workspace_summary(*, thread=None, all_threads=False):
+    """Return a table of workspaces and what they hold.
+
+    Parameters
+    ----------
+    thread, all_threads
+        As for `workspaces`.
+
+    Returns
+    -------
+    str
+        A line for each (and for each sibling, with its number), and one for the sum;
+        sizes as people read them. The columns are those of `Workspace.stats`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> print(ndx.memory.workspace_summary(all_threads=True))  # doctest: +ELLIPSIS
+    workspace ...
+    """
+    rows = [["workspace", "thread", "state", *_COLUMNS, "cycles", "generation"]]
+    total = dict.fromkeys(_COLUMNS.values(), 0)
+    for each in workspaces(thread=thread, all_threads=all_threads):
+        stats = each.stats()
+        state = _state(each)
+        sizes = [format_size(stats[key]) for key in _COLUMNS.values()]
+        counts = [str(stats["cycles"]), str(stats["generation"])]
+        name = f"{each.name} ({each.number + 1})" if each.number else each.name
+        rows.append([name, _name(each.thread), state, *sizes, *counts])
+        for key in total:
+            total[key] += stats[key]
+    rows.append(["total", "", "", *map(format_size, total.values()), "", ""])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return Text(
+        "\n".join(
+            "  ".join(
+                cell.ljust(width) if i < 3 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        )
+    )

@@ -1,0 +1,71 @@
+"""A captured graph, and waiting for a whole GPU: never at the same time.
+
+CUDA ends a capture that is under way when any thread waits for a GPU as a whole, and
+tells the thread that captures, which has done nothing wrong. So one waits for the
+other: a capture is over soon, since nothing is computed in it.
+"""
+
+import contextlib
+import threading
+
+from ndx._lib.errors import DeviceError
+
+__all__ = ["capturing", "refuse_here", "try_waiting", "wait_or_owe", "waiting"]
+
+# Of several times for one thread: while it waits, a destructor may want to.
+_lock = threading.RLock()
+_capturing_thread = None
+_owed = []
+
+
+@contextlib.contextmanager
+def capturing():
+    """Let this thread capture, in a ``with``, as soon as nobody waits for a GPU."""
+    global _capturing_thread
+    with _lock:
+        _capturing_thread = threading.get_ident()
+        try:
+            yield
+        finally:
+            _capturing_thread = None
+            while _owed:
+                _owed.pop()()
+
+
+@contextlib.contextmanager
+def waiting():
+    """Let this thread wait for GPUs, in a ``with``, as soon as none captures."""
+    if _capturing_thread == threading.get_ident():
+        refuse_here("waiting for the GPU")
+    with _lock:
+        yield
+
+
+def wait_or_owe(wait):
+    """Call what waits for a GPU: in the thread that captures, when that is over."""
+    if _capturing_thread == threading.get_ident():
+        _owed.append(wait)
+        return
+    with _lock:
+        wait()
+
+
+@contextlib.contextmanager
+def try_waiting():
+    """Do the same, but say at once whether it may: for what can be left undone."""
+    mine = _capturing_thread == threading.get_ident()
+    found = not mine and _lock.acquire(blocking=False)
+    try:
+        yield found
+    finally:
+        if found:
+            _lock.release()
+
+
+def refuse_here(what):
+    """Raise DeviceError: this thread is capturing, which can't contain `what`."""
+    msg = (
+        f"{what} can't be part of a captured graph, which runs on the GPU alone: "
+        "do it before or after the function of ndx.cuda.graph"
+    )
+    raise DeviceError(msg)

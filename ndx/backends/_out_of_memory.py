@@ -1,0 +1,237 @@
+"""The error of a request that nothing could serve: why, who holds what, what to do."""
+
+import shutil
+
+from ndx._lib.errors import OutOfMemoryError
+from ndx._lib.sizes import format_size
+from ndx._lib.system import available_memory, default_directory, why_refused
+from ndx.backends._budget import (
+    gpu_limits,
+    gpu_reserved,
+    process_limit,
+    process_reserved,
+    resident_bound,
+    resident_nbytes,
+)
+
+__all__ = ["error"]
+
+
+def error(nbytes, refusals):
+    """Return the exception for a request.
+
+    Parameters
+    ----------
+    nbytes : int
+        What was asked for.
+    refusals : list of (Backend, str)
+        Who was asked, and the reason of each (see `backends._relief.REASONS`): the
+        backend, then those that serve where it can't.
+    """
+    backend, reason = refusals[0]
+    stats = backend.stats()
+    allocated, reserved = stats["allocated_bytes"], stats["reserved_bytes"]
+    cached = stats.get("cached_bytes", 0)
+    largest = stats.get("largest_free_bytes", 0)
+    device_free, device_total = backend.memory_info()
+    cause, remedies = _explain(backend, nbytes, reason)
+    remedies = ["drop arrays that you no longer need, or use smaller ones", *remedies]
+    fallback = _fallback_that_would_do(backend, nbytes, reason)
+    if len(refusals) == 1 and fallback:
+        remedies.append(
+            f"let another backend serve what does not fit: ndx.use({backend.name!r}, "
+            f"fallback={fallback!r})"
+        )
+    advice = "; or ".join(remedies)
+    if cached >= nbytes > largest:
+        advice += (
+            f". {format_size(cached)} of it are free, but in pieces of at most "
+            f"{format_size(largest)}"
+        )
+    text = (
+        f"backend {backend.name!r} can't allocate {format_size(nbytes)} ({nbytes} "
+        f"bytes): {cause}, and {_holdings(backend, stats)}. "
+    )
+    for other, why in refusals[1:]:
+        text += f"Nor can {other.name!r}: {_explain(other, nbytes, why)[0]}. "
+    text += f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
+    return OutOfMemoryError(
+        text,
+        nbytes,
+        allocated,
+        reserved,
+        stats["limit"],
+        backend.name,
+        cached=cached,
+        largest_free=largest,
+        device_free=device_free,
+        device_total=device_total,
+        reason=reason,
+    )
+
+
+def _explain(backend, nbytes, reason):
+    """Return why a backend refused, and what may be done about that."""
+    if reason == "adaptor":
+        return _of_adaptor(backend, nbytes)
+    while hasattr(backend, "upstream"):
+        backend = backend.upstream
+    limit = backend.limit
+    arena = getattr(backend, "arena_nbytes", 0)
+    if reason == "process":
+        return _of_process(nbytes)
+    if reason == "device":
+        return _of_device(backend)
+    if reason == "limit" or (reason == "size" and limit is not None and nbytes > limit):
+        return _of_limit(backend, limit)
+    if reason == "arena" or (reason == "size" and arena and nbytes > arena):
+        return (
+            f"its arena of {format_size(arena)} has no room for it",
+            [f"make the arena larger: ndx.use({backend.name!r}, initial=...)"],
+        )
+    if reason == "size":
+        return _of_size(backend)
+    if reason == "source":
+        return _of_source(backend, nbytes)
+    return f"the system has no more{why_refused()}", []
+
+
+def _of_limit(backend, limit):
+    page = getattr(backend, "page_nbytes", 0)
+    remedy = f"raise the limit: ndx.use({backend.name!r}, limit=...)"
+    if limit < page:
+        remedy += f"; memory comes in pages of {page} bytes, so it admits nothing"
+    return f"its limit is {format_size(limit)} ({limit} bytes)", [remedy]
+
+
+def _of_device(backend):
+    limit = gpu_limits().get(backend.gpu)
+    if limit is None:
+        # Raised meanwhile, by another thread.
+        return "the limit of its device forbade it", []
+    text = (
+        f"the limit of {backend.device!r} is {format_size(limit)} ({limit} bytes), of "
+        f"which all backends together hold {format_size(gpu_reserved(backend.gpu))}"
+    )
+    remedy = f"raise the limit: ndx.memory.set_limit(..., device={backend.device!r})"
+    return text, [remedy]
+
+
+def _of_process(nbytes):
+    held = process_reserved()
+    limit = resident_bound()
+    present = max(resident_nbytes(), held)
+    if limit is not None and present + nbytes > limit:
+        text = (
+            f"the process may have {format_size(limit)} ({limit} bytes) in memory, and "
+            f"has {format_size(present)}, of which ndx holds {format_size(held)}"
+        )
+        return text, ["raise the limit: ndx.memory.set_limit(process=...)"]
+    limit = process_limit()
+    if limit is None:
+        # Raised meanwhile, by another thread.
+        return "the limit of the process forbade it", []
+    cause = (
+        f"the limit of the process is {format_size(limit)} ({limit} bytes), of which "
+        f"all backends together hold {format_size(held)}"
+    )
+    return cause, ["raise the limit: ndx.memory.set_limit(...)"]
+
+
+def _of_size(backend):
+    """Say that it is more than there is, of whatever it is."""
+    place = getattr(backend, "place", None)
+    total = backend.memory_info()[1]
+    if place is not None:
+        size = "too little" if total is None else f"{format_size(total)} in all"
+        return (
+            f"the file system of {place!r} has {size}",
+            ["give ndx.use a directory on a larger disk"],
+        )
+    if getattr(backend, "resource", None) == "machine":
+        return "it is more than the machine has of memory and swap space", []
+    size = "less" if total is None else f"{format_size(total)} in all"
+    return f"its device has {size}", []
+
+
+def _of_source(backend, nbytes):
+    """Say how full the disk or the device is."""
+    place = getattr(backend, "place", None)
+    free, total = backend.memory_info()
+    if place is None:
+        if free is None:
+            return "its device has no more", []
+        if getattr(backend, "resource", None) == "machine":
+            what = "the system gives no more page-locked memory; the machine"
+        else:
+            what = "its device"
+        text = f"{what} has {format_size(free)} free of {format_size(total)}"
+        if free >= nbytes:
+            text += ", in pieces that are too small or for others only"
+        return text, []
+    text = f"there is no more room in {place!r}"
+    if free is not None:
+        text += f", whose file system has {format_size(free)} left"
+        if free > nbytes:
+            text += " (there are quotas, or a limit on files: ulimit -f)"
+    return text, ["give ndx.use another directory"]
+
+
+def _of_adaptor(backend, nbytes):
+    """Say which adaptor did not let a request pass."""
+    found = backend
+    while hasattr(found, "upstream"):
+        bound = getattr(found, "allowed", None)
+        if bound is not None:
+            live = found.stats()["allocated_bytes"]
+            if live + nbytes > bound:
+                cause = (
+                    f"its {type(found).__name__} lets no more than "
+                    f"{format_size(bound)} ({bound} bytes) be live at once"
+                )
+                return cause, ["give the adaptor a larger bound"]
+        found = found.upstream
+    return f"its {type(backend).__name__} did not let it pass", []
+
+
+def _fallback_that_would_do(backend, nbytes, reason):
+    """Return the name of a backend that would have served the request, or None."""
+    if reason == "adaptor" or getattr(backend, "fallback", ...) is not None:
+        # An adaptor takes no such option, nor do backends without a pool.
+        return None
+    if backend.device_number:
+        of_gpu = backend.name == backend.device
+        return "host" if of_gpu and available_memory() > nbytes else None
+    if getattr(backend, "place", None) is not None:
+        return None
+    try:
+        room = shutil.disk_usage(default_directory()).free
+    except OSError:
+        return None
+    return "mmap" if room > nbytes else None
+
+
+def _holdings(backend, stats):
+    """Return what a backend holds, as a part of a sentence."""
+    live = f"{format_size(stats['allocated_bytes'])} in {stats['allocated_count']} "
+    if hasattr(backend, "upstream"):
+        return f"it has {live}arrays"
+    reserved = format_size(stats["reserved_bytes"])
+    return f"it holds {live}arrays ({reserved} reserved)"
+
+
+def _table(backend, count):
+    """Return the largest holders as lines of a message."""
+    holders = backend.holders()
+    if not holders:
+        return ""
+    if hasattr(backend, "upstream"):
+        whose = f"all ranges of the backend {backend.name!r} that is behind it"
+    else:
+        whose = f"its {count} ranges"
+    lines = [f"\nThe largest of {whose}:"]
+    lines += [
+        f"  {number:>6} x {format_size(size):>10} = {format_size(size * number):>10}"
+        for size, number in holders
+    ]
+    return "\n".join(lines)

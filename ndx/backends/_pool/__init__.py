@@ -1,0 +1,1 @@
+"""The caching allocator that all pooled backends share."""

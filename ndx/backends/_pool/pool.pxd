@@ -1,0 +1,49 @@
+from cpython.object cimport PyObject
+
+from ndx.backends._pool.index cimport PoolBlock
+from ndx.backends._pool.store cimport PoolStore
+
+# What `find` found, and what is to be done without the lock before it is used.
+cdef struct Grant:
+    PoolBlock *block
+    PoolBlock *spare             # a description, for what may have to be cut off
+    char *fresh                  # memory to commit
+    size_t fresh_nbytes
+    size_t owner                 # the stream that it is taken from
+    bint stolen
+    bint cut                     # the block is still to be cut to its size
+    bint clean                   # it is all zero
+    int refusal                  # the limit that forbids it, or ALLOCATED
+
+cdef class Pool(PoolStore):
+    cdef size_t small_segment
+    cdef size_t large_segment
+    cdef size_t cutoff           # of `round`: steps above it
+    cdef size_t initial          # of `arena`
+    cdef readonly size_t most    # that the source can ever have
+    cdef readonly bint lost      # this is a forked child, where it can't be used
+    cdef PyObject *next_pool     # in the list of all pools, with the list's lock
+    cdef PyObject *prev_pool
+
+    cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
+                      bint *clean) except -1 nogil
+    cdef int allocate_slow(self, size_t nbytes, size_t stream, PoolBlock **out,
+                           bint *clean) except -1 nogil
+    cdef void release(self, PoolBlock *block) noexcept nogil
+    cdef void record_events(self, PoolBlock *block) noexcept nogil
+    cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil
+    cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil
+    cdef bint would_hit(self, size_t nbytes) noexcept nogil
+    cdef size_t round(self, size_t nbytes) noexcept nogil
+    cdef bint find(self, size_t need, int slot, Grant *grant) noexcept nogil
+    cdef bint find_cold(self, size_t need, int small, int slot,
+                        Grant *grant) noexcept nogil
+    cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil
+    cdef void undo_commit(self, Grant *grant) noexcept nogil
+    cdef int check_size(self, size_t need) noexcept nogil
+    cdef int grow(self, size_t need, int small, int slot) except -1 nogil
+    cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil
+    cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil
+    cdef void count_refusal(self) noexcept nogil
+    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil
+    cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil

@@ -1,0 +1,574 @@
+"""The caching allocator that every kind of memory shares.
+
+A pool takes large *segments* from its source and cuts blocks from them. What is
+released stays with the pool: merged with its free neighbours, found again in
+constant time. The descriptions of blocks lie outside of the memory, which need not
+be the CPU's.
+
+In a segment of a *paged* source, free blocks are either warm (their pages are held)
+or cold (address space, that starts and ends on a page). A segment begins all cold
+and grows by warming up what is asked for, so that what the pool holds is what was
+used at once, to the page; trimming turns warm blocks cold.
+
+Locks: the pool's guards everything in it. Sources are called, and memory is touched,
+without it; no Python runs with it.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, malloc
+
+from ndx.backends._budget cimport budget_lock, budget_look, budget_unlock, space_share
+from ndx.backends._pool.index cimport (
+    BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
+)
+from ndx.backends._pool.store cimport (
+    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
+    PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison, ndx_unpoison,
+    quick_give, quick_take,
+)
+from ndx.backends.base cimport (
+    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
+)
+from ndx.backends.source cimport RESERVED, Source
+
+__all__ = ["Pool"]
+
+cdef extern from "ndx/lock.h" nogil:
+    int ndx_at_fork(void (*before)() noexcept nogil, void (*after)() noexcept nogil)
+
+cdef extern from "ndx/clock.h" nogil:
+    uint64_t ndx_milliseconds()
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from *:
+    """
+    #if defined(_WIN32)
+    #include <process.h>
+    #define ndx_process_id() ((long)_getpid())
+    #else
+    #include <unistd.h>
+    #define ndx_process_id() ((long)getpid())
+    #endif
+    """
+    long ndx_process_id() nogil
+
+cdef enum:
+    SPARE = 8                    # that one turn may need
+    HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
+
+# All pools, for a fork, which needs every lock to be free in the child.
+cdef ndx_lock pools_lock
+cdef PyObject *pools = NULL
+cdef long process = ndx_process_id()
+
+
+cdef void before_fork() noexcept nogil:
+    cdef PyObject *pool
+    ndx_lock_acquire(&pools_lock)
+    pool = pools
+    while pool != NULL:
+        ndx_lock_acquire(&(<Pool>pool).lock)
+        pool = (<Pool>pool).next_pool
+    budget_lock()
+
+
+cdef void after_fork() noexcept nogil:
+    global process
+    cdef PyObject *pool = pools
+    cdef bint child = ndx_process_id() != process
+    budget_unlock(child)
+    while pool != NULL:
+        if child and not (<Pool>pool).source.fork_safe:
+            (<Pool>pool).lost = True
+            (<Pool>pool).quick_max = 0
+        ndx_lock_release(&(<Pool>pool).lock)
+        pool = (<Pool>pool).next_pool
+    process = ndx_process_id()
+    ndx_lock_release(&pools_lock)
+
+
+if ndx_at_fork(before_fork, after_fork) != 0:
+    raise MemoryError("ndx: no memory to register its fork handlers")
+
+
+cdef inline size_t round_up(size_t nbytes, size_t step) noexcept nogil:
+    """Return the next multiple of a power of two."""
+    return (nbytes + step - 1) & ~(step - 1)
+
+
+# Not cleared by the collector: it needs its source to give its memory back.
+@cython.final
+@cython.no_gc_clear
+cdef class Pool(PoolStore):
+    """A caching allocator over a source; backends make one each."""
+
+    def __cinit__(self, Source source not None, *, kind="split", limit=None,
+                  initial=None, int cutoff=24):
+        global pools
+        cdef int small
+        cdef size_t total = 0
+        self.source = source
+        self.kind = kind_of(kind)
+        self.limit = <size_t>-1 if limit is None else <size_t>limit
+        self.unit = max(64, source.alignment)
+        self.unit_shift = ndx_highest_bit(self.unit)
+        self.small_max = 65536 if source.paged else 1048576
+        self.small_segment = HUGE
+        self.large_segment = 10 * HUGE
+        self.rest = 4096 if source.paged else 65536
+        self.rest_shift = 6
+        self.cutoff = cutoff
+        self.initial = 0 if initial is None else <size_t>initial
+        self.most = PY_SSIZE_T_MAX
+        if source.most:
+            self.most = source.most
+        elif source.info(NULL, &total):
+            self.most = total
+        if self.kind != SPLIT:
+            self.small_max = 0
+        if self.kind == ARENA:
+            # One segment for all sizes.
+            self.rest = self.unit
+            if initial is None:
+                if limit is None:
+                    raise ValueError(
+                        "pool='arena' takes all its memory at once: say how much by "
+                        "initial= or limit=")
+                self.initial = self.limit & ~(source.granularity - 1)
+        if self.kind in (SPLIT, ARENA) and not source.streams:
+            self.quick_max = 65536
+        for small in range(2):
+            self.cold[small] = <PoolIndex *>calloc(1, sizeof(PoolIndex))
+            if self.cold[small] == NULL:
+                raise MemoryError("no memory for the index of a pool")
+        if self.slot_of(<size_t>NO_STREAM) != 0:
+            raise MemoryError("no memory for the index of a pool")
+        ndx_lock_acquire(&pools_lock)
+        self.next_pool = pools
+        if pools != NULL:
+            (<Pool>pools).prev_pool = <PyObject *>self
+        pools = <PyObject *>self
+        ndx_lock_release(&pools_lock)
+
+    def __dealloc__(self):
+        global pools
+        cdef PoolSegment *segment
+        cdef PyObject *here = <PyObject *>self
+        ndx_lock_acquire(&pools_lock)
+        if pools == here or self.prev_pool != NULL:
+            if self.next_pool != NULL:
+                (<Pool>self.next_pool).prev_pool = self.prev_pool
+            if self.prev_pool != NULL:
+                (<Pool>self.prev_pool).next_pool = self.next_pool
+            else:
+                pools = self.next_pool
+        ndx_lock_release(&pools_lock)
+        # Whoever holds a block holds its backend, and that this: none is in use.
+        segment = self.segments
+        self.segments = NULL
+        if not self.lost:
+            self.drop_segments(segment)
+
+    cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
+                      bint *clean) except -1 nogil:
+        """Give a block of at least nbytes, or a reason, with nothing changed."""
+        cdef PoolBlock *block = quick_take(self, nbytes)
+        if block == NULL:
+            return self.allocate_slow(nbytes, stream, out, clean)
+        out[0] = block
+        clean[0] = False
+        return ALLOCATED
+
+    cdef int allocate_slow(self, size_t nbytes, size_t stream, PoolBlock **out,
+                           bint *clean) except -1 nogil:
+        cdef size_t need = self.round(nbytes)
+        cdef Grant grant
+        cdef PoolBlock *block
+        cdef int slot = 0, status
+        cdef bint missed = False, looked = False
+        cdef void *event
+        if self.lost:
+            with gil:
+                raise RuntimeError(
+                    "this process is a fork of one that used this memory, and can't "
+                    "use it: start it by 'spawn' or 'forkserver', or use the host's")
+        status = self.check_size(need)
+        if status != ALLOCATED:
+            self.count_refusal()
+            return status
+        while True:
+            ndx_lock_acquire(&self.lock)
+            if self.spare_count < SPARE:
+                ndx_lock_release(&self.lock)
+                if not self.stock():
+                    return NO_MEMORY
+                continue
+            slot = self.slot_of(stream)
+            if slot < 0:
+                ndx_lock_release(&self.lock)
+                with gil:
+                    raise ValueError(
+                        f"memory of more than {SLOTS - 1} streams at once: tell the "
+                        "backend which ones are over, by its close_stream")
+            if self.find(need, slot, &grant):
+                self.extra.misses += missed or grant.fresh != NULL
+                if not grant.cut:
+                    self.count(grant.block, nbytes)
+                ndx_lock_release(&self.lock)
+                break
+            missed = True
+            if grant.refusal != ALLOCATED:
+                ndx_lock_release(&self.lock)
+                if grant.refusal == PROCESS_LIMIT and not looked and budget_look():
+                    looked = True
+                    continue
+                self.count_refusal()
+                return grant.refusal
+            ndx_lock_release(&self.lock)
+            status = self.grow(need, need <= self.small_max, slot)
+            if status != ALLOCATED:
+                return status
+        block = grant.block
+        if grant.cut:
+            if self.source.host_accessible:
+                # It may have been in use before, and the source may write to it.
+                ndx_unpoison(grant.fresh, grant.fresh_nbytes)
+            status = self.source.commit(grant.fresh, grant.fresh_nbytes)
+            if status != RESERVED:
+                self.undo_commit(&grant)
+                return status
+            ndx_lock_acquire(&self.lock)
+            self.extra.commits += 1
+            self.note_peak()
+            self.forget(grant.spare)
+            self.cut(block, need, slot)
+            self.count(block, nbytes)
+            ndx_lock_release(&self.lock)
+        if grant.fresh != NULL:
+            self.arrive(grant.fresh, grant.fresh_nbytes)
+        if grant.stolen:
+            # Recorded now, later than need be: it covers all that may still use it.
+            event = self.record_on(grant.owner)
+            if event != NULL:
+                self.source.wait(stream, event)
+                self.source.drop_event(event)
+        if block.events != NULL:
+            self.finish_events(block, stream)
+        if self.source.host_accessible:
+            ndx_unpoison(block.ptr, nbytes)
+        out[0] = block
+        clean[0] = grant.clean
+        return ALLOCATED
+
+    cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil:
+        """Let a stream wait for what still uses a block that it got."""
+        cdef PoolEvent *event
+        while block.events != NULL:
+            event = block.events
+            block.events = event.next
+            self.source.wait(stream, event.event)
+            self.source.drop_event(event.event)
+            free(event)
+
+    cdef void undo_commit(self, Grant *grant) noexcept nogil:
+        """Put back a block whose fresh part got no memory."""
+        cdef PoolBlock *block = grant.block
+        cdef PoolBlock *tail
+        self.arrive(NULL, grant.fresh_nbytes)
+        ndx_lock_acquire(&self.lock)
+        self.forget(grant.spare)
+        if grant.fresh > block.ptr:
+            tail = self.split(block, grant.fresh - block.ptr)
+            self.insert_cold(tail)
+            self.free_block(block, block.stamp)
+        else:
+            self.insert_cold(block)
+        self.return_bytes(grant.fresh_nbytes)
+        ndx_lock_release(&self.lock)
+
+    cdef void release(self, PoolBlock *block) noexcept nogil:
+        """Take a block back."""
+        cdef PoolSegment *segment
+        cdef uint64_t stamp
+        cdef int slot
+        if self.lost or quick_give(self, block):
+            return
+        if self.source.cpu_waits:
+            if self.kind == UNPOOLED:
+                self.finish_events(block, CPU)
+        elif self.kind == UNPOOLED and self.source.streams:
+            block.uses |= <uint64_t>1 << block.slot
+            for slot in range(SLOTS):
+                if block.uses >> slot & 1:
+                    self.order_release(block, self.slots[slot].stream)
+        elif block.uses:
+            self.record_events(block)
+        stamp = ndx_milliseconds()
+        # What is in flight a device still reads.
+        if self.source.host_accessible and block.events == NULL:
+            ndx_poison(block.ptr, block.nbytes)
+        ndx_lock_acquire(&self.lock)
+        self.counters.live -= 1
+        self.counters.allocated -= block.requested
+        self.extra.rounded -= block.nbytes
+        if self.kind == UNPOOLED:
+            segment = block.segment
+            block.state = BUSY
+            self.unlink_segment(segment)
+            ndx_lock_release(&self.lock)
+            segment.next = NULL
+            self.drop_segments(segment)
+            return
+        if block.events != NULL:
+            self.pending += 1
+            if self.source.cpu_waits:
+                # Without a slot for it, it is found in its turn, and waited for.
+                block.slot = max(0, self.slot_of(IN_FLIGHT))
+        self.free_block(block, stamp)
+        ndx_lock_release(&self.lock)
+
+    cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil:
+        """See to it that a block's memory goes back after a stream's work."""
+        cdef size_t owner = <size_t>block.segment.cookie
+        cdef void *event
+        if not self.source.ordered:
+            self.synchronize_with(stream)
+        elif stream != owner:
+            event = self.record_on(stream)
+            if event != NULL:
+                self.source.wait(owner, event)
+                self.source.drop_event(event)
+
+    cdef bint would_hit(self, size_t nbytes) noexcept nogil:
+        """Whether a request could be served from what is held; this takes the lock."""
+        cdef size_t need = self.round(nbytes)
+        cdef bint found
+        ndx_lock_acquire(&self.lock)
+        found = (nbytes <= self.quick_max
+                 and self.quick[need >> self.unit_shift] != NULL) or \
+            self.find_warm(need, need <= self.small_max, 0) != NULL
+        ndx_lock_release(&self.lock)
+        return found
+
+    cdef void record_events(self, PoolBlock *block) noexcept nogil:
+        """Note where the other streams that used a block are now."""
+        cdef PoolEvent *event
+        cdef int slot
+        for slot in range(SLOTS):
+            if not block.uses >> slot & 1:
+                continue
+            event = <PoolEvent *>malloc(sizeof(PoolEvent))
+            if event == NULL:
+                self.synchronize_with(self.slots[slot].stream)
+                continue
+            event.event = self.record_on(self.slots[slot].stream)
+            event.next = block.events
+            if event.event == NULL:
+                free(event)
+            else:
+                block.events = event
+        block.uses = 0
+
+    cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil:
+        """Remember that a stream other than the block's own uses it, too."""
+        cdef int slot
+        if not self.source.streams:
+            return
+        ndx_lock_acquire(&self.lock)
+        slot = self.slot_of(stream)
+        if slot > 0 and slot != block.slot:
+            block.uses |= <uint64_t>1 << slot
+        ndx_lock_release(&self.lock)
+        if slot < 0:
+            self.source.synchronize(stream)
+
+    cdef size_t round(self, size_t nbytes) noexcept nogil:
+        """Return the size of a block for a request; 0 if it is too large."""
+        cdef size_t step = self.unit
+        if nbytes > <size_t>PY_SSIZE_T_MAX >> 1:
+            return 0
+        if self.kind in (ROUND, NAIVE, UNPOOLED):
+            step = max(self.source.granularity, self.unit)
+        if self.kind == NAIVE and nbytes > HUGE:
+            step = max(step, HUGE)
+        elif self.kind == ROUND and nbytes > step:
+            step = max(step, <size_t>1 << min(
+                ndx_highest_bit(nbytes - 1) + 1, self.cutoff))
+        return max(round_up(nbytes, step), step)
+
+    # --- all below runs with the lock, but what grows ---------------------------------
+
+    cdef bint find(self, size_t need, int slot, Grant *grant) noexcept nogil:
+        """Take a block of what there is; it is cut to its size, unless it says so."""
+        cdef int small = need <= self.small_max
+        cdef PoolBlock *block
+        grant.fresh = NULL
+        grant.fresh_nbytes = 0
+        grant.stolen = grant.cut = grant.clean = False
+        grant.refusal = ALLOCATED
+        block = self.find_warm(need, small, slot)
+        if block == NULL and self.quick_bytes and self.quick_bytes >= need // 4:
+            self.flush_quick()
+            block = self.find_warm(need, small, slot)
+        if block == NULL:
+            if self.kind == SPLIT and self.source.paged:
+                return self.find_cold(need, small, slot, grant)
+            return False
+        self.remove(block)
+        block.state = BUSY
+        if block.slot != slot and block.slot != 0:
+            grant.stolen = True
+            grant.owner = self.slots[block.slot].stream
+            self.extra.steals += 1
+        if block.events != NULL:
+            self.pending -= 1
+        # What is left stays with its stream: the work there may not be over.
+        self.cut(block, need, block.slot)
+        block.slot = slot
+        grant.block = block
+        return True
+
+    cdef bint find_cold(self, size_t need, int small, int slot,
+                        Grant *grant) noexcept nogil:
+        """Warm up as little as will do, next to a free block where that saves some."""
+        cdef PoolBlock *cold = self.best_joint(need, small, slot)
+        cdef PoolBlock *block = NULL
+        cdef PoolBlock *fresh
+        cdef size_t nbytes
+        if cold != NULL:
+            block = cold.prev
+            nbytes = round_up(need - block.nbytes, self.source.granularity)
+        else:
+            cold = index_search(self.cold[small], need)
+            if cold == NULL:
+                return False
+            nbytes = round_up(need, self.source.granularity)
+        grant.refusal = self.reserve_bytes(nbytes)
+        if grant.refusal != ALLOCATED:
+            return False
+        fresh = self.warm_up(cold, nbytes, slot)
+        grant.fresh = fresh.ptr
+        grant.fresh_nbytes = nbytes
+        if block != NULL:
+            self.remove(block)
+            fresh = self.join(fresh)
+        else:
+            grant.clean = self.source.zeroed
+        fresh.state = BUSY
+        grant.block = fresh
+        grant.cut = nbytes >= self.source.commit_from
+        if grant.cut:
+            grant.spare = self.take_spare()
+        else:
+            self.note_peak()
+            self.cut(fresh, need, slot)
+        return True
+
+    # --- these run without the lock ---------------------------------------------------
+
+    cdef int check_size(self, size_t need) noexcept nogil:
+        """Return TOO_LARGE for a size (rounded; 0: beyond all) that can never be."""
+        if need == 0 or need > self.limit or need > self.most \
+                or self.kind == ARENA and need > self.initial:
+            return TOO_LARGE
+        return ALLOCATED
+
+    cdef int grow(self, size_t need, int small, int slot) except -1 nogil:
+        """Get a segment in which a block of that size fits."""
+        if self.kind == SPLIT and self.source.paged:
+            return self.grow_paged(need, small, slot)
+        return self.grow_plain(need, small, slot)
+
+    cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil:
+        """Reserve address space; that costs nothing until it is used."""
+        cdef void *ptr = NULL
+        cdef void *cookie = NULL
+        cdef size_t least = round_up(need, HUGE)
+        cdef size_t extent = space_share(self.source.extent)
+        cdef size_t nbytes = max(extent >> (4 if small else 0), least)
+        cdef int status
+        if least > extent >> 2 and least < self.most:
+            # Room to grow for those that are large for an extent, too.
+            nbytes = max(nbytes, 4 * least)
+        while True:
+            status = self.source.reserve(nbytes, False, &ptr, &cookie)
+            if status == RESERVED:
+                break
+            if status < 0 or nbytes == least:
+                return status
+            nbytes = max(least, round_up(nbytes >> 2, HUGE))
+        status = self.add_segment(ptr, nbytes, cookie, small, slot, True)
+        if status != ALLOCATED:
+            self.source.release(ptr, nbytes, cookie)
+        return status
+
+    cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil:
+        """Get memory: as much as will serve others too, or else just enough."""
+        cdef size_t exact = round_up(need, self.source.granularity)
+        cdef size_t nbytes = exact
+        cdef int status
+        if self.kind == ARENA:
+            if self.segment_count or self.initial < exact:
+                return ARENA_FULL
+            return self.reserve_plain(self.initial, small, slot)
+        if self.kind == SPLIT:
+            if small:
+                nbytes = max(exact, self.small_segment)
+            elif need < self.large_segment // 2:
+                nbytes = max(exact, self.large_segment)
+            else:
+                nbytes = round_up(exact, HUGE)
+        while True:
+            status = self.reserve_plain(nbytes, small, slot)
+            if status <= ALLOCATED or nbytes == exact:
+                return status
+            nbytes = exact
+
+    cdef void count_refusal(self) noexcept nogil:
+        ndx_lock_acquire(&self.lock)
+        self.extra.refusals += 1
+        ndx_lock_release(&self.lock)
+
+    cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil:
+        cdef int status
+        ndx_lock_acquire(&self.lock)
+        status = self.reserve_bytes(nbytes)
+        ndx_lock_release(&self.lock)
+        return status
+
+    cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil:
+        cdef void *ptr = NULL
+        cdef void *cookie = NULL
+        cdef int status
+        # Counted before it is obtained, so that threads can't pass the limit together.
+        status = self.reserve_bytes_alone(nbytes)
+        if status == PROCESS_LIMIT and budget_look():
+            status = self.reserve_bytes_alone(nbytes)
+        if status != ALLOCATED:
+            return status
+        status = self.source.reserve(nbytes, True, &ptr, &cookie)
+        self.arrive(ptr if status == RESERVED else NULL, nbytes)
+        if status == RESERVED:
+            status = self.add_segment(ptr, nbytes, cookie, small, slot, False)
+            if status != ALLOCATED:
+                self.source.release(ptr, nbytes, cookie)
+        if status != RESERVED:
+            ndx_lock_acquire(&self.lock)
+            self.return_bytes(nbytes)
+            ndx_lock_release(&self.lock)
+        return status
+
+
+KINDS = {"split": SPLIT, "round": ROUND, "naive": NAIVE, "unpooled": UNPOOLED,
+         "arena": ARENA}
+
+
+cdef PoolKind kind_of(object name) except *:
+    if not isinstance(name, str) or name not in KINDS:
+        raise ValueError(
+            f"pool={name!r} is not a type of pool; valid are {', '.join(KINDS)}")
+    return KINDS[name]

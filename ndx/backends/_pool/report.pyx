@@ -1,0 +1,183 @@
+"""What a pool holds, as Python objects.
+
+The numbers are copied with the lock, and made objects of without it.
+"""
+
+from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+
+from ndx.backends._pool.index cimport COLD, USED, PoolBlock, PoolSegment
+from ndx.backends._pool.pool cimport Pool
+from ndx.backends._pool.store cimport (
+    NO_STREAM, PoolCounters, ndx_lock_acquire, ndx_lock_release,
+)
+
+# A copy of what is told of one block.
+cdef struct Entry:
+    uintptr_t segment
+    size_t segment_nbytes
+    size_t segment_cold
+    uintptr_t address
+    size_t nbytes
+    size_t requested
+    size_t stream
+    int state
+    bint small
+    bint events
+
+
+cdef dict pool_stats(Pool pool):
+    cdef PoolCounters extra
+    cdef PoolSegment *segment
+    cdef PoolBlock *block
+    cdef size_t reserved, segments, largest = 0
+    ndx_lock_acquire(&pool.lock)
+    extra = pool.extra
+    reserved = pool.counters.reserved
+    segments = pool.segment_count
+    segment = pool.segments
+    while segment != NULL:
+        block = segment.first
+        while block != NULL:
+            if block.state != USED and block.state != COLD:
+                largest = max(largest, block.nbytes)
+            block = block.next
+        segment = segment.next
+    ndx_lock_release(&pool.lock)
+    return {
+        "rounded_bytes": extra.rounded,
+        "cached_bytes": reserved - extra.rounded,
+        "largest_free_bytes": largest,
+        "segments": segments,
+    }
+
+
+cdef dict pool_events(Pool pool):
+    """Return how often things happened."""
+    cdef PoolCounters extra
+    cdef uint64_t allocations
+    ndx_lock_acquire(&pool.lock)
+    extra = pool.extra
+    allocations = pool.counters.allocations
+    ndx_lock_release(&pool.lock)
+    return {
+        "hits": allocations - min(extra.misses, allocations),
+        "misses": extra.misses,
+        "splits": extra.splits,
+        "merges": extra.merges,
+        "steals": extra.steals,
+        "commits": extra.commits,
+        "purges": extra.purges,
+        "trims": extra.trims,
+        "refusals": extra.refusals,
+    }
+
+
+cdef Entry *copy_entries(Pool pool, size_t *count) except NULL:
+    """Return a copy of all blocks, to be freed."""
+    cdef Entry *entries
+    cdef Entry *entry
+    cdef PoolSegment *segment
+    cdef PoolBlock *block
+    cdef size_t room = 64, found = room + 1
+    entries = NULL
+    while found > room:
+        room = 2 * found
+        free(entries)
+        entries = <Entry *>malloc(room * sizeof(Entry))
+        if entries == NULL:
+            raise MemoryError("no memory to list the blocks of a pool")
+        found = 0
+        ndx_lock_acquire(&pool.lock)
+        segment = pool.segments
+        while segment != NULL:
+            block = segment.first
+            while block != NULL:
+                if found < room:
+                    entry = &entries[found]
+                    entry.segment = <uintptr_t>segment.ptr
+                    entry.segment_nbytes = segment.nbytes
+                    entry.segment_cold = segment.cold
+                    entry.small = segment.small
+                    entry.address = <uintptr_t>block.ptr
+                    entry.nbytes = block.nbytes
+                    entry.requested = block.requested
+                    entry.stream = pool.slots[block.slot].stream
+                    entry.state = block.state
+                    entry.events = block.events != NULL
+                found += 1
+                block = block.next
+            segment = segment.next
+        ndx_lock_release(&pool.lock)
+    count[0] = found
+    return entries
+
+
+cdef list pool_snapshot(Pool pool):
+    cdef size_t count = 0, i
+    cdef Entry *entries = copy_entries(pool, &count)
+    cdef Entry *entry
+    cdef list segments = []
+    cdef dict segment = None
+    cdef uintptr_t last = 0
+    for i in range(count):
+        entry = &entries[i]
+        if segment is None or entry.segment != last:
+            last = entry.segment
+            segment = {
+                "address": entry.segment,
+                "device": 0,
+                "stream": stream_number(entry.stream),
+                "total_size": entry.segment_nbytes,
+                "reserved_size": entry.segment_nbytes - entry.segment_cold,
+                "allocated_size": 0,
+                "active_size": 0,
+                "requested_size": 0,
+                "segment_type": "small" if entry.small else "large",
+                "is_expandable": entry.segment_cold > 0,
+                "blocks": [],
+            }
+            segments.append(segment)
+        if entry.state == USED:
+            state = "active_allocated"
+            segment["allocated_size"] += entry.nbytes
+            segment["requested_size"] += entry.requested
+        elif entry.state == COLD:
+            state = "unmapped"
+        elif entry.events:
+            state = "active_pending_free"
+        else:
+            state = "inactive"
+        if state.startswith("active"):
+            segment["active_size"] += entry.nbytes
+        segment["blocks"].append({
+            "address": entry.address,
+            "size": entry.nbytes,
+            "requested_size": entry.requested,
+            "state": state,
+            "stream": stream_number(entry.stream),
+            "frames": [],
+        })
+    free(entries)
+    return segments
+
+
+cdef object stream_number(size_t stream):
+    return 0 if stream == <size_t>NO_STREAM else stream
+
+
+cdef list pool_holders(Pool pool, int count):
+    """Return (bytes, number) of the live ranges, those that hold the most first."""
+    cdef size_t found = 0, i
+    cdef Entry *entries = copy_entries(pool, &found)
+    cdef dict sizes = {}
+    for i in range(found):
+        if entries[i].state == USED:
+            sizes[entries[i].requested] = sizes.get(entries[i].requested, 0) + 1
+    free(entries)
+    return sorted(sizes.items(), key=held, reverse=True)[:count]
+
+
+def held(item):
+    """Return the bytes that all ranges of one size hold."""
+    return item[0] * item[1]

@@ -1,0 +1,155 @@
+from libc.stdint cimport uint64_t
+
+from ndx.backends._pool.index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
+from ndx.backends.base cimport Counters
+from ndx.backends.source cimport Source
+
+cdef extern from "ndx/lock.h" nogil:
+    ctypedef int ndx_lock
+    void ndx_lock_acquire(ndx_lock *lock)
+    void ndx_lock_release(ndx_lock *lock)
+
+cdef extern from "ndx/poison.h" nogil:
+    void ndx_poison(void *ptr, size_t nbytes)
+    void ndx_unpoison(void *ptr, size_t nbytes)
+    void ndx_unpoison_space(void *ptr, size_t nbytes)
+
+cdef enum PoolKind:
+    SPLIT
+    ROUND
+    NAIVE
+    UNPOOLED
+    ARENA
+
+cdef enum:
+    SLOTS = 64
+    QUICK_LISTS = 1025           # one per unit, to 64 KiB at the least unit
+    QUICK_SHARE = 1048576        # bytes in quick lists at most
+    NO_STREAM = -1
+    CPU = 0                      # as a stream, of a source where the CPU waits itself
+    IN_FLIGHT = 1                # there: of what devices still read or write
+
+# The free blocks of one stream. Those of slot 0 are safe for any stream.
+cdef struct PoolSlot:
+    size_t stream
+    PoolIndex *warm[2]           # large, small
+
+# Counts beyond those of every backend.
+cdef struct PoolCounters:
+    size_t rounded               # bytes of USED blocks
+    size_t crest                 # the most of that since `pool_look`
+    uint64_t misses              # not served from what was held
+    uint64_t splits
+    uint64_t merges
+    uint64_t steals              # of another stream's block
+    uint64_t commits
+    uint64_t purges
+    uint64_t trims
+    uint64_t refusals
+
+cdef class PoolStore:
+    cdef readonly Source source
+    cdef ndx_lock lock           # guards all that follows, and all blocks
+    cdef PoolBlock *quick[QUICK_LISTS]
+    cdef size_t quick_bytes
+    cdef size_t quick_max        # largest block that goes into a quick list; 0: none
+    cdef size_t unit
+    cdef int unit_shift
+    cdef PoolKind kind
+    cdef size_t limit            # on reserved bytes; the greatest: none
+    cdef size_t small_max        # larger requests go into large segments
+    cdef size_t rest             # least remainder that is cut off in large segments
+    cdef int rest_shift          # and that part of the block, at least
+    cdef uint64_t now            # milliseconds, when a block was last freed
+    cdef Counters counters
+    cdef PoolCounters extra
+    cdef PoolIndex *cold[2]
+    cdef PoolSlot slots[SLOTS]
+    cdef int nslots
+    cdef size_t pending          # free blocks with events
+    cdef PoolSegment *segments
+    cdef size_t segment_count
+    cdef PoolBlock *spare        # descriptions in no use
+    cdef size_t spare_count
+    cdef void *slabs             # what the descriptions are cut from
+
+    cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil
+    cdef bint stock(self) noexcept nogil
+    cdef PoolBlock *take_spare(self) noexcept nogil
+    cdef void forget(self, PoolBlock *block) noexcept nogil
+    cdef int slot_of(self, size_t stream) noexcept nogil
+    cdef void *record_on(self, size_t stream) noexcept nogil
+    cdef void synchronize_with(self, size_t stream) noexcept nogil
+    cdef void forget_stream(self, size_t stream) noexcept nogil
+    cdef int reserve_bytes(self, size_t nbytes) noexcept nogil
+    cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil
+    cdef void note_peak(self) noexcept nogil
+    cdef void return_bytes(self, size_t nbytes) noexcept nogil
+    cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil
+    cdef PoolBlock *slot_search(self, int slot, int small, size_t need) noexcept nogil
+    cdef PoolBlock *best_joint(self, size_t need, int small, int slot) noexcept nogil
+    cdef PoolBlock *warm_up(self, PoolBlock *cold, size_t nbytes,
+                            int slot) noexcept nogil
+    cdef void cut(self, PoolBlock *block, size_t need, int slot) noexcept nogil
+    cdef PoolBlock *split(self, PoolBlock *block, size_t nbytes) noexcept nogil
+    cdef PoolBlock *join(self, PoolBlock *block) noexcept nogil
+    cdef void insert(self, PoolBlock *block) noexcept nogil
+    cdef void remove(self, PoolBlock *block) noexcept nogil
+    cdef void free_block(self, PoolBlock *block, uint64_t stamp) noexcept nogil
+    cdef void insert_cold(self, PoolBlock *block) noexcept nogil
+    cdef void remove_cold(self, PoolBlock *block) noexcept nogil
+    cdef void flush_quick(self) noexcept nogil
+    cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
+                         int slot, bint paged) except -1 nogil
+    cdef void unlink_segment(self, PoolSegment *segment) noexcept nogil
+    cdef void drop_segments(self, PoolSegment *segments) noexcept nogil
+
+
+cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
+    """Return the block of a small size that was released last, or NULL."""
+    cdef PoolBlock **head
+    cdef PoolBlock *block
+    cdef Counters *counters = &self.counters
+    if nbytes > self.quick_max:
+        return NULL
+    head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
+    ndx_lock_acquire(&self.lock)
+    block = head[0]
+    if block != NULL:
+        head[0] = block.next_free
+        self.quick_bytes -= block.nbytes
+        block.state = USED
+        block.requested = nbytes
+        counters.allocations += 1
+        counters.live += 1
+        counters.allocated += nbytes
+        if counters.allocated > counters.peak_allocated:
+            counters.peak_allocated = counters.allocated
+        self.extra.rounded += block.nbytes
+    ndx_lock_release(&self.lock)
+    if block != NULL:
+        ndx_unpoison(block.ptr, nbytes)
+    return block
+
+
+cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
+    """Keep a small block as it is, for the next request of its size, if that is due."""
+    cdef size_t nbytes = block.nbytes
+    cdef PoolBlock **head
+    if nbytes > self.quick_max:
+        return False
+    ndx_poison(block.ptr, nbytes)
+    ndx_lock_acquire(&self.lock)
+    if self.quick_bytes + nbytes > QUICK_SHARE:
+        ndx_lock_release(&self.lock)
+        return False
+    head = &self.quick[nbytes >> self.unit_shift]
+    self.counters.live -= 1
+    self.counters.allocated -= block.requested
+    self.extra.rounded -= nbytes
+    self.quick_bytes += nbytes
+    block.state = QUICK
+    block.next_free = head[0]
+    head[0] = block
+    ndx_lock_release(&self.lock)
+    return True

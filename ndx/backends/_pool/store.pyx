@@ -1,0 +1,432 @@
+"""The blocks and segments of a pool: how they are cut, merged, found and counted.
+
+All of it runs with the pool's lock, but for what says that it takes it.
+"""
+
+cimport cython
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free, malloc
+
+from ndx.backends._budget cimport (
+    budget_arrive, budget_give, budget_take, gpu_give, gpu_take, space_give, space_take,
+)
+from ndx.backends._pool.index cimport (
+    BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, index_insert,
+    index_remove, index_search, index_search_exact, ndx_highest_bit,
+)
+from ndx.backends.base cimport (
+    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+)
+
+cdef extern from "ndx/clock.h" nogil:
+    uint64_t ndx_milliseconds()
+
+cdef enum:
+    SLAB = 256                   # descriptions made at a time
+    COLD_SCAN = 64
+
+cdef struct Slab:
+    Slab *next
+    PoolBlock blocks[SLAB]
+
+
+cdef inline void link_after(PoolBlock *block, PoolBlock *tail) noexcept nogil:
+    tail.prev = block
+    tail.next = block.next
+    if block.next != NULL:
+        block.next.prev = tail
+    block.next = tail
+
+
+cdef inline void unlink(PoolBlock *block) noexcept nogil:
+    if block.prev != NULL:
+        block.prev.next = block.next
+    else:
+        block.segment.first = block.next
+    if block.next != NULL:
+        block.next.prev = block.prev
+
+
+@cython.no_gc_clear
+cdef class PoolStore:
+    """What a pool keeps; `Pool` says which block serves a request."""
+
+    def __dealloc__(self):
+        cdef Slab *slab
+        cdef int small, slot
+        while self.slabs != NULL:
+            slab = <Slab *>self.slabs
+            self.slabs = slab.next
+            free(slab)
+        for small in range(2):
+            free(self.cold[small])
+            for slot in range(SLOTS):
+                free(self.slots[slot].warm[small])
+
+    cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil:
+        block.state = USED
+        block.requested = nbytes
+        self.counters.allocations += 1
+        self.counters.live += 1
+        self.counters.allocated += nbytes
+        if self.counters.allocated > self.counters.peak_allocated:
+            self.counters.peak_allocated = self.counters.allocated
+        self.extra.rounded += block.nbytes
+        if self.extra.rounded > self.extra.crest:
+            self.extra.crest = self.extra.rounded
+
+    cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
+        """Return a block that fits: of the stream's own, of none's, of another's."""
+        cdef PoolBlock *block = NULL
+        cdef int other
+        if self.kind in (ROUND, NAIVE, UNPOOLED):
+            small = 0
+        for other in range(-2, self.nslots):
+            if other >= 0 and (other == slot or other == 0):
+                continue
+            if other == -1 and slot == 0:
+                continue
+            if other > 0 and self.source.cpu_waits:
+                # What is in flight: the pool grows rather than that the CPU waits.
+                break
+            block = self.slot_search(
+                slot if other == -2 else 0 if other == -1 else other, small, need)
+            if block != NULL:
+                break
+        return block
+
+    cdef PoolBlock *slot_search(self, int slot, int small,
+                                size_t need) noexcept nogil:
+        cdef PoolIndex *index = self.slots[slot].warm[small]
+        if self.kind == SPLIT or self.kind == ARENA:
+            return index_search(index, need)
+        return index_search_exact(index, need)
+
+    cdef PoolBlock *best_joint(self, size_t need, int small, int slot) noexcept nogil:
+        """Return the cold block after the largest warm one that it can complete."""
+        cdef PoolIndex *index = self.cold[small]
+        cdef PoolBlock *best = NULL
+        cdef PoolBlock *cold
+        cdef PoolBlock *warm
+        cdef int top, sub, looked = 0
+        cdef uint64_t tops = index.tops
+        while tops:
+            # The largest first: there are few.
+            top = ndx_highest_bit(tops)
+            tops &= ~(<uint64_t>1 << top)
+            for sub in range(SUBS - 1, -1, -1):
+                cold = index.heads[top][sub]
+                while cold != NULL:
+                    warm = cold.prev
+                    if warm != NULL and warm.state == FREE and warm.events == NULL \
+                            and warm.slot == slot \
+                            and warm.nbytes + cold.nbytes >= need \
+                            and (best == NULL or warm.nbytes > best.prev.nbytes):
+                        best = cold
+                    looked += 1
+                    if looked == COLD_SCAN:
+                        return best
+                    cold = cold.next_free
+        return best
+
+    cdef PoolBlock *warm_up(self, PoolBlock *cold, size_t nbytes,
+                            int slot) noexcept nogil:
+        """Make the first bytes of a cold block a warm one, in no list."""
+        index_remove(self.cold[cold.segment.small], cold)
+        cold.segment.cold -= nbytes
+        if cold.nbytes > nbytes:
+            index_insert(self.cold[cold.segment.small], self.split(cold, nbytes))
+        cold.state = BUSY
+        cold.slot = slot
+        cold.stamp = self.now
+        return cold
+
+    cdef PoolBlock *join(self, PoolBlock *block) noexcept nogil:
+        """Merge a block into the one before it; both are in no list."""
+        cdef PoolBlock *prev = block.prev
+        prev.nbytes += block.nbytes
+        unlink(block)
+        self.forget(block)
+        self.extra.merges += 1
+        return prev
+
+    cdef PoolBlock *split(self, PoolBlock *block, size_t nbytes) noexcept nogil:
+        """Cut a block after nbytes; return the rest, in the same state, in no list."""
+        cdef PoolBlock *tail = self.take_spare()
+        tail[0] = block[0]
+        tail.ptr += nbytes
+        tail.nbytes -= nbytes
+        tail.events = NULL
+        tail.uses = 0
+        block.nbytes = nbytes
+        link_after(block, tail)
+        return tail
+
+    cdef void cut(self, PoolBlock *block, size_t need, int slot) noexcept nogil:
+        """Give back what a block has too much, if that is worth it."""
+        cdef PoolBlock *tail
+        cdef size_t rest = block.nbytes - need
+        if self.kind not in (SPLIT, ARENA) or rest == 0 or rest < (
+                self.unit if block.segment.small else
+                max(self.rest, block.nbytes >> self.rest_shift)):
+            return
+        if block.events != NULL:
+            return                   # the rest would have to wait for them, too
+        tail = self.split(block, need)
+        tail.slot = slot
+        self.extra.splits += 1
+        self.free_block(tail, block.stamp)
+
+    cdef void free_block(self, PoolBlock *block, uint64_t stamp) noexcept nogil:
+        """Make a block free, and merge it with its free neighbours."""
+        cdef PoolBlock *other
+        block.requested = 0
+        block.state = FREE
+        block.stamp = stamp
+        self.now = max(self.now, stamp)
+        if block.events == NULL and (self.kind == SPLIT or self.kind == ARENA):
+            other = block.next
+            if other != NULL and other.state == FREE and other.slot == block.slot \
+                    and other.events == NULL:
+                self.remove(other)
+                self.join(other)
+            other = block.prev
+            if other != NULL and other.state == FREE and other.slot == block.slot \
+                    and other.events == NULL:
+                self.remove(other)
+                block = self.join(block)
+                block.stamp = stamp
+        self.insert(block)
+
+    cdef void insert(self, PoolBlock *block) noexcept nogil:
+        index_insert(self.slots[block.slot].warm[block.segment.small], block)
+
+    cdef void remove(self, PoolBlock *block) noexcept nogil:
+        index_remove(self.slots[block.slot].warm[block.segment.small], block)
+
+    cdef void insert_cold(self, PoolBlock *block) noexcept nogil:
+        """Make a block cold, whose pages are gone, and merge it with cold ones."""
+        cdef PoolIndex *index = self.cold[block.segment.small]
+        block.segment.cold += block.nbytes
+        block.requested = 0
+        block.state = COLD
+        block.slot = 0
+        if block.next != NULL and block.next.state == COLD:
+            index_remove(index, block.next)
+            self.join(block.next)
+        if block.prev != NULL and block.prev.state == COLD:
+            index_remove(index, block.prev)
+            block = self.join(block)
+        index_insert(index, block)
+
+    cdef void remove_cold(self, PoolBlock *block) noexcept nogil:
+        index_remove(self.cold[block.segment.small], block)
+
+    cdef void flush_quick(self) noexcept nogil:
+        """Merge what is in the quick lists."""
+        cdef PoolBlock *block
+        cdef size_t i = 0
+        cdef uint64_t stamp = ndx_milliseconds()
+        while self.quick_bytes:
+            block = self.quick[i]
+            while block != NULL:
+                self.quick[i] = block.next_free
+                self.quick_bytes -= block.nbytes
+                self.free_block(block, stamp)
+                block = self.quick[i]
+            i += 1
+
+    cdef int reserve_bytes(self, size_t nbytes) noexcept nogil:
+        """Count bytes that will be held; or return the limit that forbids it.
+
+        They `arrive` when they are obtained, without the lock. Memory is the machine's,
+        for which the process has a limit, or a GPU's.
+        """
+        if self.counters.reserved > self.limit \
+                or nbytes > self.limit - self.counters.reserved:
+            return OWN_LIMIT
+        if self.source.budgeted and not budget_take(nbytes):
+            return PROCESS_LIMIT
+        if self.source.gpu and not gpu_take(self.source.gpu, nbytes):
+            return DEVICE_LIMIT
+        self.counters.reserved += nbytes
+        return ALLOCATED
+
+    cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil:
+        """Say that bytes which were counted are there (NULL: given up); no lock."""
+        if self.source.budgeted:
+            # Only lazy pages are not yet in memory.
+            budget_arrive(pages if self.source.paged else NULL, nbytes)
+
+    cdef void note_peak(self) noexcept nogil:
+        """Remember what is held, now that it has been obtained."""
+        if self.counters.reserved > self.counters.peak_reserved:
+            self.counters.peak_reserved = self.counters.reserved
+
+    cdef void return_bytes(self, size_t nbytes) noexcept nogil:
+        self.counters.reserved -= nbytes
+        if self.source.budgeted:
+            budget_give(nbytes)
+        if self.source.gpu:
+            gpu_give(self.source.gpu, nbytes)
+
+    cdef void forget(self, PoolBlock *block) noexcept nogil:
+        block.next_free = self.spare
+        self.spare = block
+        self.spare_count += 1
+
+    cdef PoolBlock *take_spare(self) noexcept nogil:
+        cdef PoolBlock *block = self.spare
+        if block != NULL:
+            self.spare = block.next_free
+            self.spare_count -= 1
+        return block
+
+    cdef bint stock(self) noexcept nogil:
+        """Get descriptions for the turns to come; this takes the lock."""
+        cdef Slab *slab = <Slab *>malloc(sizeof(Slab))
+        cdef int i
+        if slab == NULL:
+            return False
+        ndx_lock_acquire(&self.lock)
+        slab.next = <Slab *>self.slabs
+        self.slabs = slab
+        for i in range(SLAB):
+            self.forget(&slab.blocks[i])
+        ndx_lock_release(&self.lock)
+        return True
+
+    cdef int slot_of(self, size_t stream) noexcept nogil:
+        """Return the slot of a stream, a new one at first; -1 if there is none."""
+        cdef int slot, small
+        if self.nslots and (not self.source.streams
+                            or self.source.cpu_waits and stream == CPU):
+            return 0
+        for slot in range(1, self.nslots):
+            if self.slots[slot].stream == stream:
+                return slot
+        # That of a stream which is over, or a new one.
+        for slot in range(self.nslots):
+            if slot and self.slots[slot].stream == <size_t>NO_STREAM:
+                break
+        else:
+            slot = self.nslots
+            if slot == SLOTS:
+                return -1
+            for small in range(2):
+                if self.slots[slot].warm[small] == NULL:
+                    self.slots[slot].warm[small] = \
+                        <PoolIndex *>calloc(1, sizeof(PoolIndex))
+                if self.slots[slot].warm[small] == NULL:
+                    return -1
+            self.nslots += 1
+        self.slots[slot].stream = stream
+        return slot
+
+    cdef void *record_on(self, size_t stream) noexcept nogil:
+        """Return an event of a stream, NULL if it is done; without the lock."""
+        cdef void *event
+        if stream == <size_t>NO_STREAM:
+            return NULL
+        event = self.source.record(stream)
+        if event == NULL and self.source.is_over(stream):
+            self.forget_stream(stream)
+        return event
+
+    cdef void synchronize_with(self, size_t stream) noexcept nogil:
+        """Wait for a stream; without the lock."""
+        if stream != <size_t>NO_STREAM:
+            self.source.synchronize(stream)
+            if self.source.is_over(stream):
+                self.forget_stream(stream)
+
+    cdef void forget_stream(self, size_t stream) noexcept nogil:
+        """Let another have the slot of a stream that is over; this takes the lock."""
+        cdef int slot
+        ndx_lock_acquire(&self.lock)
+        for slot in range(1, self.nslots):
+            if self.slots[slot].stream == stream:
+                self.slots[slot].stream = <size_t>NO_STREAM
+        ndx_lock_release(&self.lock)
+
+    cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
+                         int slot, bint paged) except -1 nogil:
+        """Take in a range of the source; this takes the lock."""
+        cdef PoolSegment *segment = <PoolSegment *>calloc(1, sizeof(PoolSegment))
+        cdef PoolBlock *block = NULL
+        if segment == NULL:
+            return NO_MEMORY
+        segment.ptr = <char *>ptr
+        segment.nbytes = nbytes
+        segment.cookie = cookie
+        segment.small = small
+        segment.paged = paged
+        while True:
+            ndx_lock_acquire(&self.lock)
+            block = self.take_spare()
+            if block != NULL:
+                break
+            ndx_lock_release(&self.lock)
+            if not self.stock():
+                free(segment)
+                return NO_MEMORY
+        block.ptr = segment.ptr
+        block.nbytes = nbytes
+        block.segment = segment
+        block.prev = NULL
+        block.next = NULL
+        block.events = NULL
+        block.uses = 0
+        block.slot = slot
+        segment.first = block
+        segment.next = self.segments
+        if self.segments != NULL:
+            self.segments.prev = segment
+        self.segments = segment
+        self.segment_count += 1
+        self.counters.system_allocations += 1
+        if paged:
+            space_take()
+            self.insert_cold(block)
+        else:
+            self.note_peak()
+            self.free_block(block, ndx_milliseconds())
+        ndx_lock_release(&self.lock)
+        return ALLOCATED
+
+    cdef void unlink_segment(self, PoolSegment *segment) noexcept nogil:
+        if segment.prev != NULL:
+            segment.prev.next = segment.next
+        else:
+            self.segments = segment.next
+        if segment.next != NULL:
+            segment.next.prev = segment.prev
+        segment.next = NULL
+        segment.prev = NULL
+
+    cdef void drop_segments(self, PoolSegment *segments) noexcept nogil:
+        """Give a list of unlinked segments back; this takes the lock.
+
+        None of their blocks is in an index.
+        """
+        cdef PoolSegment *segment
+        cdef PoolBlock *block
+        while segments != NULL:
+            segment = segments
+            segments = segment.next
+            if self.source.host_accessible:
+                ndx_unpoison_space(segment.ptr, segment.nbytes)
+            # Counted after it is done, so that the limit holds at every moment.
+            self.source.release(segment.ptr, segment.nbytes, segment.cookie)
+            if segment.paged:
+                space_give()
+            ndx_lock_acquire(&self.lock)
+            self.return_bytes(segment.nbytes - segment.cold)
+            self.counters.system_frees += 1
+            self.segment_count -= 1
+            while segment.first != NULL:
+                block = segment.first
+                segment.first = block.next
+                self.forget(block)
+            ndx_lock_release(&self.lock)
+            free(segment)

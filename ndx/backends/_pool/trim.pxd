@@ -1,0 +1,12 @@
+from libc.stdint cimport uint64_t
+
+from ndx.backends._pool.index cimport PoolBlock
+from ndx.backends._pool.pool cimport Pool
+
+cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil
+cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil
+cdef void pool_synchronize(Pool pool) noexcept nogil
+cdef void pool_settle(Pool pool, bint wait) noexcept nogil
+cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil
+cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
+                            size_t high) noexcept nogil

@@ -1,0 +1,334 @@
+"""How a pool gives memory back, and how it learns that streams are done.
+
+Blocks are taken out of the pool's lists (BUSY) with the lock, worked on without it,
+and put back. All of these functions take the lock.
+"""
+
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free
+
+from ndx.backends._pool.index cimport BUSY, FREE, PoolBlock, PoolEvent, PoolSegment
+from ndx.backends._pool.pool cimport Pool
+from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
+
+cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
+    """Return how many bytes can be given back of a free block."""
+    cdef size_t page = pool.source.granularity
+    cdef size_t low, high
+    if not block.segment.paged:
+        return block.nbytes if block.nbytes == block.segment.nbytes else 0
+    low = (<size_t>block.ptr + page - 1) & ~(page - 1)
+    high = (<size_t>block.ptr + block.nbytes) & ~(page - 1)
+    return high - low if high > low else 0
+
+
+cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
+    """Give free memory back, what has been so longest first; return the bytes.
+
+    Stops when no more than `target` bytes are held; leaves what became free at
+    `before` or later alone.
+    """
+    return trim(pool, target, before, False)
+
+
+cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
+    """Do the same for what the pool has not needed, of which it may need the rest.
+
+    A segment that can only go back as a whole does so if it is spare for the most part.
+    """
+    return trim(pool, target, <uint64_t>-1, True)
+
+
+cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept nogil:
+    cdef PoolBlock *chain = NULL
+    cdef PoolBlock *block
+    cdef PoolBlock *rest
+    cdef PoolSegment *segment
+    cdef PoolSegment *next_segment
+    cdef PoolSegment *dropped = NULL
+    cdef size_t planned = 0, released = 0
+    if pool.lost:
+        return 0
+    if pool.source.streams:
+        pool_settle(pool, target == 0)
+    ndx_lock_acquire(&pool.lock)
+    pool.extra.trims += 1
+    pool.flush_quick()
+    segment = pool.segments
+    while segment != NULL:
+        block = segment.first
+        while block != NULL:
+            # Those of other slots were used since all was synchronized.
+            if block.state == FREE and block.slot == 0 and block.events == NULL \
+                    and block.stamp < before and returnable(pool, block):
+                pool.remove(block)
+                block.state = BUSY
+                block.next_free = chain
+                chain = block
+            block = block.next
+        segment = segment.next
+    rest = sort_by_age(chain)
+    chain = NULL
+    while rest != NULL:
+        block = rest
+        rest = block.next_free
+        segment = block.segment
+        if pool.counters.reserved - planned <= target or spare \
+                and not segment.paged and segment.nbytes >> 1 > \
+                pool.counters.reserved - planned - target:
+            block.state = FREE
+            pool.insert(block)
+        elif segment.paged:
+            block = cut_to(pool, block, pool.counters.reserved - planned - target)
+            planned += returnable(pool, block)
+            block.next_free = chain
+            chain = block
+        else:
+            planned += segment.nbytes
+            released += segment.nbytes
+            pool.unlink_segment(segment)
+            segment.next = dropped
+            dropped = segment
+    ndx_lock_release(&pool.lock)
+    pool.drop_segments(dropped)
+    dropped = NULL
+    while chain != NULL:
+        block = chain
+        chain = block.next_free
+        released += give_back(pool, block)
+    if target:
+        return released
+    # Address space of which nothing is held any more.
+    ndx_lock_acquire(&pool.lock)
+    segment = pool.segments
+    while segment != NULL:
+        next_segment = segment.next
+        if segment.paged and segment.cold == segment.nbytes:
+            pool.remove_cold(segment.first)
+            pool.unlink_segment(segment)
+            segment.next = dropped
+            dropped = segment
+        segment = next_segment
+    ndx_lock_release(&pool.lock)
+    pool.drop_segments(dropped)
+    return released
+
+
+cdef PoolBlock *cut_to(Pool pool, PoolBlock *block, size_t nbytes) noexcept nogil:
+    """Keep what of a BUSY block need not be given back; with the lock."""
+    cdef size_t page = pool.source.granularity
+    cdef size_t start = <size_t>block.ptr
+    cdef size_t cut = start + block.nbytes
+    cdef PoolBlock *tail
+    if returnable(pool, block) <= nbytes + 16 * page or pool.spare_count < 8:
+        return block
+    # The end goes: what is kept can grow into it again.
+    cut = (cut & ~(page - 1)) - ((nbytes + page - 1) & ~(page - 1))
+    tail = pool.split(block, cut - start)
+    block.state = FREE
+    pool.insert(block)
+    return tail
+
+
+cdef PoolBlock *sort_by_age(PoolBlock *chain) noexcept nogil:
+    """Return a chain with what became free first at its head (a merge sort)."""
+    cdef PoolBlock *slow = chain
+    cdef PoolBlock *fast
+    cdef PoolBlock *other
+    cdef PoolBlock head
+    cdef PoolBlock *last = &head
+    if chain == NULL or chain.next_free == NULL:
+        return chain
+    fast = chain.next_free
+    while fast != NULL and fast.next_free != NULL:
+        slow = slow.next_free
+        fast = fast.next_free.next_free
+    other = slow.next_free
+    slow.next_free = NULL
+    chain = sort_by_age(chain)
+    other = sort_by_age(other)
+    while chain != NULL and other != NULL:
+        if other.stamp < chain.stamp:
+            last.next_free = other
+            other = other.next_free
+        else:
+            last.next_free = chain
+            chain = chain.next_free
+        last = last.next_free
+    last.next_free = chain if chain != NULL else other
+    return head.next_free
+
+
+cdef bint lock_with_spares(Pool pool) noexcept nogil:
+    """Take the lock with descriptions at hand; False, without it, if there are none."""
+    while True:
+        ndx_lock_acquire(&pool.lock)
+        if pool.spare_count >= 4:
+            return True
+        ndx_lock_release(&pool.lock)
+        if not pool.stock():
+            return False
+
+
+cdef size_t give_back(Pool pool, PoolBlock *block) noexcept nogil:
+    """Turn a BUSY block cold, but for what is less than a page; return the bytes."""
+    cdef size_t page = pool.source.granularity
+    cdef size_t before, nbytes = returnable(pool, block)
+    cdef uint64_t stamp = block.stamp
+    cdef PoolBlock *tail
+    if nbytes == 0 or not lock_with_spares(pool):
+        ndx_lock_acquire(&pool.lock)
+        pool.free_block(block, stamp)
+        ndx_lock_release(&pool.lock)
+        return 0
+    before = -<size_t>block.ptr & (page - 1)
+    if before:
+        tail = pool.split(block, before)
+        pool.free_block(block, stamp)
+        block = tail
+    if block.nbytes > nbytes:
+        pool.free_block(pool.split(block, nbytes), stamp)
+    ndx_lock_release(&pool.lock)
+    if pool.source.purge(block.ptr, nbytes):
+        ndx_lock_acquire(&pool.lock)
+        pool.insert_cold(block)
+        pool.return_bytes(nbytes)
+        pool.extra.purges += 1
+    else:
+        ndx_lock_acquire(&pool.lock)
+        pool.free_block(block, stamp)
+        nbytes = 0
+    ndx_lock_release(&pool.lock)
+    return nbytes
+
+
+cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
+                            size_t high) noexcept nogil:
+    """Shrink a block in use to what is needed of it: the bytes from low to high.
+
+    Returns the bytes that were given back; whole pages only.
+    """
+    cdef size_t page = pool.source.granularity
+    cdef size_t start = <size_t>block.ptr
+    cdef size_t first = (start + low) & ~(page - 1)
+    cdef size_t end = (start + high + page - 1) & ~(page - 1)
+    cdef size_t released = 0
+    cdef PoolBlock *head = NULL
+    cdef PoolBlock *tail = NULL
+    if not block.segment.paged or pool.source.streams or block.nbytes < 4 * page \
+            or pool.lost or not lock_with_spares(pool):
+        return 0
+    if end + page <= start + block.nbytes:
+        tail = pool.split(block, end - start)
+        tail.state = BUSY
+        pool.extra.rounded -= tail.nbytes
+    if start + page <= first:
+        head = split_before(pool, block, first - start)
+        pool.extra.rounded -= head.nbytes
+    ndx_lock_release(&pool.lock)
+    if tail != NULL:
+        released += give_back(pool, tail)
+    if head != NULL:
+        released += give_back(pool, head)
+    return released
+
+
+cdef PoolBlock *split_before(Pool pool, PoolBlock *block,
+                             size_t nbytes) noexcept nogil:
+    """Cut a block, whose description stays that of the rest; return the first part."""
+    cdef PoolBlock *head = pool.take_spare()
+    head[0] = block[0]
+    head.nbytes = nbytes
+    head.next = block
+    head.events = NULL
+    head.uses = 0
+    head.state = BUSY
+    if block.prev != NULL:
+        block.prev.next = head
+    else:
+        block.segment.first = head
+    block.prev = head
+    block.ptr += nbytes
+    block.nbytes -= nbytes
+    return head
+
+
+cdef void pool_synchronize(Pool pool) noexcept nogil:
+    """Wait for all streams; what is free by now is then safe for each of them."""
+    pool_settle(pool, True)
+
+
+cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
+    """Let any stream have what is free on streams that are done; or wait for them."""
+    cdef PoolSegment *segment
+    cdef PoolBlock *block
+    cdef PoolBlock *chain = NULL
+    cdef uint64_t done = 0
+    cdef bint safe
+    cdef int slot, nslots
+    if not pool.source.streams or pool.lost:
+        return
+    # First taken out: what is freed in the meantime may have work of its own.
+    ndx_lock_acquire(&pool.lock)
+    nslots = pool.nslots
+    segment = pool.segments
+    while segment != NULL:
+        block = segment.first
+        while block != NULL:
+            if block.state == FREE and (block.slot or block.events != NULL):
+                pool.remove(block)
+                block.state = BUSY
+                block.next_free = chain
+                chain = block
+            block = block.next
+        segment = segment.next
+    ndx_lock_release(&pool.lock)
+    for slot in range(1, nslots):
+        if wait:
+            pool.synchronize_with(pool.slots[slot].stream)
+        # Where the CPU waits, each block has its events, and slots are no streams.
+        if wait or not pool.source.cpu_waits and is_stream_done(pool, slot):
+            done |= <uint64_t>1 << slot
+    while chain != NULL:
+        block = chain
+        chain = block.next_free
+        ndx_lock_acquire(&pool.lock)
+        pool.pending -= block.events != NULL
+        ndx_lock_release(&pool.lock)
+        drop_done_events(pool, block)
+        ndx_lock_acquire(&pool.lock)
+        if pool.source.cpu_waits:
+            safe = block.events == NULL
+        else:
+            safe = done >> block.slot & 1
+        if safe:
+            block.slot = 0
+        pool.pending += block.events != NULL
+        pool.free_block(block, block.stamp)
+        ndx_lock_release(&pool.lock)
+
+
+cdef bint is_stream_done(Pool pool, int slot) noexcept nogil:
+    cdef void *event
+    cdef bint done
+    event = pool.record_on(pool.slots[slot].stream)
+    if event == NULL:
+        return True
+    done = pool.source.is_done(event)
+    pool.source.drop_event(event)
+    return done
+
+
+cdef void drop_done_events(Pool pool, PoolBlock *block) noexcept nogil:
+    cdef PoolEvent *event
+    while block.events != NULL and pool.source.is_done(block.events.event):
+        event = block.events
+        block.events = event.next
+        pool.source.drop_event(event.event)
+        free(event)
+
+
+cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:
+    """Forget a stream, once it is done; its memory is then safe for all others."""
+    pool_synchronize(pool)
+    pool.forget_stream(stream)

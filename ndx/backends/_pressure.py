@@ -1,0 +1,156 @@
+"""Memory that may be given back when some is short: idle memory, and callbacks.
+
+`backends._relief` says what is done when, and against which reason.
+"""
+
+import threading
+import weakref
+
+from ndx.backends._budget import missing_of_gpu, missing_of_process
+
+__all__ = [
+    "add_callback",
+    "callbacks",
+    "fallback_of",
+    "innermost",
+    "live_pools",
+    "pooled",
+    "release_on_disk",
+    "release_others",
+    "release_own",
+    "remove_callback",
+]
+
+# Backends that keep idle memory, which others may need more.
+pooled = weakref.WeakSet()
+
+# Turns of one callback for one request: one that always says yes may not hang it.
+TURNS = 3
+
+_callbacks = []
+_here = threading.local()
+
+
+def add_callback(callback):
+    """Have a function called when memory is short.
+
+    Parameters
+    ----------
+    callback : callable
+        Called as ``callback(nbytes)`` with the bytes of a request that nothing else
+        could serve: a chance to drop caches, or to raise a limit. The request is made
+        again if it returns true, three times at most.
+
+    Raises
+    ------
+    TypeError
+        If it can't be called.
+
+    Notes
+    -----
+    What it raises is raised by the request. It may make arrays itself: where there is
+    no memory for these either, they raise `ndx.OutOfMemoryError` without a further
+    call.
+    """
+    if not callable(callback):
+        msg = f"a callback must be callable, not {type(callback).__name__}"
+        raise TypeError(msg)
+    _callbacks.append(callback)
+
+
+def remove_callback(callback):
+    """Forget a function that `add_callback` added."""
+    if callback not in _callbacks:
+        msg = f"{callback!r} is not a callback that was added: {_callbacks}"
+        raise ValueError(msg)
+    _callbacks.remove(callback)
+
+
+def callbacks(nbytes):
+    """Call the callbacks in turn; yield when to try again.
+
+    Exceptions of callbacks are not caught. A request of a callback calls none.
+    """
+    if getattr(_here, "calling", False):
+        return
+    for callback in list(_callbacks):
+        for _ in range(TURNS):
+            _here.calling = True
+            try:
+                again = callback(nbytes)
+            finally:
+                _here.calling = False
+            if not again:
+                break
+            yield
+
+
+def live_pools():
+    """Return all backends with a pool."""
+    while True:
+        try:
+            return list(pooled)
+        except RuntimeError:
+            # Another thread has made one meanwhile.
+            continue
+
+
+def innermost(backend):
+    """Return the backend that adaptors are around."""
+    while hasattr(backend, "upstream"):
+        backend = backend.upstream
+    return backend
+
+
+def fallback_of(backend):
+    """Return what serves where a backend can't, or None."""
+    return getattr(innermost(backend), "fallback", None)
+
+
+def release_on_disk(disk):
+    """Give back idle memory in files on a disk (its `st_dev`); return the bytes."""
+    resource = ("disk", disk)
+    return sum(each.trim() for each in live_pools() if each.resource == resource)
+
+
+def release_own(backend):
+    """Give back what a backend keeps idle, if it has not done so; return the bytes."""
+    found = innermost(backend)
+    # Pools have done all that helps.
+    return 0 if found in pooled else found.trim()
+
+
+def release_others(backend, nbytes, reason):
+    """Give back idle memory of pools that compete with a backend; return the bytes."""
+    found = innermost(backend)
+    if reason == "process":
+        others = [each for each in live_pools() if each.budgeted]
+        return _release_just_enough(found, others, missing_of_process(nbytes))
+    if reason == "device":
+        others = [each for each in live_pools() if each.gpu == found.gpu]
+        return _release_just_enough(found, others, missing_of_gpu(found.gpu, nbytes))
+    resource = "machine" if reason == "system" else getattr(found, "resource", None)
+    if resource is None:
+        return 0
+    return sum(
+        other.trim()
+        for other in live_pools()
+        if other is not found and other.resource == resource
+    )
+
+
+def _release_just_enough(backend, pools, missing):
+    """Give back what pools that share a limit have idle, if that is enough for it."""
+    own = getattr(backend, "idle_nbytes", 0)
+    if missing > own:
+        # The backend gives that itself, once it is enough with what others give; if it
+        # was enough from the start, it has done so in vain.
+        missing -= own
+    others = [each for each in pools if each is not backend]
+    if missing > sum(each.idle_nbytes for each in others):
+        return 0
+    released = 0
+    for other in others:
+        if released < missing and other.idle_nbytes:
+            released += other.trim()
+    return released

@@ -1,0 +1,135 @@
+"""Ranges of a pool without an array: for other libraries, and for streams."""
+
+cimport cython
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport uintptr_t
+
+from ndx.backends._pool.index cimport PoolBlock
+from ndx.backends._relief cimport relieve
+from ndx.backends.base cimport ALLOCATED, Memory
+from ndx.backends.pooled cimport PooledBackend
+
+from ndx._lib.sizes import parse_size
+from ndx.backends._lookup import as_backend
+
+__all__ = ["Buffer"]
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Buffer:
+    """A range of a backend's memory.
+
+    It goes back to the pool when it is released or its last reference is gone, in
+    the order of its stream's work.
+
+    Parameters
+    ----------
+    backend : str or PooledBackend
+        Whose memory it is: one with a pool, or its name.
+    nbytes : int or str
+        Its size; 0 is served without any memory.
+    stream : int, default 0
+        The stream that uses it first.
+
+    Raises
+    ------
+    ndx.OutOfMemoryError
+        If there is no more; nothing is changed then.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> buffer = ndx.backends.Buffer("host", "1KiB")
+    >>> buffer.nbytes, buffer.address % 64
+    (1024, 0)
+    >>> buffer.release()
+    """
+
+    cdef Memory memory
+    cdef readonly PooledBackend backend
+    cdef readonly size_t nbytes
+    cdef readonly size_t stream
+    cdef Py_ssize_t exports
+
+    def __cinit__(self, backend, nbytes, *, size_t stream=0):
+        cdef PooledBackend pooled = pooled_backend(backend)
+        cdef int status
+        cdef size_t size = parse_size(nbytes, "nbytes")
+        self.stream = stream
+        self.nbytes = size
+        if size == 0:
+            self.backend = pooled
+            return
+        with nogil:
+            status = pooled.allocate_on(size, False, stream, &self.memory)
+        if status != ALLOCATED:
+            relieve(pooled, None, size, False, &stream, &self.memory, status)
+        # Set last: only then there is something to release.
+        self.backend = pooled
+
+    def __dealloc__(self):
+        if self.backend is not None:
+            Buffer_release(self)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        if not self.backend.host_accessible:
+            raise BufferError("the CPU can't read the memory of this backend")
+        if self.nbytes and self.memory.ptr == NULL:
+            raise BufferError("the buffer has been released")
+        PyBuffer_FillInfo(view, self, self.memory.ptr, self.nbytes, 0, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer *view):
+        self.exports -= 1
+
+    @property
+    def address(self):
+        """Where it begins; 0 if it has no memory."""
+        return <uintptr_t>self.memory.ptr
+
+    @property
+    def rounded(self):
+        """Bytes of the pool that it takes."""
+        cdef PoolBlock *block = <PoolBlock *>self.memory.cookie
+        if self.memory.ptr == NULL or block.segment == NULL:
+            return 0
+        return block.nbytes
+
+    def record_use(self, size_t stream):
+        """Say that another stream uses it, too: it is not used again before that.
+
+        A device's memory waits for what the stream is given until it is released;
+        page-locked memory for what the current GPU's stream has been given so far.
+        """
+        if self.memory.ptr != NULL:
+            self.backend.use_on(&self.memory, stream)
+
+    def release(self):
+        """Give it back now. Again is harmless."""
+        if self.exports:
+            raise BufferError(
+                "the buffer can't be released: a memoryview or an array of it is "
+                "alive; release it when that is gone")
+        Buffer_release(self)
+
+    def __repr__(self):
+        return f"<Buffer of {self.nbytes} bytes at {self.address:#x}>"
+
+
+cdef PooledBackend pooled_backend(object backend):
+    """Return the backend of a name, or a backend, if it has a pool."""
+    found = as_backend(backend)
+    if not isinstance(found, PooledBackend):
+        raise TypeError(
+            f"a buffer is a range of a pool, and {found!r} has none: give an "
+            "ndx.backends.PooledBackend, or a name such as 'host'")
+    return found
+
+
+cdef void Buffer_release(Buffer self) noexcept:
+    cdef Memory memory = self.memory
+    if memory.ptr != NULL:
+        self.memory.ptr = NULL
+        with nogil:
+            self.backend.release(&memory)

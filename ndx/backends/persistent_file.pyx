@@ -1,0 +1,189 @@
+"""The memory of one file, for an arena whose content is found again.
+
+The file is locked for as long as this has it, keeps what is in it, and only grows.
+"""
+
+cimport cython
+from libc.string cimport memset
+
+import os
+from errno import EDQUOT, EFBIG, ENOENT, ENOSPC
+
+try:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+except ImportError:
+    flock = None
+
+from ndx._files.mapped_file cimport MappedFile
+from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
+
+from ndx._files.mapped_file import reserve
+from ndx._files.replace import as_path, open_regular, sync_folder
+from ndx._lib.errors import WorkspaceError
+from ndx._lib.sizes import format_size
+
+cdef enum:
+    LINE = 64                            # bytes; the unit of arenas
+
+
+# Not cleared by the collector: an arena that dies with it gives its memory back to it.
+@cython.no_gc_clear
+cdef class FileBackend(Backend):
+    """A file, of which one range is lent at a time: from its start on.
+
+    Parameters
+    ----------
+    path : str
+        The file; it is made if a size is given. Links are followed.
+    size : int
+        Bytes that it must have at least; a shorter one grows, by zeros. 0: those that
+        it has.
+    most : int, optional
+        The most bytes to use of it.
+
+    Raises
+    ------
+    WorkspaceError
+        If it is in use already.
+    OSError
+        If it can't be opened or made, or the disk has no space for it.
+    ValueError
+        If it has no bytes and no size is given.
+    """
+
+    def __cinit__(self, str path, size_t size, most=None):
+        self.name = "file"
+        self.path = as_path(path)
+        self.open(size, most)
+
+    def __init__(self, path, size, most=None):
+        pass
+
+    cdef int open(self, size_t size, object most) except -1:
+        """Lock the file, and set aside the space for it; nothing is lent yet."""
+        cdef MappedFile file
+        fd, made = self.descriptor(size)
+        file = MappedFile(self.path, "r+", fd)
+        try:
+            self.lock(fd)
+            length = os.fstat(fd).st_size
+            usable = max(-(-size // LINE) * LINE, length // LINE * LINE)
+            if most is not None:
+                usable = min(usable, most // LINE * LINE)
+            if not usable:
+                raise ValueError(
+                    f"the file {self.path!r} has {length} bytes, too few for a "
+                    "workspace; give a size=, and it grows to that")
+            self.set_aside(fd, usable)
+            if made:
+                sync_folder(self.path)
+        except BaseException:
+            if made:
+                os.unlink(self.path)
+            raise
+        self.file = file
+        self.size = usable
+        self.process = os.getpid()
+        self.leaving = False
+        return 0
+
+    def descriptor(self, size):
+        """Return a descriptor of the file, and whether it was made for that."""
+        try:
+            return open_regular(self.path, os.O_RDWR), False
+        except FileNotFoundError:
+            if not size:
+                raise FileNotFoundError(
+                    ENOENT, "there is no such file for a workspace; give a size=, and "
+                    "it is made", self.path) from None
+        try:
+            return open_regular(
+                self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL), True
+        except FileExistsError:
+            return open_regular(self.path, os.O_RDWR), False
+
+    def lock(self, fd):
+        """Let no other workspace have the file, of this or another process."""
+        if flock is None:
+            return
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            raise WorkspaceError(
+                f"the file {self.path!r} is in use by another workspace, of this or "
+                "another process; each needs a file of its own. ws.close() lets go of "
+                "it") from None
+
+    def set_aside(self, fd, nbytes):
+        """Have the disk's space for all of the file, holes included."""
+        try:
+            reserve(fd, nbytes)
+        except OSError as error:
+            raise OSError(
+                error.errno, f"{os.strerror(error.errno)}: {format_size(nbytes)} were "
+                "asked for; what is in it is as it was", self.path) from error
+
+    @property
+    def place(self):
+        """The file, as messages name it."""
+        return self.path
+
+    cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
+        with gil:
+            return self.lend(nbytes, zero, out)
+
+    cdef int lend(self, size_t nbytes, bint zero, Memory *out) except -1:
+        if self.lent:
+            raise WorkspaceError(
+                f"the memory of the file {self.path!r} is still read, by a NumPy view, "
+                "a buffer or a DLPack tensor of an array in it; it can be used again "
+                "when that is gone")
+        if self.file.fd < 0:
+            self.open(nbytes, None)
+        elif nbytes > self.size:
+            try:
+                self.set_aside(self.file.fd, nbytes)
+            except OSError as error:
+                if error.errno in (ENOSPC, EDQUOT, EFBIG):
+                    return SOURCE_FULL
+                raise
+            self.size = nbytes
+        self.file.map(nbytes, True, True, True)
+        if zero:
+            memset(self.file.start, 0, nbytes)
+        out.ptr = self.file.start
+        out.nbytes = nbytes
+        out.cookie = NULL
+        out.purged = 0
+        self.lent = True
+        self.counters.allocations += 1
+        self.counters.system_allocations += 1
+        self.counters.live = 1
+        self.counters.allocated = self.counters.reserved = nbytes
+        self.lift_peak(nbytes, nbytes)
+        return ALLOCATED
+
+    cdef void release(self, Memory *memory) noexcept nogil:
+        self.file.unmap()
+        self.lent = False
+        self.counters.system_frees += 1
+        self.counters.live = 0
+        self.counters.allocated = self.counters.reserved = 0
+        if self.leaving:
+            self.file.close()
+
+    cdef int check_process(self) except -1:
+        """Raise in a forked child: the lock is its parent's, and so is the content."""
+        if self.process != os.getpid():
+            raise WorkspaceError(
+                f"the file {self.path!r} belongs to the workspace of process "
+                f"{self.process}, of which this one is a forked child; use a file of "
+                "its own here")
+        return 0
+
+    cdef int leave(self) except -1:
+        """Let go of the file, now or when the last use of its memory ends."""
+        self.leaving = True
+        if not self.lent:
+            self.file.close()
+        return 0

@@ -1,0 +1,83 @@
+"""The contract of a source: who gives a pool its memory, and takes it back.
+
+A source knows large ranges only. It is called without the pool's lock, by any
+thread, with or without the GIL.
+"""
+
+from libc.string cimport memset
+
+__all__ = ["Source"]
+
+
+cdef class Source:
+    """Base class of what pools take their memory from.
+
+    A source in Cython (``from ndx.backends.source cimport Source``) overrides `reserve`
+    and `release`, and sets its fields in ``__cinit__``; one in Python derives from
+    `ndx.backends.PythonSource`.
+
+    Notes
+    -----
+    A *paged* source reserves address space, of which `commit` gives memory to parts
+    and `purge` takes it from them. Others give ranges that are memory throughout.
+    """
+
+    def __cinit__(self, *args, **options):
+        self.granularity = 4096
+        self.alignment = 64
+        self.extent = 0
+        self.commit_from = 0
+        self.host_accessible = True
+        self.fork_safe = True
+        self.budgeted = True
+        self.resource = "machine"
+
+    # To override. `reserve` gives a range of nbytes, a multiple of `granularity`, and
+    # returns RESERVED; or with nothing changed NO_RANGE (the system refused) or NO_ROOM
+    # (the device or the disk is full); or RAISED with an exception set. `whole`: it is
+    # to be memory throughout, of a paged source too.
+
+    cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
+                     void **cookie) noexcept nogil:
+        return NO_RANGE
+
+    cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
+        """Take a whole range back."""
+
+    # For paged ones: both get whole pages inside of one range.
+
+    cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
+        return RESERVED
+
+    cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
+        return False
+
+    cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
+        """Set memory to zero, in the order of a stream."""
+        memset(ptr, 0, nbytes)
+
+    cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
+        """Say how much memory there is, and whether that is known at all."""
+        return False
+
+    # For those with streams: `record` returns an event, done when all that was given
+    # to the stream before it is; NULL if it is done already.
+
+    cdef void *record(self, size_t stream) noexcept nogil:
+        return NULL
+
+    cdef bint is_done(self, void *event) noexcept nogil:
+        return True
+
+    cdef void wait(self, size_t stream, void *event) noexcept nogil:
+        """Let a stream wait for an event; the host waits only for its own ranges."""
+
+    cdef void drop_event(self, void *event) noexcept nogil:
+        """Forget an event."""
+
+    cdef void synchronize(self, size_t stream) noexcept nogil:
+        """Let the host wait until a stream has done all that it was given."""
+
+    cdef bint is_over(self, size_t stream) noexcept nogil:
+        """Whether `record` or `synchronize` found that there is no such stream now."""
+        return False

@@ -1,0 +1,135 @@
+"""The counters of a backend."""
+
+from typing import NamedTuple
+
+from ndx._context.placement import current_backend
+from ndx.backends import PooledBackend, _pressure, get
+
+__all__ = [
+    "MemoryInfo",
+    "allocated",
+    "backend_of",
+    "empty_cache",
+    "info",
+    "max_allocated",
+    "max_reserved",
+    "reserved",
+    "reset_peak",
+    "stats",
+    "trim",
+]
+
+
+class MemoryInfo(NamedTuple):
+    """What a device has, and what a backend holds of it; bytes."""
+
+    free: int | None
+    total: int | None
+    reserved: int
+    allocated: int
+    limit: int | None
+
+
+def backend_of(backend):
+    """Return a backend by its name; the current one for None."""
+    return current_backend() if backend is None else get(backend)
+
+
+def stats(backend=None):
+    """Return the counters of a backend.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+
+    Returns
+    -------
+    dict
+        ``allocated_bytes`` and ``allocated_count`` (live ranges), ``peak_bytes``,
+        ``total_allocations``; ``reserved_bytes`` (held from the system, idle ones
+        included), ``peak_reserved_bytes``, ``system_allocations``,
+        ``system_frees``; ``limit`` (None: none). Of a backend with a pool also what
+        its ``stats`` and ``events`` say.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> before = ndx.memory.stats()["allocated_bytes"]
+    >>> x = ndx.zeros(1000)
+    >>> ndx.memory.stats()["allocated_bytes"] - before
+    8000
+    """
+    found = backend_of(backend)
+    if isinstance(found, PooledBackend):
+        return {**found.stats(), **found.events()}
+    return found.stats()
+
+
+def allocated(backend=None):
+    """Return the bytes of live arrays and arenas of a backend."""
+    return backend_of(backend).stats()["allocated_bytes"]
+
+
+def reserved(backend=None):
+    """Return the bytes that a backend holds from the system."""
+    return backend_of(backend).stats()["reserved_bytes"]
+
+
+def max_allocated(backend=None):
+    """Return the most bytes that were allocated at once since `reset_peak`."""
+    return backend_of(backend).stats()["peak_bytes"]
+
+
+def max_reserved(backend=None):
+    """Return the most bytes that were held at once since `reset_peak`."""
+    return backend_of(backend).stats()["peak_reserved_bytes"]
+
+
+def reset_peak(backend=None):
+    """Let the peaks of a backend start again from what is held now."""
+    backend_of(backend).reset_peak()
+
+
+def trim(backend=None):
+    """Give a backend's idle memory back to the system; return the bytes."""
+    return backend_of(backend).trim()
+
+
+def empty_cache(backend=None):
+    """Give idle memory back: of one backend or, for None, of all that keep some.
+
+    Returns
+    -------
+    int
+        Bytes given back.
+    """
+    found = _pressure.live_pools() if backend is None else [get(backend)]
+    return sum(each.trim() for each in found)
+
+
+def info(backend=None):
+    """Return what the device of a backend has, and what the backend holds of it.
+
+    Returns
+    -------
+    MemoryInfo
+        ``free`` and ``total`` of the device (None where not known; of the machine's
+        memory, what the process's control groups let it have), ``reserved`` and
+        ``allocated`` by the backend, its ``limit``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> memory = ndx.memory.info("host")
+    >>> memory.reserved >= memory.allocated
+    True
+    """
+    found = backend_of(backend)
+    counters = found.stats()
+    return MemoryInfo(
+        *found.memory_info(),
+        counters["reserved_bytes"],
+        counters["allocated_bytes"],
+        found.limit,
+    )

@@ -1,0 +1,174 @@
+"""What a part of a program allocates."""
+
+import functools
+import threading
+from dataclasses import dataclass
+
+from ndx._lib.sizes import format_size
+from ndx._lib.text import Text
+from ndx.memory._counters import backend_of
+
+__all__ = ["Statistics", "profile", "profile_report", "statistics"]
+
+_lock = threading.Lock()
+_records = {}
+
+
+@dataclass
+class Statistics:
+    """What happened within a scope; complete when that has ended.
+
+    Attributes
+    ----------
+    current_bytes, current_count : int
+        What is live more than at the start; negative if more was freed.
+    peak_bytes : int
+        The most bytes that were live more than at the start.
+    total_count : int
+        Allocations.
+    """
+
+    current_bytes: int = 0
+    current_count: int = 0
+    peak_bytes: int = 0
+    total_count: int = 0
+
+
+class statistics:
+    """Count what a backend allocates within a scope; scopes nest.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+
+    Yields
+    ------
+    Statistics
+        Of this scope, what is inside of inner ones included.
+
+    Notes
+    -----
+    The counters are those of the backend: what other threads allocate from it is
+    counted, too. The backend's own peak is as it was afterwards, or higher.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.memory.statistics() as outer:
+    ...     x = ndx.zeros(1000)
+    ...     with ndx.memory.statistics() as inner:
+    ...         y = ndx.zeros(10)
+    >>> outer.current_bytes, inner.current_bytes
+    (8080, 80)
+    """
+
+    def __init__(self, backend=None):
+        self.backend = backend
+        self.stack = []
+
+    def __enter__(self):
+        backend = backend_of(self.backend)
+        before = backend.stats()
+        backend.reset_peak()
+        found = Statistics()
+        self.stack.append((backend, before, found))
+        return found
+
+    def __exit__(self, *exception):
+        backend, before, found = self.stack.pop()
+        after = backend.stats()
+        found.current_bytes = after["allocated_bytes"] - before["allocated_bytes"]
+        found.current_count = after["allocated_count"] - before["allocated_count"]
+        found.peak_bytes = after["peak_bytes"] - before["allocated_bytes"]
+        found.total_count = after["total_allocations"] - before["total_allocations"]
+        backend.raise_peak(before["peak_bytes"], before["peak_reserved_bytes"])
+
+
+@dataclass
+class _Record:
+    calls: int = 0
+    total_count: int = 0
+    peak_bytes: int = 0
+    kept_bytes: int = 0
+
+
+class profile:
+    """Add up what all runs of a part of a program allocate, under a name.
+
+    Parameters
+    ----------
+    name : str
+        The line of the report.
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+
+    Notes
+    -----
+    A context manager and a decorator; see `statistics` for what is counted.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> @ndx.memory.profile("forward")
+    ... def forward(x):
+    ...     return x * 2 + 1
+    >>> y = forward(ndx.ones(1000))
+    >>> "forward" in ndx.memory.profile_report(clear=True)
+    True
+    """
+
+    def __init__(self, name, backend=None):
+        self.name = name
+        self.scope = statistics(backend)
+        self.found = []
+
+    def __enter__(self):
+        found = self.scope.__enter__()
+        self.found.append(found)
+        return found
+
+    def __exit__(self, *exception):
+        self.scope.__exit__(*exception)
+        found = self.found.pop()
+        with _lock:
+            record = _records.setdefault(self.name, _Record())
+            record.calls += 1
+            record.total_count += found.total_count
+            record.peak_bytes = max(record.peak_bytes, found.peak_bytes)
+            record.kept_bytes += found.current_bytes
+
+    def __call__(self, function):
+        name, backend = self.name, self.scope.backend
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with profile(name, backend):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+def profile_report(clear=False):
+    """Return a table of what `profile` has added up.
+
+    Parameters
+    ----------
+    clear : bool, default False
+        Whether to begin again from nothing.
+    """
+    with _lock:
+        records = dict(_records)
+        if clear:
+            _records.clear()
+    if not records:
+        return Text("nothing was profiled: use ndx.memory.profile(name)")
+    lines = [f"{'name':<24}{'calls':>8}{'allocations':>13}{'peak':>12}{'kept':>12}"]
+    lines += [
+        f"{name:<24}{record.calls:>8}{record.total_count:>13}"
+        f"{format_size(record.peak_bytes):>12}{format_size(record.kept_bytes):>12}"
+        for name, record in sorted(
+            records.items(), key=lambda item: -item[1].peak_bytes
+        )
+    ]
+    return Text("\n".join(lines))
