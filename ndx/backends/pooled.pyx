@@ -567,6 +567,12 @@ cdef class PooledBackend(Backend):
         self.hooks = tuple(kept)
         self.hooked = bool(kept)
 
+    def __del__(self):
+        # In a cycle with ranges of the pool, the collector may clear hooks before these
+        # are released: a function without its defaults can't be called. `hooks` itself
+        # stays: it is NULL where a base's constructor failed.
+        self.hooked = False
+
 
 cdef size_t limit_on(Source source, object value) except? 0:
     """Return the bytes of a limit on what a source gives."""
