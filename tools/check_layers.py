@@ -25,7 +25,10 @@ LAYERS = [
 ]  # fmt: skip
 
 # (importer, imported) patterns that may stand inside a function: loaded on first use.
-LAZY = {("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*")}
+LAZY = {
+    ("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
+    ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),
+}  # fmt: skip
 
 SKIP = re.compile(r'(?s)"""(?:\\.|.)*?"""|\'\'\'(?:\\.|.)*?\'\'\'|#[^\n]*|'
                   r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')  # fmt: skip

@@ -20,5 +20,3 @@ cdef class TwinArena(Arena):
     cdef int fly(self, size_t low, size_t high, size_t stream) except -1
     cdef bint is_taken(self, size_t low, size_t high) noexcept
     cdef int land(self, size_t low, size_t high) except -1
-
-cdef int add_twin(Arena arena, object config) except -1

@@ -125,9 +125,8 @@ cdef bint overlaps(TwinArena twin, Block *head, size_t low, size_t high) noexcep
     return False
 
 
-cdef int add_twin(Arena arena, config) except -1:
+def add_twin(Arena arena, config):
     """Give an arena of a device a twin, of its size now and later."""
     config = dataclasses.replace(config, mirror="none", spill="external")
     arena.twin = TwinArena(arena.clock.name, backends.get("pinned"), arena.sizing,
                            config)
-    return 0

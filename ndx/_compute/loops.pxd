@@ -19,7 +19,7 @@ cdef class Ufunc:
     cdef bint raises         # whether a loop may set a Python error
     cdef Loop loops[NDTYPES]
 
-    cdef int fill(self, int dtype) except -1
+    cdef int fill(self, int dtype, dict signatures) except -1
     cdef int unsupported(self, int dtype) except -1
 
 # The loop for operands of one dtype; TypeError if there is none.

@@ -121,10 +121,11 @@ cdef class Ufunc:
         self.nin = self.public.nin
         # Integers to negative powers: the loop sets a Python error.
         self.raises = name == "pow"
+        signatures = signatures_of(self.public)
         for dtype in range(NDTYPES):
-            self.fill(dtype)
+            self.fill(dtype, signatures)
 
-    cdef int fill(self, int dtype) except -1:
+    cdef int fill(self, int dtype, dict signatures) except -1:
         """Find the loop for operands that were promoted to one dtype."""
         cdef PyUFuncObject *ufunc = <PyUFuncObject *><void *>self.public
         cdef Loop *loop = &self.loops[dtype]
@@ -139,19 +140,10 @@ cdef class Ufunc:
             loop.in_dtype = FLOAT64
         else:
             loop.in_dtype = dtype
-        wanted = dtype_object(loop.in_dtype)
-        # The public attribute: NumPy 2.5 hides the C field from Cython.
-        for i, signature in enumerate(self.public.types):
-            inputs, _, output = signature.partition("->")
-            if "O" in signature or len(output) != 1:
-                continue
-            if all([np.dtype(char) == wanted for char in inputs if char not in "mM"]) \
-                    and "m" not in inputs.lower():
-                loop.out_dtype = code_of(np.dtype(output))
-                if direct and loop.out_dtype >= 0:
-                    loop.function = ufunc.functions[i]
-                    loop.data = ufunc.data[i]
-                break
+        i, loop.out_dtype = signatures.get(loop.in_dtype, (-1, -1))
+        if direct and loop.out_dtype >= 0:
+            loop.function = ufunc.functions[i]
+            loop.data = ufunc.data[i]
         if loop.out_dtype < 0:
             loop.in_dtype = -1
             return 0
@@ -175,6 +167,22 @@ cdef int code_of(object dtype):
         if dtype_object(code) == dtype:
             return code
     return -1
+
+
+# The codes of dtypes by NumPy's characters for them, of which two may mean one dtype.
+cdef dict CODES = {char: code_of(np.dtype(char)) for char in np.typecodes["All"]}
+
+
+cdef dict signatures_of(object ufunc):
+    """Return the place and the output's dtype of the first loop for each dtype."""
+    cdef dict signatures = {}
+    # The public attribute: NumPy 2.5 hides the C field from Cython.
+    for i, signature in enumerate(ufunc.types):
+        inputs, _, output = signature.partition("->")
+        codes = {CODES.get(char, -1) for char in inputs}
+        if len(codes) == 1 and -1 not in codes:
+            signatures.setdefault(codes.pop(), (i, CODES.get(output, -1)))
+    return signatures
 
 
 cdef Ufunc find_ufunc(str name):

@@ -9,8 +9,8 @@ from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx.backends.base cimport Backend
 
-from ndx import backends
 from ndx.backends._budget import set_process_limit
+from ndx.backends._registry import get, set_environment
 
 __all__ = ["set_default"]
 
@@ -186,7 +186,7 @@ def set_default(backend, /, **options):
     'host'
     """
     global default_backend, default_place
-    default_place = backends.get(backend, **options)
+    default_place = get(backend, **options)
     if not default_place.device_number:
         default_backend = default_place
     return default_place
@@ -211,7 +211,7 @@ def defaults_from_environment(environment):
                 f"in the environment, NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}"
             ) from None
     # Of "cuda:1" the variables are those of "cuda".
-    backends.set_environment(environment, chosen.partition(":")[0])
+    set_environment(environment, chosen.partition(":")[0])
     try:
         set_default(chosen)
     except (ValueError, TypeError, OSError) as error:
@@ -221,7 +221,7 @@ def defaults_from_environment(environment):
             f"in the environment, NDX_BACKEND={chosen!r}: {error}") from None
     if default_backend is None:
         # The default is a device's; the CPU's arrays need one, too.
-        default_backend = backends.get("host")
+        default_backend = get("host")
 
 
 defaults_from_environment(os.environ)

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import secrets
 import stat
 
 from ndx._files.mapped_file import reserve
@@ -153,7 +152,7 @@ class Replacement:
 
     def _new_name(self):
         return os.path.join(
-            os.path.dirname(self.path), f".ndx-{secrets.token_hex(8)}.tmp"
+            os.path.dirname(self.path), f".ndx-{os.urandom(8).hex()}.tmp"
         )
 
     def _take_permissions(self):

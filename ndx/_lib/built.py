@@ -1,13 +1,13 @@
 """Imported first: says what is missing where ndx was never built."""
 
-import sys
-from pathlib import Path
-
 try:
     import ndx._lib.dtypes  # noqa: F401
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("ndx."):
         raise
+    import sys
+    from pathlib import Path
+
     _folder = Path(__file__).parents[1]
     _version = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
     _text = f"ndx can't be imported: {_folder} has no compiled modules for {_version}."

@@ -1,7 +1,6 @@
 """What the machine has, in bytes; each answer is a guess where it does not tell."""
 
 import os
-import tempfile
 
 from ndx._lib.control_groups import memory_group
 
@@ -99,6 +98,8 @@ def default_directory():
     """
     if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
         return "/var/tmp"
+    import tempfile
+
     return tempfile.gettempdir()
 
 

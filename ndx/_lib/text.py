@@ -1,7 +1,5 @@
 """Text of several lines, as results that are shown."""
 
-import html
-
 __all__ = ["Text", "preformatted"]
 
 
@@ -19,4 +17,6 @@ class Text(str):
 
 def preformatted(text):
     """Return HTML that shows text as it is, for notebooks."""
+    import html
+
     return f'<pre style="line-height: 1.3">{html.escape(text)}</pre>'

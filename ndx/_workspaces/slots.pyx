@@ -4,7 +4,6 @@ import dataclasses
 
 from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.bump cimport BumpArena
-from ndx._arenas.mirror cimport add_twin
 from ndx._arenas.persistent cimport FileArena
 from ndx._arenas.planned cimport PlannedArena
 from ndx._arenas.sizing cimport Sizing
@@ -116,6 +115,8 @@ cdef class Slots:
         for _ in range(self.count):
             arena = kind(self.name, backend, self.sizing, self.config, self.file)
             if self.config.mirror == "host":
+                from ndx._arenas.mirror import add_twin
+
                 add_twin(arena, self.config)
             row.arenas.append(arena)
         return row

@@ -1,7 +1,5 @@
 """The error of a request that nothing could serve: why, who holds what, what to do."""
 
-import shutil
-
 from ndx._lib.errors import OutOfMemoryError
 from ndx._lib.sizes import format_size
 from ndx._lib.system import available_memory, default_directory, why_refused
@@ -204,6 +202,8 @@ def _fallback_that_would_do(backend, nbytes, reason):
         return "host" if of_gpu and available_memory() > nbytes else None
     if getattr(backend, "place", None) is not None:
         return None
+    import shutil
+
     try:
         room = shutil.disk_usage(default_directory()).free
     except OSError:

@@ -14,11 +14,10 @@ from ndx.backends.base cimport ALLOCATED, NOT_PASSED, Backend, Counters, Memory
 
 import threading
 import time
-import traceback
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.text import Text
-from ndx.backends._lookup import as_backend
+from ndx.backends._registry import get
 
 __all__ = [
     "Adaptor", "FailureCallbackAdaptor", "LimitingAdaptor", "LoggingAdaptor",
@@ -43,7 +42,7 @@ cdef class Adaptor(Backend):
     cdef readonly Backend upstream
 
     def __init__(self, upstream):
-        cdef Backend found = as_backend(upstream)
+        cdef Backend found = get(upstream)
         self.upstream = found
         self.name = found.name
         self.device = found.device
@@ -267,6 +266,7 @@ cdef class TrackingAdaptor(Adaptor):
         """Remember a range."""
         stack = None
         if self.stacks:
+            import traceback
             stack = traceback.StackSummary.extract(
                 traceback.walk_stack(None), limit=16, lookup_lines=False)
         self.live[address] = nbytes, stack

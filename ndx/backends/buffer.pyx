@@ -10,7 +10,7 @@ from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._lib.sizes import parse_size
-from ndx.backends._lookup import as_backend
+from ndx.backends._registry import get
 
 __all__ = ["Buffer"]
 
@@ -119,7 +119,7 @@ cdef class Buffer:
 
 cdef PooledBackend pooled_backend(object backend):
     """Return the backend of a name, or a backend, if it has a pool."""
-    found = as_backend(backend)
+    found = get(backend)
     if not isinstance(found, PooledBackend):
         raise TypeError(
             f"a buffer is a range of a pool, and {found!r} has none: give an "

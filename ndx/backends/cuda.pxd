@@ -16,9 +16,6 @@ cdef class CudaSource(Source):
 cdef class CudaBackend(PooledBackend):
     cdef readonly CudaSource source
 
-# By name, of CUDA's ways to give memory: what `CudaBackend` makes its source by.
-cdef dict sources
-
 cdef size_t stream_here(CudaSource source) except? 0
 cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept
 cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,

@@ -12,6 +12,7 @@ from libc.stdint cimport uintptr_t
 
 import functools
 import sys
+from importlib import import_module
 from threading import get_ident
 
 from ndx._lib.unraisable cimport report_ignored
@@ -297,7 +298,8 @@ cdef size_t stream_here(CudaSource source) except? 0:
     return handle
 
 
-sources = {"pool": CudaSource}
+# CUDA's ways to give memory: the module and the class of each, loaded when asked for.
+SOURCES = {"pool": ("cuda", "CudaSource"), "async": ("cuda_async", "CudaAsyncSource")}
 
 
 @cython.no_gc_clear
@@ -338,14 +340,17 @@ cdef class CudaBackend(PooledBackend):
 
     def __cinit__(self, *args, int device=0, limit=None, fallback=None, source="pool",
                   **options):
-        if source not in sources:
+        if source not in SOURCES:
             raise ValueError(
                 f"source={source!r} is not a source of a GPU's memory; valid are "
-                + ", ".join(map(repr, sources)))
+                + ", ".join(map(repr, SOURCES)))
         given = {name: options.pop(name) for name in type(self)._source_options
                  if name in options}
-        self.source = (type(self)._source_type or sources[source])(
-            device=device, **given)
+        kind = type(self)._source_type
+        if kind is None:
+            module, name = SOURCES[source]
+            kind = getattr(import_module(f"ndx.backends.{module}"), name)
+        self.source = kind(device=device, **given)
         if self.source.ordered:
             if options.get("pool", "split") != "split" or \
                     options.get("initial") is not None:

@@ -7,9 +7,7 @@ without memory of its own: it counts, and keeps the limit.
 cimport cython
 from libc.stdint cimport uintptr_t
 
-from ndx.backends.cuda cimport (
-    CudaSource, call, obtain_range, on_stream, sources, stream_here,
-)
+from ndx.backends.cuda cimport CudaSource, call, obtain_range, on_stream, stream_here
 
 from ndx._lib.errors import DeviceError
 
@@ -100,6 +98,3 @@ cdef int reserve_by_stream(CudaAsyncSource self, size_t nbytes, void **ptr,
 cdef size_t reserved_by(CudaAsyncSource self) noexcept:
     found = call(self, "memPoolGetAttribute", self.cuda_pool, RESERVED_NOW)
     return 0 if found is None else found
-
-
-sources["async"] = CudaAsyncSource

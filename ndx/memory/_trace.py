@@ -1,6 +1,5 @@
 """Recordings of what happens to memory, as users see them."""
 
-import html
 import operator
 import os
 import time
@@ -9,29 +8,32 @@ from datetime import UTC, datetime
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text, preformatted
 from ndx._recording.recorder import Recorder
-from ndx.memory._chrome import chrome_json
 from ndx.memory._events import list_events, read_log
-from ndx.memory._page import html_page
-from ndx.memory._plot import plot_trace
 from ndx.memory._timeline import peak_of, summary_text
 
 __all__ = ["Trace", "record", "writer_for"]
 
 # Characters of a page that is part of a notebook, which keeps it.
 _LARGEST_SHOWN = 4_000_000
-_WRITERS = {".html": html_page, ".json": chrome_json}
+_FORMATS = (".html", ".json")
 
 
 def writer_for(path):
     """Return the function that makes the text of a file of this name."""
-    writer = _WRITERS.get(os.path.splitext(os.fspath(path))[1].lower())
-    if writer is None:
-        msg = (
-            f"can't save a trace as {os.fspath(path)!r}: the suffix says the "
-            f"format, and is one of {', '.join(sorted(_WRITERS))}"
-        )
-        raise ValueError(msg)
-    return writer
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    if suffix == ".html":
+        from ndx.memory._page import html_page
+
+        return html_page
+    if suffix == ".json":
+        from ndx.memory._chrome import chrome_json
+
+        return chrome_json
+    msg = (
+        f"can't save a trace as {os.fspath(path)!r}: the suffix says the "
+        f"format, and is one of {', '.join(_FORMATS)}"
+    )
+    raise ValueError(msg)
 
 
 class Trace:
@@ -77,7 +79,9 @@ class Trace:
         """Return what a notebook shows: the page of `save`, if that is not large."""
         if self._started is None:
             return preformatted(repr(self))
-        page = html_page(self.to_dict())
+        import html
+
+        page = writer_for("trace.html")(self.to_dict())
         if len(page) > _LARGEST_SHOWN:
             note = "(too large to be shown here; see Trace.save)"
             return preformatted(f"{self!r} {note}\n{self.summary()}")
@@ -234,6 +238,8 @@ class Trace:
         ImportError
             If there is no matplotlib.
         """
+        from ndx.memory._plot import plot_trace
+
         return plot_trace(self.to_dict(), ax)
 
     def _check_started(self):

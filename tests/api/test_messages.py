@@ -89,9 +89,10 @@ def test_the_truth_of_several_elements():
     assert bool(ndx.asarray(2.0))
 
 
-@pytest.mark.parametrize("name", sorted(ndx.backends.BUILTIN))
+@pytest.mark.parametrize("name", sorted(ndx.backends._registry.BUILTIN))
 def test_options_of_backends_are_listed(name):
-    known = ndx._lib.options.options_of(ndx.backends.BUILTIN[name])
+    _, kind = ndx.backends._registry.BUILTIN[name]
+    known = ndx._lib.options.options_of(getattr(ndx.backends, kind))
     assert {"limit", "pool", "initial", "fallback"} <= set(known)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx.backends import BUILTIN
 from ndx.backends._environment import OPTIONS, check_names, read_options
+from ndx.backends._registry import BUILTIN
 
 
 def run(code, *, fails=False, **environment):
@@ -158,11 +158,11 @@ def test_numbers_and_none(option):
 def test_every_option_of_a_backend_is_known():
     folder = Path(ndx.backends.__file__).parent
     found = set()
-    for kind in BUILTIN.values():
-        stub = folder / f"{kind.__module__.rpartition('.')[2]}.pyi"
+    for module, kind in BUILTIN.values():
+        stub = folder / f"{module}.pyi"
         tree = ast.parse(stub.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and node.name == kind.__name__:
+            if isinstance(node, ast.ClassDef) and node.name == kind:
                 for method in node.body:
                     if getattr(method, "name", "") == "__init__":
                         found |= {each.arg for each in method.args.kwonlyargs}
@@ -171,10 +171,12 @@ def test_every_option_of_a_backend_is_known():
 
 def test_bad_options_of_a_gpu_name_their_variable(monkeypatch):
     """They are looked at when the backend is first needed: here, one that is not."""
-    monkeypatch.setattr(ndx.backends, "_shared", {})
-    monkeypatch.setattr(ndx.backends, "_options", {"simulated": {"pool": "best"}})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
     monkeypatch.setattr(
-        ndx.backends, "_variables",
+        ndx.backends._registry, "_options", {"simulated": {"pool": "best"}}
+    )
+    monkeypatch.setattr(
+        ndx.backends._registry, "_variables",
         {"simulated": {"pool": ("NDX_SIMULATED_POOL", "best")}},
     )  # fmt: skip
     with pytest.raises(

@@ -113,14 +113,14 @@ def test_a_fallback_of_a_fallback():
 
 
 def test_fallbacks_in_a_circle(monkeypatch):
-    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
     monkeypatch.setattr(
-        ndx.backends, "_options",
+        ndx.backends._registry, "_options",
         {"host": {"fallback": "simulated"}, "simulated": {"fallback": "host"}},
     )  # fmt: skip
     with pytest.raises(ValueError, match="host -> simulated -> host"):
         ndx.backends.get("host")
-    monkeypatch.setattr(ndx.backends, "_options", {})
+    monkeypatch.setattr(ndx.backends._registry, "_options", {})
     assert ndx.backends.get("host").fallback is None
 
 

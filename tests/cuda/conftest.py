@@ -90,8 +90,8 @@ def as_if_first(failed, finish):
 def take_shared():
     """Return the shared backends of GPUs, and let new ones be made."""
     return [
-        backends._shared.pop(name)
-        for name in list(backends._shared)
+        backends._registry._shared.pop(name)
+        for name in list(backends._registry._shared)
         if name.startswith("cuda") or name == "pinned"
     ]
 

@@ -269,8 +269,8 @@ def test_a_forked_child_refuses(gpu):
 
 @pytest.mark.parametrize("chosen", ["cuda", "cuda:0", "host"])
 def test_the_environment(gpu, chosen, monkeypatch):
-    monkeypatch.setattr(ndx.backends, "_options", {})
-    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(ndx.backends._registry, "_options", {})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
     defaults_from_environment({"NDX_BACKEND": chosen, "NDX_CUDA_LIMIT": "50%"})
     try:
         assert ndx.ones(3).device == ("cpu" if chosen == "host" else "cuda:0")
@@ -283,8 +283,8 @@ def test_the_environment(gpu, chosen, monkeypatch):
 
 def test_the_environment_says_where_to_spill(machine, monkeypatch):
     monkeypatch.setattr(machine, "pageable", True)
-    monkeypatch.setattr(ndx.backends, "_options", {})
-    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(ndx.backends._registry, "_options", {})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
     defaults_from_environment({
         "NDX_CUDA_LIMIT": "2MiB", "NDX_CUDA_FALLBACK": "host",
         "NDX_CUDAHOST_LIMIT": "2MiB", "NDX_CUDAHOST_FALLBACK": "mmap",
@@ -347,9 +347,9 @@ def test_the_limit_of_the_process_is_on_the_machines_memory(gpu):
 
 
 def test_an_option_in_code_leaves_the_others_to_the_environment(gpu, monkeypatch):
-    monkeypatch.setattr(ndx.backends, "_options", {})
-    monkeypatch.setattr(ndx.backends, "_variables", {})
-    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(ndx.backends._registry, "_options", {})
+    monkeypatch.setattr(ndx.backends._registry, "_variables", {})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
     defaults_from_environment({"NDX_CUDA_LIMIT": "8MiB"})
     for name in ("cuda", "cuda:0"):
         assert ndx.backends.get(name, idle_release=5).limit == 8 * MIB

@@ -27,7 +27,7 @@ def without(monkeypatch):
     """Return a function that lets CuPy be missing, or see what it is told to."""
     monkeypatch.setattr(_cupy, "_cupy", None)
     # Shared ones are there already, where an earlier test used a GPU.
-    monkeypatch.setattr(ndx.backends, "_shared", {})
+    monkeypatch.setattr(ndx.backends._registry, "_shared", {})
 
     def set_up(module):
         monkeypatch.setitem(sys.modules, "cupy", module)
@@ -131,7 +131,7 @@ def test_import_leaves_cupy_alone():
 def test_cupy_itself():
     """Where CuPy is installed, it has all that ndx uses, and all that stands in."""
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    from . import arrays, names, standin
+    from .stand_in import arrays, names, standin
 
     made = arrays.module()
     for name in names.FUNCTIONS.split() + names.AS_NUMPY.split():

@@ -68,7 +68,7 @@ def test_by_name(gpu):
             y = ndx.ones(MIB)
         assert (y.device, y.backend.name) == ("cuda:1", "cudahost:1")
         assert y.backend is ndx.backends.get("cudahost:1")
-        del ndx.backends._shared["cudahost:1"]
+        del ndx.backends._registry._shared["cudahost:1"]
 
 
 def test_a_fallback_of_another_gpu_is_refused(gpu):

@@ -78,7 +78,7 @@ def test_small_copies_and_page_locked_ones_go_direct(machine):
     g = ndx.asarray(np.ones(8192), device="cuda:0")
     g.to_device("cpu")
     assert copies(machine) == [1, 2]
-    assert "pinned" not in ndx.backends._shared
+    assert "pinned" not in ndx.backends._registry._shared
     with ndx.use("pinned", limit="64MiB") as backend:
         x = ndx.ones(MIB)
         machine.calls.clear()
@@ -92,7 +92,7 @@ def test_small_copies_and_page_locked_ones_go_direct(machine):
     assert [call[0] for call in waits(machine)] == ["streamSynchronize"]
     theirs[...] = 5
     assert float(ndx.max(h)) == 1.0
-    assert "pinned" not in ndx.backends._shared
+    assert "pinned" not in ndx.backends._registry._shared
 
 
 def test_streams(machine, stand_in):
@@ -119,7 +119,9 @@ def test_without_page_locked_memory_cuda_does_it(machine):
 
 
 def test_the_limit_of_the_pool_holds(machine, monkeypatch):
-    monkeypatch.setattr(ndx.backends, "_options", {"pinned": {"limit": "8MiB"}})
+    monkeypatch.setattr(
+        ndx.backends._registry, "_options", {"pinned": {"limit": "8MiB"}}
+    )
     source = np.arange(4 * MIB)
     g = ndx.asarray(source, device="cuda:0")
     source[...] = 0

@@ -1,0 +1,287 @@
+"""Backends by name: those of ndx, loaded when they are asked for, and of others."""
+
+import threading
+from importlib import import_module
+
+from ndx._lib.device import find_device
+from ndx._lib.errors import DeviceError
+from ndx._lib.options import option_error, options_of
+from ndx.backends._environment import check_names, describe, read_options
+from ndx.backends.base import Backend
+from ndx.backends.python import PythonBackend
+
+__all__ = ["BUILTIN", "available", "get", "register", "set_environment", "unregister"]
+
+# The module and the class of each kind.
+BUILTIN = {
+    "cuda": ("cuda", "CudaBackend"),
+    "cudahost": ("pinned", "CudaHostBackend"),
+    "cudammap": ("cuda_mmap", "CudaMmapBackend"),
+    "host": ("host", "HostBackend"),
+    "mmap": ("mmap", "MmapBackend"),
+    "pinned": ("pinned", "PinnedBackend"),
+    "simulated": ("simulated", "SimulatedBackend"),
+}
+_OF_A_GPU = ("cuda", "cudahost", "cudammap")
+# Those for which CuPy is needed: none is made because a variable has an option of it.
+BY_CUPY = (*_OF_A_GPU, "pinned")
+_registered = {}
+# Of each kind: what the environment says of options that the code does not name, and
+# the variables, as (name, text), that say it.
+_options = {}
+_variables = {}
+_shared = {}
+_of_thread = threading.local()
+
+
+def available():
+    """Return the names of all known backends, sorted.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> "host" in ndx.backends.available()
+    True
+    """
+    names = {*BUILTIN, *_registered, *(point.name for point in _entry_points())}
+    return sorted(names)
+
+
+def register(name, factory):
+    """Make a backend known under a name.
+
+    Parameters
+    ----------
+    name : str
+        The name for ``ndx.use(name)``; a Python identifier.
+    factory : callable
+        Called with the options of ``ndx.use``, returns a `Backend`. A class
+        derived from `PythonBackend` or `Backend` will do.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken or not an identifier.
+    TypeError
+        If `factory` can't be called.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        msg = f"a backend's name must be an identifier, not {name!r}"
+        raise ValueError(msg)
+    if not callable(factory):
+        msg = f"a backend's factory must be callable, not {type(factory).__name__}"
+        raise TypeError(msg)
+    if name in BUILTIN:
+        msg = (
+            f"{name!r} is a backend of ndx itself and can't be replaced: register "
+            "yours under another name"
+        )
+        raise ValueError(msg)
+    if name in _registered:
+        msg = (
+            f"backend {name!r} is already registered: take another name, or forget "
+            f"that one first by ndx.backends.unregister({name!r})"
+        )
+        raise ValueError(msg)
+    _registered[name] = factory
+
+
+def unregister(name):
+    """Forget a backend that `register` made known; its arrays stay valid.
+
+    Raises
+    ------
+    ValueError
+        If `register` did not make the name known: those of ndx itself, and those of
+        installed packages (entry points), stay.
+    """
+    if name not in _registered:
+        known = ", ".join(map(repr, sorted(_registered))) or "none"
+        reason = "was not registered"
+        if name in available():
+            kind = "ndx itself" if name in BUILTIN else "an installed package"
+            reason = f"is one of {kind} and can't be unregistered"
+        msg = f"backend {name!r} {reason}; those that were registered: {known}"
+        raise ValueError(msg)
+    del _registered[name]
+    _shared.pop(name, None)
+
+
+def get(backend, **options):
+    """Return the backend of a name; one shared instance where no options are given.
+
+    Parameters
+    ----------
+    backend : str or Backend
+        A name from `available`, or a backend, which is returned as it is.
+    **options
+        The backend's own options, such as ``limit="2GiB"``; with any, the result
+        is a new backend with its own counters. What is not given is as the
+        environment says (``NDX_HOST_LIMIT=2GiB``).
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or an option has a bad value.
+    TypeError
+        If an option is unknown, or `backend` is neither a name nor a backend.
+    """
+    if isinstance(backend, Backend):
+        _check_whole(backend)
+        if options:
+            msg = f"options {sorted(options)} go with a name, not with {backend!r}"
+            raise TypeError(msg)
+        return backend
+    if not isinstance(backend, str):
+        msg = (
+            "a backend is given by name or as an ndx.backends.Backend, not "
+            f"{type(backend).__name__}"
+        )
+        raise TypeError(msg)
+    backend = _canonical(backend)
+    if options:
+        return _create(backend, options)
+    if backend not in _shared:
+        _shared[backend] = _create_shared(backend)
+    return _shared[backend]
+
+
+def _create_shared(name):
+    """Return a new shared instance, whose fallbacks don't lead back to it."""
+    under_way = vars(_of_thread).setdefault("under_way", [])
+    if name in under_way:
+        msg = (
+            "fallbacks can't go round in a circle: "
+            + " -> ".join([*under_way[under_way.index(name) :], name])
+            + "; see the variables NDX_<NAME>_FALLBACK"
+        )
+        raise ValueError(msg)
+    under_way.append(name)
+    try:
+        return _create(name, {})
+    finally:
+        under_way.pop()
+
+
+def set_environment(environment, chosen):
+    """Take options from variables, for the backends of ndx and a chosen one.
+
+    All are known before the first instance is made, since backends have fallbacks.
+
+    Raises
+    ------
+    ValueError
+        If a variable is bad; it names the variable.
+    """
+    kinds = [*BUILTIN, *({chosen} - {*BUILTIN})]
+    check_names(environment, kinds)
+    for kind in kinds:
+        options, variables = read_options(environment, kind)
+        if options == _options.get(kind, {}):
+            continue
+        _options[kind], _variables[kind] = options, variables
+        for name in list(_shared):
+            if name.partition(":")[0] == kind:
+                del _shared[name]
+    for kind in kinds:
+        # CuPy is imported for who uses it only.
+        if _options.get(kind) and kind not in BY_CUPY:
+            get(kind)
+
+
+def _canonical(name):
+    """Return the name of a GPU's backend with its number; others as they are."""
+    kind, colon, number = name.partition(":")
+    if kind not in _OF_A_GPU:
+        return name
+    return kind + str(find_device(f"cuda{colon}{number}")).removeprefix("cuda")
+
+
+def _create(name, given):
+    """Return a new instance with given options, and others of the environment."""
+    kind = name.partition(":")[0]
+    options = {**_options.get(kind, {}), **given}
+    variables = [
+        variable
+        for option, variable in _variables.get(kind, {}).items()
+        if option not in given and option in options
+    ]
+    try:
+        return _make(name, options)
+    except DeviceError:
+        raise
+    except (ValueError, TypeError, OSError) as error:
+        if not variables or str(error).startswith("in the environment"):
+            raise
+        if given:
+            error.add_note(f"Other options are those of {describe(variables)}")
+            raise
+        msg = f"in the environment, {describe(variables)}: {error}"
+        raise ValueError(msg) from error
+
+
+def _make(name, options):
+    kind, _, number = name.partition(":")
+    if kind in _OF_A_GPU:
+        name, options = kind, {"device": int(number), **options}
+        if options.get("fallback") in ("host", "mmap"):
+            # Those that the GPU can use.
+            options["fallback"] = f"cuda{options['fallback']}:{options['device']}"
+    factory = _builtin(name) or _registered.get(name) or _load(name)
+    if factory is None:
+        msg = f"unknown backend {name!r}; available are {', '.join(available())}"
+        raise ValueError(msg)
+    if isinstance(options.get("fallback"), str):
+        options = {**options, "fallback": get(options["fallback"])}
+    try:
+        instance = factory(**options)
+    except TypeError as error:
+        valid = options_of(factory)
+        if valid is not None and not set(options) <= set(valid):
+            raise option_error(f"backend {name!r}", options, valid) from None
+        msg = f"backend {name!r} does not take these options: {error}"
+        raise TypeError(msg) from error
+    if not isinstance(instance, Backend):
+        msg = (
+            f"the factory of backend {name!r} returned {type(instance).__name__}, "
+            "not an ndx.backends.Backend"
+        )
+        raise TypeError(msg)
+    _check_whole(instance)
+    if not instance.host_accessible and not instance.device_number:
+        msg = f"backend {name!r} is not accessible to the CPU, which computes"
+        raise ValueError(msg)
+    if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:
+        instance.name = name
+    return instance
+
+
+def _check_whole(backend):
+    """Refuse instances of the base classes, which have no memory to give."""
+    if type(backend) in (Backend, PythonBackend):
+        msg = (
+            f"{type(backend).__name__} is a base class and has no memory: derive from "
+            "it, or take one of " + ", ".join(available())
+        )
+        raise TypeError(msg)
+
+
+def _entry_points():
+    # Half of what `import ndx` would take, and rarely needed.
+    from importlib.metadata import entry_points
+
+    return entry_points(group="ndx.backends")
+
+
+def _builtin(name):
+    if name not in BUILTIN:
+        return None
+    module, kind = BUILTIN[name]
+    return getattr(import_module(f"ndx.backends.{module}"), kind)
+
+
+def _load(name):
+    for point in _entry_points():
+        if point.name == name:
+            return point.load()
+    return None
