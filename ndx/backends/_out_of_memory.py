@@ -1,5 +1,7 @@
 """The error of a request that nothing could serve: why, who holds what, what to do."""
 
+import os
+
 from ndx._lib.errors import OutOfMemoryError
 from ndx._lib.sizes import format_size
 from ndx._lib.system import available_memory, default_directory, why_refused
@@ -202,13 +204,11 @@ def _fallback_that_would_do(backend, nbytes, reason):
         return "host" if of_gpu and available_memory() > nbytes else None
     if getattr(backend, "place", None) is not None:
         return None
-    import shutil
-
     try:
-        room = shutil.disk_usage(default_directory()).free
-    except OSError:
+        disk = os.statvfs(default_directory())
+    except (OSError, AttributeError):  # Windows has no statvfs
         return None
-    return "mmap" if room > nbytes else None
+    return "mmap" if disk.f_bavail * disk.f_frsize > nbytes else None
 
 
 def _holdings(backend, stats):

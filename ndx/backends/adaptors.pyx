@@ -14,6 +14,7 @@ from ndx.backends.base cimport ALLOCATED, NOT_PASSED, Backend, Counters, Memory
 
 import threading
 import time
+import traceback
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.text import Text
@@ -266,7 +267,6 @@ cdef class TrackingAdaptor(Adaptor):
         """Remember a range."""
         stack = None
         if self.stacks:
-            import traceback
             stack = traceback.StackSummary.extract(
                 traceback.walk_stack(None), limit=16, lookup_lines=False)
         self.live[address] = nbytes, stack

@@ -24,7 +24,7 @@ IMPLIED = {"__getnewargs__", "__orig_bases__",  # of a NamedTuple
 
     "__array_priority__", "__annotations__", "__dataclass_fields__", "__doc__",
     "__dataclass_params__", "__dict__", "__getstate__", "__match_args__",
-    "__module__", "__post_init__",
+    "__module__", "__post_init__", "__del__",
     "__delattr__", "__eq__", "__getattribute__", "__hash__", "__init__", "__ne__",
     "__new__", "__pyx_vtable__", "__reduce__", "__reduce_ex__", "__replace__",
     "__repr__", "__setattr__", "__setstate__", "__slotnames__", "__slots__",
