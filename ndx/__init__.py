@@ -33,9 +33,10 @@ from math import e, inf, nan, pi
 from ndx._lib import built as _built
 
 # isort: split
-from ndx import backends, cuda, fft, linalg, memory, random
+from ndx import _cuda, backends, cuda, fft, linalg, memory, random
 from ndx._api import elementwise as _elementwise
 from ndx._api.creation import *
+from ndx._api.creation_from_data import *
 from ndx._api.creation_matrices import *
 from ndx._api.creation_ranges import *
 from ndx._api.data_types import *
@@ -58,6 +59,7 @@ from ndx._api.sets import *
 from ndx._api.sorting import *
 from ndx._api.statistical import *
 from ndx._api.utility import *
+from ndx._array.dispatch import set_engine as _set_engine
 from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
@@ -66,7 +68,6 @@ from ndx._context.placement import current_backend
 from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
-from ndx._cuda.public_functions import install as _install_devices
 from ndx._lib.device import Device
 from ndx._lib.errors import (
     DeviceError,
@@ -86,7 +87,7 @@ newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
-_install_devices(_sys.modules[__name__])
+_set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
 # Without `abs`, `open`, `sum` and so on: these would replace Python's.
 __all__ = _star_names(globals())

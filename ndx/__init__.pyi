@@ -12,6 +12,7 @@ from ndx import linalg as linalg
 from ndx import memory as memory
 from ndx import random as random
 from ndx._api.creation import *
+from ndx._api.creation_from_data import *
 from ndx._api.creation_matrices import *
 from ndx._api.creation_ranges import *
 from ndx._api.data_types import *

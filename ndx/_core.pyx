@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.dispatch cimport device_engine
 from ndx._array.interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._array.storage cimport (
     BaseArray, check_room, check_usable, new_ordered, new_view, numpy_view, recheck,
@@ -16,9 +16,8 @@ from ndx._blocks.block cimport (
     BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
     lender_of,
 )
-from ndx._compute.elementwise cimport (
-    as_operand, binary, copy as copy_of, copy_into, inplace, refused, unary,
-)
+from ndx._compute.copies cimport copy as copy_of, copy_into
+from ndx._compute.elementwise cimport as_operand, binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport adopted_backend
@@ -382,7 +381,7 @@ cdef class NDArray(BaseArray):
             if stream is not None and target == CPU:
                 raise ValueError(f"the CPU has no streams; got stream={stream!r}")
             return self
-        return compute_elsewhere("to_device", (self, target), {"stream": stream})
+        return device_engine().to_device(self, target, stream=stream)
 
     # ------------------------------------------------------------ Python scalars
 
@@ -760,9 +759,8 @@ def rebuild(data, dtype, shape, order):
         order_of_axes[i] = i if order == "C" else ndim - 1 - i
     result = new_ordered(code, ndim, lengths, order_of_axes, True, None)
     copy_into(result, source)
-    if placing_device():
-        return compute_elsewhere("place_detached", (result,), {})
-    return result
+    device = placing_device()
+    return device_engine().upload(result, device, detached=True) if device else result
 
 
 def set_namespace(module, supported_versions):

@@ -4,7 +4,7 @@ The transforms are made from a table, as the elementwise functions are: their co
 one, their docstrings are written here.
 """
 
-from ndx._api.creation import asarray, empty, zeros
+from ndx._api.creation import empty, placed, zeros
 from ndx._api.creation_ranges import arange
 from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
@@ -17,7 +17,6 @@ from ndx._compute.numpy_calls import (
     axis_index,
     call,
     into,
-    layout_argument,
 )
 from ndx._lib.device import CPU
 
@@ -148,7 +147,7 @@ def _not_empty(x, axes):
         return x
     chosen = {axis for axis in axes if not x.shape[axis]}
     shape = tuple(1 if i in chosen else n for i, n in enumerate(x.shape))
-    return zeros(shape, dtype=x.dtype)
+    return zeros(shape, dtype=x.dtype, device=CPU)
 
 
 def _lengths(name, s, x, axes):
@@ -175,7 +174,7 @@ def _check_norm(norm, name):
 
 def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
     def function(x, /, *, n=None, axis=-1, norm="backward"):
-        x = layout_argument(x, name)
+        x = argument(x, name)
         _check_norm(norm, name)
         axis = axis_index(axis, x.ndim)
         length = x.shape[axis]
@@ -196,7 +195,8 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
             return call(f"fft.{name}", x, n=n, axis=axis, norm=norm)
         shape = list(x.shape)
         shape[axis] = n // 2 + 1 if name in _FROM_REAL else n
-        out = empty(tuple(shape), dtype=_result_dtype(name, x.dtype))
+        dtype = _result_dtype(name, x.dtype)
+        out = empty(tuple(shape), dtype=dtype, device=CPU)
         x = _not_empty(x, (axis,))
         if name == "hfft":
             # NumPy's takes no notice of `out`.
@@ -211,7 +211,7 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
 
 def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
     def function(x, /, *, s=None, axes=None, norm="backward"):
-        x = layout_argument(x, name)
+        x = argument(x, name)
         _check_norm(norm, name)
         if s is not None and axes is None:
             msg = f"{name}: s={s} needs axes, one for each length"
@@ -366,7 +366,8 @@ def _frequencies(steps, n, d, dtype, device, name):
         raise ValueError(msg)
     steps = astype(steps, float64, copy=False)
     result = divide(steps, float(n * d), out=steps)
-    return asarray(result, dtype=dtype, device=device)
+    result = result if dtype is None else astype(result, dtype)
+    return placed(result, device)
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
@@ -404,8 +405,8 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     NDArray([ 0.  ,  0.25, -0.5 , -0.25])
     """
     n = as_int(n, "n")
-    positive = arange((n + 1) // 2, dtype=float64)
-    negative = arange(-(n // 2), 0, dtype=float64)
+    positive = arange((n + 1) // 2, dtype=float64, device=CPU)
+    negative = arange(-(n // 2), 0, dtype=float64, device=CPU)
     steps = concat([positive, negative])
     return _frequencies(steps, n, d, dtype, device, "fftfreq")
 
@@ -445,7 +446,7 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     NDArray([0.  , 0.25, 0.5 ])
     """
     n = as_int(n, "n")
-    steps = arange(n // 2 + 1, dtype=float64)
+    steps = arange(n // 2 + 1, dtype=float64, device=CPU)
     return _frequencies(steps, n, d, dtype, device, "rfftfreq")
 
 

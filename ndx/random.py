@@ -13,14 +13,16 @@ from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
-from ndx._compute.numpy_calls import argument, axis_index, call, into, on_views
+from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
+from ndx._lib.device import CPU
 
 __all__ = ["Generator", "default_rng"]
 
 
 def _shape(size, dtype):
     """Return a shape, of which arrays of the dtype can be."""
-    return broadcast_to(empty((), dtype=dtype), () if size is None else size).shape
+    shape = () if size is None else size
+    return broadcast_to(empty((), dtype=dtype, device=CPU), shape).shape
 
 
 class Generator:
@@ -61,7 +63,7 @@ class Generator:
         return [Generator(child) for child in self._numpy.spawn(n_children)]
 
     def _filled(self, method, size, dtype):
-        out = empty(() if size is None else size, dtype=dtype)
+        out = empty(() if size is None else size, dtype=dtype, device=CPU)
         if not isdtype(out.dtype, "real floating"):
             msg = f"dtype {out.dtype} is not real floating-point: float32 or float64"
             raise TypeError(msg)
@@ -202,7 +204,7 @@ class Generator:
         ValueError
             If the interval is empty, or does not fit the dtype.
         """
-        dtype = empty((), dtype=dtype).dtype
+        dtype = empty((), dtype=dtype, device=CPU).dtype
         size = _shape(size, dtype)
         draw = self._numpy.integers
         return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)
@@ -224,7 +226,7 @@ class Generator:
         """
         if isinstance(x, int):
             return call(self._numpy.permutation, x)
-        x = argument(x, "permutation")
+        x = host_argument(x, "permutation")
         axis = axis_index(axis, x.ndim)
         return take(x, self.permutation(x.shape[axis]), axis=axis)
 
@@ -238,7 +240,7 @@ class Generator:
         axis : int
             In ``[-x.ndim, x.ndim)``.
         """
-        x = argument(x, "shuffle")
+        x = host_argument(x, "shuffle")
         on_views(self._numpy.shuffle, x, axis=axis_index(axis, x.ndim))
 
     def choice(self, a, size=None, *, replace=True, p=None, axis=0):
@@ -270,7 +272,7 @@ class Generator:
         if isinstance(a, int):
             shape = _shape(size, int64)
             return call(self._numpy.choice, a, shape, replace=replace, p=p)
-        a = argument(a, "choice")
+        a = host_argument(a, "choice")
         axis = axis_index(axis, a.ndim)
         chosen = self.choice(a.shape[axis], size, replace=replace, p=p)
         result = take(a, reshape(chosen, -1), axis=axis)

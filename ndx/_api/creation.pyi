@@ -1,15 +1,11 @@
-"""Creation functions of the standard: new arrays, and arrays over others' memory."""
-
-from typing import Any, Literal
+"""Creation functions of the standard that fill new arrays."""
 
 from ndx._core import NDArray
 from ndx._typing import Array, DeviceLike, DTypeLike, Scalar, Shape
 
 __all__ = [
-    "asarray",
     "empty",
     "empty_like",
-    "from_dlpack",
     "full",
     "full_like",
     "ones",
@@ -18,23 +14,11 @@ __all__ = [
     "zeros_like",
 ]
 
-def asarray(
-    obj: Any,
-    /,
-    *,
-    dtype: DTypeLike | None = None,
-    device: DeviceLike = None,
-    copy: bool | None = None,
-    order: Literal["C", "F"] | None = None,
-) -> NDArray: ...
 def empty(
     shape: Shape, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> NDArray: ...
 def empty_like(
     x: Array, /, *, dtype: DTypeLike | None = None, device: DeviceLike = None
-) -> NDArray: ...
-def from_dlpack(
-    x: Any, /, *, device: DeviceLike = None, copy: bool | None = None
 ) -> NDArray: ...
 def full(
     shape: Shape,

@@ -6,13 +6,14 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty, new_view, numpy_view, set_layout
-from ndx._compute.elementwise cimport LARGE, copy, copy_into
-from ndx._compute.numpy_calls cimport argument, layout_argument
+from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport MAXDIMS, Walk, check_axes, read_int, shape_tuple
 
-from ndx._api.creation import zeros
-from ndx._compute.numpy_calls import as_int
+from ndx._api.creation import placed, zeros
+from ndx._compute.numpy_calls import as_int, on_device
+from ndx._lib.device import CPU
 
 __all__ = ["eye", "meshgrid", "tril", "triu"]
 
@@ -50,13 +51,13 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """
     n_rows = as_int(n_rows, "n_rows")
     x = zeros((n_rows, n_rows if n_cols is None else n_cols), dtype=dtype,
-              device=device)
+              device=CPU)
     rows, columns = x.shape
     k = as_int(k, "k")
     if -rows < k < columns:
         diagonal = numpy_view(<BaseArray>x)
         np.fill_diagonal(diagonal[:, k:] if k >= 0 else diagonal[-k:], 1)
-    return x
+    return placed(x, device)
 
 
 def meshgrid(*arrays, indexing="xy"):
@@ -93,7 +94,7 @@ def meshgrid(*arrays, indexing="xy"):
     NDArray([[1, 2],
              [1, 2]])
     """
-    cdef list found = [layout_argument(x, "meshgrid") for x in arrays]
+    cdef list found = [argument(x, "meshgrid") for x in arrays]
     cdef Py_ssize_t shape[MAXDIMS]
     cdef int ndim, i, axis
     cdef BaseArray view
@@ -196,6 +197,8 @@ cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
     if x.ndim < 2:
         raise ValueError(
             f"{name} is for arrays of 2 axes or more, this one has {x.ndim}")
+    if x.block.device:
+        return on_device(name, x, k=k)
     result = new_empty(x.dtype, x.ndim, x.shape)
     copy_into(result, x)
     if result.size == 0:

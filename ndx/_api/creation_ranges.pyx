@@ -8,13 +8,14 @@ import numpy as np
 
 from ndx._array.pinning cimport Compute, Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.elementwise cimport LARGE, binary, cast, is_scalar
+from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.elementwise cimport binary, is_scalar
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._lib.dtypes cimport COMPLEX128, FLOAT64, INT64, UINT64, dtype_code
 from ndx._lib.layout cimport Walk
 
+from ndx._api.creation import placed
 from ndx._compute.numpy_calls import as_int
-from ndx._lib.device import as_device
 
 __all__ = ["arange", "linspace"]
 
@@ -58,7 +59,6 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """
     cdef BaseArray result
     cdef int code
-    as_device(device)
     if stop is None:
         start, stop = 0, start
     start, stop, step = [number(value, "arange") for value in (start, stop, step)]
@@ -79,7 +79,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     else:
         # From the upper half of uint64.
         result = binary(ADD, cast(integer_steps(0, length, step), UINT64), start, None)
-    return result if result.dtype == code else cast(result, code)
+    return placed(result if result.dtype == code else cast(result, code), device)
 
 
 cdef object number(object value, str name):
@@ -182,7 +182,6 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """
     cdef BaseArray x
     cdef int code
-    as_device(device)
     num = as_int(num, "num")
     if num < 0:
         raise ValueError(f"num={num} is negative; it is 0 or more")
@@ -206,4 +205,4 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     if endpoint and num > 1:
         x[num - 1] = stop
     code = x.dtype if dtype is None else dtype_code(dtype)
-    return x if code == x.dtype else cast(x, code)
+    return placed(x if code == x.dtype else cast(x, code), device)

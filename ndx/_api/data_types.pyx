@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ndx._array.storage cimport BaseArray
-from ndx._compute.elementwise cimport as_operand, cast, is_scalar
+from ndx._compute.copies cimport cast
+from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
     kind_of, promote_all, promote_table, scalar_dtype,
 )
 
-from ndx._lib.device import as_device
+from ndx._lib.device import find_device, number_of
 
 __all__ = [
     "astype", "bool", "can_cast", "complex64", "complex128", "finfo", "float32",
@@ -118,8 +119,11 @@ def astype(x, dtype, /, *, copy=True, device=None):
     """
     cdef BaseArray array = argument(x, "astype")
     cdef int code = dtype_code(dtype)
-    as_device(device)
-    return array if code == array.dtype and not copy else cast(array, code)
+    cdef bint moves = device is not None and \
+        number_of(find_device(device)) != array.block.device
+    if code != array.dtype or (copy and not moves):
+        array = cast(array, code)
+    return (<object>array).to_device(device) if moves else array
 
 
 cdef int code_of(object x) except -1:

@@ -1,7 +1,7 @@
 """Real and imaginary parts: elementwise functions of the standard that are views."""
 
 from ndx._array.storage cimport BaseArray, same_view, set_layout
-from ndx._compute.numpy_calls cimport layout_argument
+from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport (
     COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
 )
@@ -41,7 +41,7 @@ def real(x, /):
     >>> ndx.real(ndx.asarray([1 + 2j]))
     NDArray([1.])
     """
-    cdef BaseArray array = layout_argument(x, "real")
+    cdef BaseArray array = argument(x, "real")
     return part(array, 0) if kind_of[array.dtype] == KIND_COMPLEX else array
 
 
@@ -73,7 +73,7 @@ def imag(x, /):
     >>> ndx.imag(ndx.asarray([1 + 2j]))
     NDArray([2.])
     """
-    cdef BaseArray array = layout_argument(x, "imag")
+    cdef BaseArray array = argument(x, "imag")
     if kind_of[array.dtype] != KIND_COMPLEX:
         raise TypeError(
             f"imag takes complex dtypes, not {dtype_object(array.dtype)}")

@@ -3,9 +3,11 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from ndx._array.dispatch cimport any_on_device
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty, strided
-from ndx._compute.elementwise cimport binary, cast, compute_loop, copy_into
+from ndx._compute.copies cimport cast, copy_into
+from ndx._compute.elementwise cimport binary, compute_loop
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.parts cimport Steps, steps_over
@@ -16,6 +18,8 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, normalize_axis,
     shape_tuple, walk_merge, walk_order,
 )
+
+from ndx._compute.numpy_calls import on_device
 
 __all__ = ["take", "take_along_axis"]
 
@@ -43,6 +47,8 @@ cdef BaseArray positions(object x, str name):
     if kind_of[indices.dtype] != KIND_INT and kind_of[indices.dtype] != KIND_UINT:
         raise TypeError(
             f"{name} takes integer indices, not {dtype_object(indices.dtype)}")
+    if indices.block.device:
+        return indices
     if indices.dtype == UINT64:
         # In int64 they would be negative ones.
         indices = binary(MINIMUM, indices, INT64_MAX, None)
@@ -173,6 +179,8 @@ def take(x, indices, /, *, axis=None):
         raise ValueError(
             f"take: indices have {found.ndim} axes; they must have one (for others: "
             "x[indices])")
+    if any_on_device((array, found)):
+        return on_device("take", array, found, axis=which)
     array = compact(array)
     chunks.outer = 1
     chunks.nbytes = itemsize_of[array.dtype]
@@ -258,6 +266,8 @@ def take_along_axis(x, indices, /, *, axis=-1):
             f"take_along_axis: indices of shape {shape_tuple(found.ndim, found.shape)} "
             f"and an array of shape {shape_tuple(array.ndim, array.shape)} can't be "
             f"broadcast together but for axis {which}; axes must be equal or 1")
+    if any_on_device((array, found)):
+        return on_device("take_along_axis", array, found, axis=which)
     result = new_empty(array.dtype, array.ndim, shape)
     pick_along(result, array, found, which)
     return result

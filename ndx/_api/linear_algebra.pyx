@@ -4,7 +4,7 @@ from ndx._array.storage cimport BaseArray, is_array, new_view, set_layout
 from ndx._compute.elementwise cimport operand_error
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul as multiply_matrices, vecdot as multiply_vectors
-from ndx._compute.numpy_calls cimport layout_argument
+from ndx._compute.numpy_calls cimport argument
 from ndx._lib.layout cimport read_int
 
 from ndx._api.manipulation_views import matrix_transpose, permute_dims, reshape
@@ -89,8 +89,8 @@ def tensordot(x1, x2, /, *, axes=2):
     >>> ndx.tensordot(ndx.ones((2, 3)), ndx.ones((3, 4)), axes=1).shape
     (2, 4)
     """
-    cdef object a = layout_argument(x1, "tensordot")
-    cdef object b = layout_argument(x2, "tensordot")
+    cdef object a = argument(x1, "tensordot")
+    cdef object b = argument(x2, "tensordot")
     if hasattr(axes, "__index__"):
         axes = as_int(axes, "axes")
         if not 0 <= axes <= min(a.ndim, b.ndim):
@@ -195,7 +195,7 @@ def diagonal(x, /, *, offset=0):
     >>> ndx.linalg.diagonal(ndx.asarray([[1, 2], [3, 4]]))
     NDArray([1, 4])
     """
-    cdef BaseArray array = layout_argument(x, "diagonal")
+    cdef BaseArray array = argument(x, "diagonal")
     cdef Py_ssize_t skipped = read_int(offset, "offset"), rows, columns, length
     cdef BaseArray view
     cdef int i, last = array.ndim - 1

@@ -9,6 +9,7 @@ from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import expand_dims, reshape
 from ndx._api.statistical import sum as _sum
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+from ndx._lib.device import CPU
 
 __all__ = ["repeat", "roll", "tile"]
 
@@ -61,10 +62,13 @@ def repeat(x, repeats, /, *, axis=None):
         if counts.ndim > 1:
             msg = f"repeat: counts have {counts.ndim} axes; they have one, or none"
             raise ValueError(msg) from None
+        if counts.dtype.kind not in "biu":
+            msg = f"repeat: counts are integers, not {counts.dtype}"
+            raise TypeError(msg) from None
         if counts.dtype.kind == "u":
             # NumPy takes none of 64 bits.
             counts = astype(counts, int64)
-        if counts.dtype.kind == "i" and float(_sum(astype(counts, float64))) >= 2**62:
+        if counts.device == CPU and float(_sum(astype(counts, float64))) >= 2**62:
             # NumPy's own sum of them wraps.
             msg = "repeat: the counts add up to more than the address space holds"
             raise ValueError(msg) from None

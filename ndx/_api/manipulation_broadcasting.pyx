@@ -1,7 +1,7 @@
 """Broadcasting arrays and shapes against one another."""
 
 from ndx._array.storage cimport BaseArray, new_view, set_layout, strided
-from ndx._compute.numpy_calls cimport layout_argument
+from ndx._compute.numpy_calls cimport argument
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, broadcast_into, broadcast_strides, count_elements, parse_shape,
     shape_tuple,
@@ -105,7 +105,7 @@ def broadcast_arrays(*arrays):
              [4, 4]])
     """
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef list found = [layout_argument(x, "broadcast_arrays") for x in arrays]
+    cdef list found = [argument(x, "broadcast_arrays") for x in arrays]
     cdef int ndim = broadcast_all([x.shape for x in found], shape)
     return tuple([broadcast_view(<BaseArray>x, ndim, shape) for x in found])
 
@@ -140,7 +140,7 @@ def broadcast_to(x, /, shape):
     NDArray([[1, 2],
              [1, 2]])
     """
-    cdef BaseArray array = layout_argument(x, "broadcast_to")
+    cdef BaseArray array = argument(x, "broadcast_to")
     cdef Py_ssize_t wanted[MAXDIMS]
     cdef Py_ssize_t found[MAXDIMS]
     cdef int ndim = parse_shape(shape, wanted), axis

@@ -1,7 +1,7 @@
 """Manipulation functions of the standard that join arrays."""
 
-from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
-from ndx._compute.elementwise cimport copy_into
+from ndx._array.storage cimport BaseArray, new_at, new_view, set_layout
+from ndx._compute.copies cimport copy_into
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport promote_all
 from ndx._lib.layout cimport MAXDIMS, check_axes, normalize_axis
@@ -68,7 +68,7 @@ cdef BaseArray join(list arrays, int axis):
         mixed = mixed or array.dtype != first.dtype
     if mixed:
         dtype = promote_all([(<BaseArray>item).dtype for item in arrays])
-    result = new_empty(dtype, first.ndim, shape)
+    result = new_at(first.block.device, dtype, first.ndim, shape, False)
     for item in arrays:
         array = item
         piece = new_view(result, result.ndim)

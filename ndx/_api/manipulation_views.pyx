@@ -1,11 +1,10 @@
 """The manipulation functions that return views: another layout over one block."""
 
-from ndx._array.dispatch cimport compute_elsewhere
 from ndx._array.storage cimport (
-    BaseArray, check_room, new_empty, new_view, same_view, set_layout, strided,
+    BaseArray, check_room, new_at, new_view, same_view, set_layout, strided,
 )
-from ndx._compute.elementwise cimport copy_into
-from ndx._compute.numpy_calls cimport layout_argument
+from ndx._compute.copies cimport copy_into
+from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, check_axes, count_elements, normalize_axis, parse_axes,
@@ -55,7 +54,7 @@ def reshape(x, /, shape, *, copy=None):
     NDArray([[0, 1],
              [2, 3]])
     """
-    cdef BaseArray array = layout_argument(x, "reshape")
+    cdef BaseArray array = argument(x, "reshape")
     cdef Py_ssize_t wanted[MAXDIMS]
     cdef int ndim = reshaped(array, shape, wanted)
     cdef BaseArray view, compact
@@ -69,11 +68,8 @@ def reshape(x, /, shape, *, copy=None):
                 f"{shape_tuple(array.ndim, array.shape)} with strides "
                 f"{shape_tuple(array.ndim, array.strides)} has no view of shape "
                 f"{shape_tuple(ndim, wanted)}; copy=None copies where it must")
-    if array.block.device:
-        compact = compute_elsewhere("compact", (array,), {})
-    else:
-        compact = new_empty(array.dtype, array.ndim, array.shape)
-        copy_into(compact, array)
+    compact = new_at(array.block.device, array.dtype, array.ndim, array.shape, False)
+    copy_into(compact, array)
     return reshape_view(compact, ndim, wanted)
 
 
@@ -147,7 +143,7 @@ def expand_dims(x, /, axis):
     >>> ndx.expand_dims(ndx.ones((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    cdef BaseArray array = layout_argument(x, "expand_dims")
+    cdef BaseArray array = argument(x, "expand_dims")
     cdef tuple axes = axes_of(axis)
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t ndim = array.ndim + len(axes)
@@ -202,7 +198,7 @@ def squeeze(x, /, axis):
     >>> ndx.squeeze(ndx.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    cdef BaseArray array = layout_argument(x, "squeeze")
+    cdef BaseArray array = argument(x, "squeeze")
     cdef bint chosen[MAXDIMS]
     cdef BaseArray view
     cdef int i, kept = 0
@@ -268,7 +264,7 @@ def permute_dims(x, /, axes):
     >>> ndx.permute_dims(ndx.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    cdef BaseArray array = layout_argument(x, "permute_dims")
+    cdef BaseArray array = argument(x, "permute_dims")
     cdef tuple wanted = axes_of(axes, "axes")
     cdef bint chosen[MAXDIMS]
     cdef int order[MAXDIMS]
@@ -314,7 +310,7 @@ def moveaxis(x, source, destination, /):
     >>> ndx.moveaxis(ndx.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    cdef BaseArray array = layout_argument(x, "moveaxis")
+    cdef BaseArray array = argument(x, "moveaxis")
     cdef tuple sources = axes_of(source, "source")
     cdef tuple targets = axes_of(destination, "destination")
     cdef bint moved[MAXDIMS]
@@ -367,7 +363,7 @@ def matrix_transpose(x, /):
     NDArray([[1, 3],
              [2, 4]])
     """
-    return (<object>layout_argument(x, "matrix_transpose")).mT
+    return (<object>argument(x, "matrix_transpose")).mT
 
 
 def flip(x, /, *, axis=None):
@@ -399,7 +395,7 @@ def flip(x, /, *, axis=None):
     >>> ndx.flip(ndx.asarray([1, 2, 3]))
     NDArray([3, 2, 1])
     """
-    cdef BaseArray array = layout_argument(x, "flip")
+    cdef BaseArray array = argument(x, "flip")
     cdef bint chosen[MAXDIMS]
     cdef BaseArray view
     cdef int i
@@ -442,7 +438,7 @@ def unstack(x, /, *, axis=0):
     >>> ndx.unstack(ndx.asarray([[1, 2], [3, 4]]))
     (NDArray([1, 2]), NDArray([3, 4]))
     """
-    cdef BaseArray array = layout_argument(x, "unstack")
+    cdef BaseArray array = argument(x, "unstack")
     cdef int i = normalize_axis(axis, array.ndim)
     check_room(array.shape[i], sizeof(BaseArray), "unstack")
     key = (slice(None),) * i

@@ -1,12 +1,14 @@
 """What users see of the namespace: names that TAB shows, and functions with names."""
 
 import builtins
+from types import FunctionType
 
-from ndx._array.dispatch import dispatched
+from ndx._api.public_function import Function
+from ndx._array.dispatch import synchronize
 
 __all__ = ["name_functions", "public_names", "star_names"]
 
-_COMPILED = type(dispatched)
+_FUNCTIONS = (FunctionType, type(synchronize))  # the other is compiled
 _DUNDERS = (
     "__all__",
     "__array_api_version__",
@@ -35,16 +37,12 @@ def star_names(namespace):
 
 
 def name_functions(*modules):
-    """Give compiled functions a `repr` by their public name; each has it once.
-
-    Such a function prints its address. A `Function` around it prints its name, and
-    costs one jump in C and no frame of Python.
-    """
+    """Make the functions of modules `Function` objects, each function once."""
     named = {}
     for module in modules:
         for name, value in list(vars(module).items()):
-            if name.startswith("_") or type(value) is not _COMPILED:
+            if name.startswith("_") or type(value) not in _FUNCTIONS:
                 continue
             if value not in named:
-                named[value] = dispatched(value, name, module.__name__, "anywhere")
+                named[value] = Function(value, name, module.__name__)
             setattr(module, name, named[value])

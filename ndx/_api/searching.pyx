@@ -5,11 +5,13 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._api.utility cimport truth
+from ndx._array.dispatch cimport any_on_device
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_ordered, strided
-from ndx._compute.elementwise cimport LARGE, cast, compute_loop, fill, is_scalar
+from ndx._compute.copies cimport LARGE, cast, fill
+from ndx._compute.elementwise cimport compute_loop, is_scalar
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport fold, not_zero
@@ -17,20 +19,21 @@ from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.passes.run cimport run_large
 from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._lib.dtypes cimport (
-    INT64, itemsize_of, promote_table, scalar_dtype, store_scalar,
+    INT64, dtype_object, itemsize_of, promote_table, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
-    normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
+    normalize_axes, normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
 )
 
 import numpy as np
 
-from ndx._api.creation import asarray
+from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import astype, int64
 from ndx._api.manipulation_views import reshape, squeeze
 from ndx._api.statistical import sum as total
-from ndx._compute.numpy_calls import call
+from ndx._compute.numpy_calls import call, on_device
+from ndx._lib.device import CPU
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
@@ -52,6 +55,9 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     cdef int i, ndim = 0
     if axis is not None:
         which = normalize_axis(axis, array.ndim)
+    if array.block.device:
+        return on_device(name, array, axis=None if axis is None else which,
+                         keepdims=bool(keepdims))
     if array.size and repeats(array, None if axis is None else which) > 1:
         # The first of those that are the same is found.
         others = distinct(array, None if axis is None else which)
@@ -269,6 +275,9 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     """
     cdef BaseArray array = argument(x, "count_nonzero"), count
     cdef Py_ssize_t times
+    if array.block.device:
+        return on_device("count_nonzero", array, keepdims=bool(keepdims),
+                         axis=normalize_axes(axis, array.ndim))
     axis = read_axes(axis)
     times = repeats(array, axis)
     if times > 1:
@@ -312,7 +321,7 @@ def nonzero(x, /):
     cdef Py_ssize_t[2] shape
     if array.ndim == 0:
         raise ValueError("nonzero needs an array of one axis or more, not a 0d one")
-    if array.size >= LARGE and repeats(array, None) > 1:
+    if array.size >= LARGE and not array.block.device and repeats(array, None) > 1:
         # NumPy looks at each element before it asks for memory; here that may never
         # end. Where there is memory, there are not so many.
         shape[0] = int(count_nonzero(array))
@@ -452,7 +461,7 @@ def where(condition, x1, x2, /):
     cdef char[16] second
     cdef int dtype
     if a is None and b is None:
-        a = asarray(x1)
+        a = asarray(x1, device=CPU)
     if b is None:
         dtype = scalar_dtype(a.dtype, x2)
     elif a is None:
@@ -467,6 +476,10 @@ def where(condition, x1, x2, /):
         store_scalar(x2, dtype, second)
     elif b.dtype != dtype:
         b = cast(b, dtype)
+    if any_on_device((chosen, a, b)):
+        kind = dtype_object(dtype).type
+        return on_device("where", chosen, kind(x1) if is_scalar(x1) else a,
+                         kind(x2) if b is None else b)
     return selected(chosen, a, b, first, second, dtype)
 
 

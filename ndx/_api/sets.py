@@ -1,6 +1,7 @@
 """Set functions of the standard."""
 
-from ndx._compute.numpy_calls import argument, call
+from ndx._compute.numpy_calls import argument, call, on_device
+from ndx._lib.device import CPU
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -111,10 +112,13 @@ def unique_values(x, /):
     >>> ndx.unique_values(ndx.asarray([5, 3, 5]))
     NDArray([3, 5])
     """
+    x = argument(x, "unique_values")
+    if x.device != CPU:
+        return on_device("unique_values", x)
     # `np.unique` imports it on first use, with its constants in memory of ours.
     import numpy.ma  # noqa: F401
 
-    return call("unique", argument(x, "unique_values"), equal_nan=False)
+    return call("unique", x, equal_nan=False)
 
 
 def isin(x1, x2, /, *, invert=False):

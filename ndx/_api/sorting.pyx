@@ -4,13 +4,13 @@ cimport numpy as cnp
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.elementwise cimport copy_into
+from ndx._compute.copies cimport copy_into
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.sorting cimport sort_steps
 from ndx._lib.layout cimport normalize_axis
 
 from ndx._api.manipulation_views import flip, moveaxis, reshape
-from ndx._compute.numpy_calls import call, into
+from ndx._compute.numpy_calls import call, into, on_device
 
 __all__ = ["argsort", "sort"]
 
@@ -75,6 +75,9 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     """
     cdef BaseArray array = argument(x, "sort")
     cdef int which = normalize_axis(axis, array.ndim)
+    if array.block.device:
+        return on_device("sort", array, axis=which, descending=bool(descending),
+                         stable=bool(stable))
     if array.ndim > MAX_ITERATED:
         return by_rows(sort, array, which, descending, stable)
     cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
@@ -132,6 +135,9 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     """
     cdef BaseArray array = argument(x, "argsort")
     cdef int which = normalize_axis(axis, array.ndim)
+    if array.block.device:
+        return on_device("argsort", array, axis=which, descending=bool(descending),
+                         stable=bool(stable))
     if array.ndim > MAX_ITERATED:
         return by_rows(argsort, array, which, descending, stable)
     kind = "stable" if stable else None

@@ -1,7 +1,8 @@
 """Reductions of the standard."""
 
-from ndx._array.storage cimport BaseArray
-from ndx._compute.elementwise cimport binary, cast, inplace, unary
+from ndx._array.storage cimport BaseArray, new_empty
+from ndx._compute.copies cimport cast, fill, require_castable
+from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
@@ -11,10 +12,11 @@ from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,
 )
-from ndx._lib.layout cimport MAXDIMS, parse_axes, read_axes, shape_tuple
+from ndx._lib.layout cimport (
+    MAXDIMS, normalize_axes, normalize_axis, parse_axes, read_axes,
+)
 
-from ndx._api.creation import empty
-from ndx._compute.numpy_calls import axis_index, into
+from ndx._compute.numpy_calls import into, on_device
 
 __all__ = [
     "cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum",
@@ -44,6 +46,10 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
     """Reduce an array in a dtype, without a copy of what does not fit in memory."""
     cdef BaseArray result
     cdef Py_ssize_t count
+    if x.block.device:
+        require_castable(x.dtype, dtype)
+        return on_device(name, x, axis=normalize_axes(axis, x.ndim),
+                         dtype=dtype_object(dtype), keepdims=bool(keepdims))
     if x.dtype == dtype:
         return reduce(ufunc, x, axis, keepdims)
     axis = read_axes(axis)
@@ -55,6 +61,15 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
     if result is not None:
         return result
     return reduce(ufunc, cast(x, dtype), axis, keepdims)
+
+
+cdef BaseArray extreme(str name, Ufunc ufunc, object x, object axis, bint keepdims):
+    """Return the largest or the smallest elements along axes."""
+    cdef BaseArray array = argument(x, name)
+    if array.block.device:
+        return on_device(name, array, axis=normalize_axes(axis, array.ndim),
+                         keepdims=bool(keepdims))
+    return reduce(ufunc, array, axis, keepdims)
 
 
 cdef int floating(int dtype) noexcept:
@@ -183,7 +198,7 @@ def max(x, /, *, axis=None, keepdims=False):
     >>> ndx.max(ndx.asarray([[1, 5], [3, 4]]), axis=1)
     NDArray([5, 4])
     """
-    return reduce(MAXIMUM, argument(x, "max"), axis, keepdims)
+    return extreme("max", MAXIMUM, x, axis, keepdims)
 
 
 def min(x, /, *, axis=None, keepdims=False):
@@ -217,7 +232,7 @@ def min(x, /, *, axis=None, keepdims=False):
     >>> ndx.min(ndx.asarray([[1, 5], [3, 4]]), axis=1)
     NDArray([1, 3])
     """
-    return reduce(MINIMUM, argument(x, "min"), axis, keepdims)
+    return extreme("min", MINIMUM, x, axis, keepdims)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
@@ -248,6 +263,9 @@ def mean(x, /, *, axis=None, keepdims=False):
     NDArray(3.)
     """
     cdef BaseArray values = argument(x, "mean")
+    if values.block.device:
+        return on_device("mean", values, axis=normalize_axes(axis, values.ndim),
+                         keepdims=bool(keepdims))
     axis = read_axes(axis)
     total = combine("mean", ADD, values, floating(values.dtype), axis, keepdims)
     return inplace(DIVIDE, total, reduced_count(values, axis))
@@ -291,6 +309,12 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
         raise TypeError("var takes real dtypes, not complex ones")
     axis = read_axes(axis)
     freedom = reduced_count(values, axis) - correction
+    if values.block.device:
+        total = on_device("var", values, axis=normalize_axes(axis, values.ndim),
+                          correction=correction, keepdims=bool(keepdims))
+        if not freedom > 0:
+            fill(total, float("nan"))
+        return total
     center = mean(values, axis=axis, keepdims=True)
     total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
     if total is None:
@@ -339,20 +363,26 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
     """Return the running results of an operation along an axis."""
     cdef BaseArray array = argument(x, name)
     cdef int code = accumulator(array.dtype, dtype)
-    cdef list shape
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef int which, i
     if axis is None:
         if array.ndim != 1:
             raise ValueError(f"{name} needs an axis for an array of {array.ndim} axes")
         axis = 0
-    axis = axis_index(axis, array.ndim)
-    shape = list(shape_tuple(array.ndim, array.shape))
-    shape[axis] += include_initial
-    result = empty(tuple(shape), dtype=dtype_object(code))
+    which = axis = normalize_axis(axis, array.ndim)
+    if array.block.device:
+        require_castable(array.dtype, code)
+        return on_device(name, array, axis=axis, dtype=dtype_object(code),
+                         include_initial=bool(include_initial))
+    for i in range(array.ndim):
+        shape[i] = array.shape[i]
+    shape[which] += include_initial
+    result = new_empty(code, array.ndim, shape)
     rest = result
     if include_initial:
         before = (slice(None),) * axis
-        result[(*before, 0)] = 0 if ufunc is ADD else 1
-        rest = result[(*before, slice(1, None))]
+        (<object>result)[(*before, 0)] = 0 if ufunc is ADD else 1
+        rest = (<object>result)[(*before, slice(1, None))]
     if accumulate_steps(name, ufunc, array, rest, axis):
         return result
     if array.dtype != code:

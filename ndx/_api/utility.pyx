@@ -8,11 +8,11 @@ from ndx._compute.passes.folding cimport fold, not_zero
 from ndx._compute.reductions cimport reduce
 from ndx._compute.repeats cimport distinct, repeats
 from ndx._lib.dtypes cimport BOOL
-from ndx._lib.layout cimport read_axes
+from ndx._lib.layout cimport normalize_axes, read_axes
 
 from ndx._api.elementwise import subtract
 from ndx._api.manipulation_joining import concat
-from ndx._compute.numpy_calls import as_int, axis_index
+from ndx._compute.numpy_calls import as_int, axis_index, on_device
 
 __all__ = ["all", "any", "diff"]
 
@@ -31,6 +31,9 @@ cdef BaseArray truth(object x, str name):
 cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
     """Combine whether elements are true."""
     cdef BaseArray values = argument(x, name), result
+    if values.block.device:
+        return on_device(name, values, axis=normalize_axes(axis, values.ndim),
+                         keepdims=bool(keepdims))
     axis = read_axes(axis)
     if repeats(values, axis) > 1:
         values = distinct(values, axis)

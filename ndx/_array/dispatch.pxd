@@ -1,4 +1,3 @@
-from ndx._array.storage cimport BaseArray
-
-cdef bint is_off_host(object x) noexcept
-cdef object compute_elsewhere(str name, tuple args, dict kwargs)
+cdef object device_engine()
+cdef bint is_on_device(object x) noexcept
+cdef bint any_on_device(tuple values)

@@ -44,6 +44,8 @@ cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
 cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
                            const int *order, bint elsewhere, Arena arena)
+cdef BaseArray new_at(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      bint zero)
 cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)

@@ -299,16 +299,27 @@ cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
     return x
 
 
+cdef BaseArray new_at(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                      bint zero):
+    """Return a new array in C order, on a device or (0) the CPU."""
+    if device:
+        return new_on(device, dtype, ndim, shape, NULL, zero, False, None)
+    return new_contiguous(dtype, ndim, shape, zero)
+
+
 cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena):
-    """Return a new array of the shape of `x`, laid out in memory as that is."""
+    """Return a new array of the shape and device of `x`, laid out as that is."""
     cdef Strided layout
     cdef Strided *ops[1]
     cdef int order[MAXDIMS]
     if x.c_contiguous and not elsewhere:
-        return new_empty(dtype, x.ndim, x.shape)
+        return new_at(x.block.device, dtype, x.ndim, x.shape, False)
     strided(x, &layout)
     ops[0] = &layout
     memory_order(x.ndim, 1, ops, order)
+    if x.block.device:
+        return new_on(x.block.device, dtype, x.ndim, x.shape, order, False, elsewhere,
+                      arena)
     return new_ordered(dtype, x.ndim, x.shape, order, elsewhere, arena)
 
 

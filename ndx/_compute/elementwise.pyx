@@ -6,31 +6,30 @@ operands held where the GIL is released, when all arrays are there (`_array.pinn
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from ndx._array.dispatch cimport compute_elsewhere, is_off_host
+from ndx._array.dispatch cimport device_engine, is_on_device
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
+    Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
-    new_contiguous_like, new_like, new_ordered, recheck, require_writeable, strided,
+    new_contiguous_like, new_ordered, recheck, require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
+from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
 from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Loop, Ufunc, loop_of, run_elementwise
-from ndx._compute.passes.copying cimport copy_walk
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport losses
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code,
-    dtype_object, itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar,
-    typenum_of,
+    KIND_INT, KIND_UINT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
+    scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds,
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
     memory_order, shape_tuple, walk_merge, walk_order,
 )
 
@@ -40,16 +39,12 @@ cdef extern from "Python.h":
     PyObject *PyErr_Occurred() noexcept
 
 cdef extern from "numpy/arrayobject.h":
-    int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
 cdef extern from "ndx/operators.h":
     bint NDX_CALCULATES(object x) noexcept
     bint NDX_REPEATS(object x) noexcept
-
-cdef extern from "ndx/fill.h" nogil:
-    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
@@ -110,199 +105,9 @@ cdef object shape_error(str name, BaseArray a, BaseArray b):
         "the last, axes must be equal or 1")
 
 
-cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
-    """Whether a write to `out` may change an element of `x` not yet read."""
-    cdef Strided a, b
-    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
-    cdef int axis
-    strided(out, &a)
-    strided(x, &b)
-    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
-    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
-    if a.data + high_a <= b.data + low_b or b.data + high_b <= a.data + low_a:
-        return False
-    if a.data != b.data or a.ndim != b.ndim or \
-            itemsize_of[a.dtype] != itemsize_of[b.dtype]:
-        return True
-    for axis in range(a.ndim):
-        if a.shape[axis] != b.shape[axis] or a.strides[axis] != b.strides[axis]:
-            return True
-    return False
-
-
-# ---------------------------------------------------------------- copies
-
-cdef int require_castable(int dtype, int into) except -1:
-    """Raise the TypeError for values that are no others of a dtype."""
-    if kind_of[dtype] == KIND_COMPLEX and kind_of[into] != KIND_COMPLEX \
-            and into != BOOL:
-        raise TypeError(
-            f"{dtype_object(dtype)} can't be cast to {dtype_object(into)}: the "
-            "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
-    return 0
-
-
-cdef int copy_into(BaseArray out, BaseArray x) except -1:
-    """Copy `x`, broadcast and cast, into `out`; they may overlap."""
-    cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
-    cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
-        and out.size == x.size and nbytes < LARGE
-    cdef Operands operands
-    require_writeable(out)
-    if out.dtype != x.dtype:
-        require_castable(x.dtype, out.dtype)
-    if not plain and overlaps(out, x):
-        # NumPy looks for this too, but not where both have one axis: its
-        # a[::2] = a[:5] copies what it has overwritten.
-        x = copy(x)
-    operands.count = 0
-    put(&operands, x)
-    put(&operands, out)
-    if plain:
-        locate(&operands)
-        memmove(operands.data[1], operands.data[0], nbytes)
-        return recheck_all(&operands)
-    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous and out.size < LARGE:
-        return fill_contiguous(&operands, out)
-    hold(&operands)
-    try:
-        if out.size < LARGE or not copy_in_pass(&operands, out, x):
-            copy_by_numpy(&operands, out, x)
-    finally:
-        let_go(&operands)
-    return 0
-
-
-cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
-    """Copy operand 0 to operand 1, in any layout and dtype."""
-    cdef object token = None
-    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
-        return fill_contiguous(held, out)
-    if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
-            kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
-            or out.dtype == COMPLEX64):
-        # NumPy would warn of what overflows, or is no number.
-        token = silence()
-    try:
-        PyArray_CopyInto(<cnp.ndarray>view_of(held, 1), <cnp.ndarray>view_of(held, 0))
-    finally:
-        if token is not None:
-            restore(token)
-    return 0
-
-
-cdef int fill(BaseArray out, object scalar) except -1:
-    """Write a Python scalar to every element of `out`."""
-    cdef char[16] value
-    cdef Operands operands
-    store_scalar(scalar, out.dtype, value)
-    require_writeable(out)
-    operands.count = 0
-    put_constant(&operands, value)
-    put(&operands, out)
-    if out.size < LARGE and out.c_contiguous:
-        return fill_contiguous(&operands, out)
-    hold(&operands)
-    try:
-        if out.size >= LARGE and run_copy(&operands, out, NULL, out.dtype, "fill"):
-            pass
-        elif out.c_contiguous:
-            fill_contiguous(&operands, out)
-        else:
-            PyArray_CopyInto(
-                <cnp.ndarray>view_of(&operands, 1),
-                <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
-    finally:
-        let_go(&operands)
-    return 0
-
-
-# How many bytes of which elements are written.
-cdef struct Fill:
-    size_t nbytes
-    size_t itemsize
-
-
-cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
-    """Let all elements of operand 1, `out`, be that which operand 0 is."""
-    cdef Fill fill
-    fill.itemsize = itemsize_of[out.dtype]
-    fill.nbytes = out.size * fill.itemsize
-    return compute_on(operands, NULL, run_fill, &fill, out.size >= LARGE)
-
-
-cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef const Fill *fill = <const Fill *>arg
-    ndx_fill(data[1], fill.nbytes, data[0], fill.itemsize)
-
-
-cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except -1:
-    """Copy arrays that are large and in files; return whether they were."""
-    cdef Strided layout
-    cdef Py_ssize_t shape[MAXDIMS]
-    cdef Py_ssize_t strides[MAXDIMS]
-    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
-    if x.ndim > out.ndim or broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0 \
-            or not has_shape(out, out.ndim, shape):
-        return False
-    strided(x, &layout)
-    broadcast_strides(&layout, out.ndim, shape, strides)
-    return run_copy(held, out, strides, x.dtype, "copy")
-
-
-cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
-                   int dtype, str name) except -1:
-    """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
-
-    Without strides, all elements become the first one of operand 0.
-    """
-    cdef Walk walk
-    walk.ndim = out.ndim
-    walk.nops = 2
-    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
-    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
-    if strides != NULL:
-        memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
-    walk_order(&walk)
-    walk_merge(&walk)
-    return copy_walk(held, &walk, dtype, out.dtype, name)
-
-
-cdef BaseArray copy(BaseArray x):
-    return cast(x, x.dtype)
-
-
-cdef BaseArray cast(BaseArray x, int dtype):
-    """Return a new array with the values of `x` in another dtype."""
-    cdef BaseArray result
-    check_usable(x)
-    require_castable(x.dtype, dtype)
-    if x.block.device:
-        return compute_elsewhere("cast", (x, dtype_object(dtype)), {})
-    result = new_like(x, dtype, False, None)
-    copy_into(result, x)
-    return result
-
-
-cdef bint can_store(int dtype, int into) noexcept:
-    """Whether values of `dtype` keep their kind when stored in an array of `into`."""
-    cdef int kind = kind_of[dtype], target = kind_of[into]
-    if kind == KIND_INT or kind == KIND_UINT:
-        return target == KIND_INT or target == KIND_UINT or target >= KIND_FLOAT
-    return kind <= target
-
-
 # ---------------------------------------------------------------- elementwise
 
-cdef object elsewhere(Ufunc ufunc, tuple operands, BaseArray out):
-    """Compute an operation on a device."""
-    return compute_elsewhere(ufunc.name, operands, {} if out is None else {"out": out})
-
-
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
-    if x.block.device:
-        return elsewhere(ufunc, (x,), out)
     return compute(ufunc, x, None, NULL, x.dtype, out)
 
 
@@ -315,19 +120,13 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
         a = <BaseArray>x1
         if is_array(x2):
             b = <BaseArray>x2
-            if a.block.device | b.block.device:
-                return elsewhere(ufunc, (x1, x2), out)
             return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
         if is_scalar(x2):
-            if a.block.device:
-                return elsewhere(ufunc, (x1, x2), out)
             dtype = scalar_dtype(a.dtype, x2)
             store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
     elif is_array(x2) and is_scalar(x1):
         b = <BaseArray>x2
-        if b.block.device:
-            return elsewhere(ufunc, (x1, x2), out)
         dtype = scalar_dtype(b.dtype, x1)
         store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
@@ -336,8 +135,14 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
     if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \
             or (a is None and b is None):
         return NotImplemented
-    if is_off_host(a) or is_off_host(b):
-        return elsewhere(ufunc, (x1, x2), out)
+    if is_on_device(a) and isinstance(x2, np.generic):
+        dtype = promote_table[a.dtype][b.dtype]
+        store_scalar(x2.item(), loop_of(ufunc, dtype).in_dtype, value)
+        return compute(ufunc, a, None, value, dtype, out)
+    if is_on_device(b) and isinstance(x1, np.generic):
+        dtype = promote_table[a.dtype][b.dtype]
+        store_scalar(x1.item(), loop_of(ufunc, dtype).in_dtype, value)
+        return compute(ufunc, None, b, value, dtype, out)
     return binary(ufunc, x1 if a is None else a, x2 if b is None else b, out)
 
 
@@ -345,20 +150,17 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     """Compute ``x = x op other`` in the memory of `x`; x, or NotImplemented."""
     cdef BaseArray b = None
     cdef int dtype, result
-    if x.block.device or is_off_host(other):
-        if not is_scalar(other) and as_operand(other) is None:
-            return NotImplemented
-        return compute_elsewhere("inplace", (ufunc.name, x, other), {})
-    check(x)
+    check_usable(x)
     if is_scalar(other):
         dtype = scalar_dtype(x.dtype, other)
     else:
         b = as_operand(other)
         if b is None:
             return NotImplemented
-        check(b)
+        check_usable(b)
         dtype = promote_table[x.dtype][b.dtype]
-        other = b
+        if not x.block.device or not isinstance(other, np.generic):
+            other = b
     result = loop_of(ufunc, dtype).out_dtype
     if result != x.dtype:
         if not can_store(result, x.dtype) or (
@@ -404,6 +206,8 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
     cdef BaseArray first = a if a is not None else b
     cdef BaseArray result
     cdef Py_ssize_t size
+    if first.block.device or (b is not None and b.block.device):
+        return compute_on_device(ufunc, a, b, scalar, loop, out)
     # The common case: contiguous operands of one shape, or with a scalar.
     if out is None and first.c_contiguous and first.dtype == loop.in_dtype \
             and loop.function != NULL and (a is None or b is None or (
@@ -499,6 +303,8 @@ cdef int raise_current() except -1:
 cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
     """The same for any layout, with casts, broadcasting and an output given."""
+    if out is not None and out.block.device:
+        return compute_on_device(ufunc, a, b, scalar, loop, out)
     if a is not None:
         check(a)
         if a.dtype != loop.in_dtype:
@@ -508,16 +314,49 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         if b.dtype != loop.in_dtype:
             b = cast(b, loop.in_dtype)
     if out is not None:
-        require_writeable(out)
-        if out.dtype != loop.out_dtype:
-            raise TypeError(
-                f"out has dtype {dtype_object(out.dtype)}, but the result of "
-                f"{ufunc.name} has dtype {dtype_object(loop.out_dtype)}")
+        check_output(ufunc.name, out, loop.out_dtype)
         if a is not None and overlaps(out, a):
             a = copy(a)
         if b is not None and overlaps(out, b):
             b = copy(b)
     return compute_walk(ufunc, a, b, scalar, loop, out)
+
+
+cdef int check_output(str name, BaseArray out, int dtype) except -1:
+    """Raise where a result of a dtype cannot be written into `out`."""
+    require_writeable(out)
+    if out.dtype != dtype:
+        raise TypeError(
+            f"out has dtype {dtype_object(out.dtype)}, but the result of {name} has "
+            f"dtype {dtype_object(dtype)}")
+    return 0
+
+
+cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
+                              const Loop *loop, BaseArray out):
+    """The same where an operand is on a device: the engine computes."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray first = a if a is not None else b
+    cdef int ndim = first.ndim
+    cdef list operands = []
+    memcpy(shape, first.shape, ndim * sizeof(Py_ssize_t))
+    if a is not None and b is not None:
+        ndim = broadcast_into(ndim, shape, b.ndim, b.shape)
+        if ndim < 0:
+            raise shape_error(ufunc.name, a, b)
+    if out is not None:
+        check_output(ufunc.name, out, loop.out_dtype)
+        if not has_shape(out, ndim, shape):
+            raise output_shape_error(ufunc, out, shape_tuple(ndim, shape))
+    for x in (a, b)[:ufunc.nin]:
+        if x is None:
+            operands.append(
+                make_scalar_view(0, NULL, typenum_of[loop.in_dtype], scalar)[()])
+        else:
+            operands.append(
+                x if (<BaseArray>x).dtype == loop.in_dtype else cast(x, loop.in_dtype))
+    return device_engine().elementwise(
+        ufunc.name, tuple(operands), dtype_object(loop.out_dtype), out)
 
 
 cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,

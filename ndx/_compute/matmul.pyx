@@ -2,14 +2,15 @@
 
 from libc.string cimport memcpy, memset
 
-from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, check, data_of, has_shape, new_empty, new_view, require_writeable,
-    set_layout, strided,
+    BaseArray, check_usable, data_of, has_shape, new_empty, new_view, set_layout,
+    strided,
 )
+from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, overlaps
 from ndx._compute.elementwise cimport (
-    LARGE, as_operand, call_public, cast, copy, copy_into, fill, overlaps, shape_error,
+    as_operand, call_public, check_output, shape_error,
 )
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
@@ -77,20 +78,22 @@ cdef object matmul(object x1, object x2, BaseArray out):
     cdef BaseArray a = as_operand(x1), b = as_operand(x2)
     cdef const Loop *loop
     cdef int dtype
+    cdef bint on_device
     if a is None or b is None:
         return NotImplemented
-    if a.block.device | b.block.device:
-        return compute_elsewhere("matmul", (a, b), {} if out is None else {"out": out})
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(MATMUL, dtype)
-    check(a)
-    check(b)
+    check_usable(a)
+    check_usable(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(
             f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
             f"{shape_tuple(b.ndim, b.shape)}: each needs one axis or more; use "
             "multiply for scalars")
-    if a.strides[a.ndim - 1] == 0 and b.strides[max(b.ndim - 2, 0)] == 0 \
+    on_device = a.block.device or b.block.device or (
+        out is not None and out.block.device)
+    if not on_device and a.strides[a.ndim - 1] == 0 \
+            and b.strides[max(b.ndim - 2, 0)] == 0 \
             and a.shape[a.ndim - 1] == b.shape[max(b.ndim - 2, 0)] > 1:
         return matmul_repeated(a, b, out)
     if a.dtype != dtype:
@@ -98,11 +101,10 @@ cdef object matmul(object x1, object x2, BaseArray out):
     if b.dtype != dtype:
         b = cast(b, dtype)
     if out is not None:
-        require_writeable(out)
-        if out.dtype != dtype:
-            raise TypeError(
-                f"out has dtype {dtype_object(out.dtype)}, but the result of matmul "
-                f"has dtype {dtype_object(dtype)}")
+        check_output("matmul", out, dtype)
+    if on_device:
+        return device_engine().matmul(a, b, out)
+    if out is not None:
         # A product is never computed in place: every element of it is read again.
         if overlaps(out, a) or same_layout(out, a):
             a = copy(a)
@@ -252,20 +254,22 @@ cdef object vecdot(object x1, object x2, object axis):
     cdef BaseArray a = as_operand(x1), b = as_operand(x2)
     cdef const Loop *loop
     cdef int dtype
+    cdef bint on_device
     if a is None or b is None:
         return NotImplemented
     axis = read_axes(axis)
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(VECDOT, dtype)
-    check(a)
-    check(b)
+    check_usable(a)
+    check_usable(b)
     a = axis_last(a, normalize_axis(axis, a.ndim))
     b = axis_last(b, normalize_axis(axis, b.ndim))
     if a.shape[a.ndim - 1] != b.shape[b.ndim - 1]:
         raise ValueError(
             f"vecdot: axis {axis} has length {a.shape[a.ndim - 1]} in the first array "
             f"and {b.shape[b.ndim - 1]} in the second; vectors are not broadcast")
-    if a.strides[a.ndim - 1] == 0 and b.strides[b.ndim - 1] == 0 \
+    on_device = a.block.device or b.block.device
+    if not on_device and a.strides[a.ndim - 1] == 0 and b.strides[b.ndim - 1] == 0 \
             and a.shape[a.ndim - 1] > 1:
         return combined(ADD, vecdot(distinct(a, -1), distinct(b, -1), -1),
                         a.shape[a.ndim - 1])
@@ -273,6 +277,9 @@ cdef object vecdot(object x1, object x2, object axis):
         a = cast(a, dtype)
     if b.dtype != dtype:
         b = cast(b, dtype)
+    if on_device:
+        result = device_engine().compute("vecdot", a, b)
+        return result if result.dtype == dtype_object(dtype) else cast(result, dtype)
     if vectors_lie_plain[dtype]:
         a, b = laid_plain(a), laid_plain(b)
     return vecdot_walk(a, b, loop)

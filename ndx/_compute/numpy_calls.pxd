@@ -1,4 +1,4 @@
 from ndx._array.storage cimport BaseArray
 
+cpdef BaseArray host_argument(object x, str name)
 cpdef BaseArray argument(object x, str name)
-cpdef BaseArray layout_argument(object x, str name)

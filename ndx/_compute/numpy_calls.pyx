@@ -12,17 +12,16 @@ from operator import attrgetter, index
 
 import numpy as np
 
-from ndx._array.dispatch cimport compute_elsewhere, is_off_host
+from ndx._array.dispatch cimport any_on_device, device_engine
 from ndx._array.storage cimport BaseArray, check, check_usable, is_array, numpy_view
 from ndx._compute.elementwise cimport as_operand
 from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
 from ndx._lib.layout cimport items_of, normalize_axis
-from ndx.backends.base cimport devices
 
 __all__ = [
-    "argument", "as_int", "axes_of", "axis_index", "call", "into",
-    "layout_argument", "on_views",
+    "argument", "as_int", "axes_of", "axis_index", "call", "host_argument", "into",
+    "on_device", "on_views",
 ]
 
 cdef dict functions = {}
@@ -33,6 +32,8 @@ cdef enum:
 
 cpdef BaseArray argument(object x, str name):
     """Return the array that `x` is, or that is over the memory of NumPy's `x`.
+
+    The caller looks whether the array is on a device, or calls what does so.
 
     Raises
     ------
@@ -45,17 +46,17 @@ cpdef BaseArray argument(object x, str name):
     if result is None:
         raise TypeError(
             f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
-    check(result)
+    if result.block.device:
+        check_usable(result)
+    else:
+        check(result)
     return result
 
 
-cpdef BaseArray layout_argument(object x, str name):
-    """The same for functions that read no element: of an array of a device, too."""
-    cdef BaseArray result
-    if not is_off_host(x):
-        return argument(x, name)
-    result = x
-    check_usable(result)
+cpdef BaseArray host_argument(object x, str name):
+    """The same for functions that compute on the CPU only; others' arrays raise."""
+    cdef BaseArray result = argument(x, name)
+    check(result)
     return result
 
 
@@ -125,7 +126,7 @@ cdef object keywords(dict kwargs):
 def call(function, /, *args, **kwargs):
     """Return what NumPy's function computes, in memory of the current backend.
 
-    Of an array of a device, what its engine computes by that name.
+    Of arrays of a device, what its engine computes by that name.
 
     Parameters
     ----------
@@ -141,9 +142,14 @@ def call(function, /, *args, **kwargs):
         Individually owned, and stamped with the workspace's generation; a view of an
         argument remains one.
     """
-    if devices.in_use and args and is_off_host(args[0]):
-        return compute_elsewhere(function, args, kwargs)
+    if any_on_device(args):
+        return device_engine().compute(function, *args, **kwargs)
     return wrapped(call_numpy(find(function), unwrapped(args), keywords(kwargs)))
+
+
+def on_device(function, /, *args, **kwargs):
+    """Return what the engine of devices computes by a name of the namespace."""
+    return device_engine().compute(function, *args, **kwargs)
 
 
 def into(out, function, /, *args, **kwargs):

@@ -6,7 +6,7 @@ from ndx._array.pinning cimport (
     Operands, compute_held, compute_on, hold, let_go, put, view_of,
 )
 from ndx._array.storage cimport BaseArray, check, new_empty, new_view, set_layout
-from ndx._compute.elementwise cimport LARGE, copy_into, fill
+from ndx._compute.copies cimport LARGE, copy_into, fill
 from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
 from ndx._compute.passes.run cimport Pass, begin, run

@@ -4,6 +4,7 @@ from ndx.backends.base cimport Backend
 
 cdef Backend placing_backend()
 cdef int placing_device() except -1
+cdef int device_of_new(object device) except -1
 cdef Arena current_arena(int device)
 cdef Arena enclosing_arena(int device)
 cdef Arena open_arena(object wanted)

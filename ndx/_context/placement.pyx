@@ -6,10 +6,10 @@ from ndx._context.context cimport (
     Context, Entry, arena_in, arena_of, before, default_backend_of_new, is_here,
     top_context,
 )
-from ndx.backends.base cimport Backend
+from ndx.backends.base cimport Backend, devices
 
 from ndx import backends
-from ndx._lib.device import device_of
+from ndx._lib.device import device_of, find_device, number_of
 
 __all__ = ["current_backend"]
 
@@ -37,6 +37,13 @@ cdef Backend place(Context context):
 cdef int placing_device() except -1:
     """Return the number of the device on which new arrays are made here; 0: the CPU."""
     return place(top_context()).device_number
+
+
+cdef int device_of_new(object device) except -1:
+    """Return the number of the device that ``device=`` names; None: of new arrays."""
+    if device is not None:
+        return number_of(find_device(device))
+    return placing_device() if devices.in_use else 0
 
 
 cdef Arena current_arena(int device):

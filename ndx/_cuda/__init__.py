@@ -2,7 +2,7 @@
 
 
 def load():
-    """Return the engine: `ndx._cuda.engine.compute`."""
-    from ndx._cuda.engine import compute
+    """Return the engine, an `ndx._cuda.engine.CudaEngine`."""
+    from ndx._cuda.engine import CudaEngine
 
-    return compute
+    return CudaEngine()

@@ -23,7 +23,7 @@ from ndx._blocks.block cimport (
     Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
     block_unpin, block_wrap, export_new, lender_of,
 )
-from ndx._compute.elementwise cimport can_store
+from ndx._compute.copies cimport can_store
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
 from ndx._context.placement cimport allocate_on, current_arena
 from ndx._lib.dtypes cimport (
@@ -34,10 +34,13 @@ from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
+from ndx._cuda.capture_state import current
+from ndx._lib.device import device_of
 from ndx.backends.cuda import replaying_stream
 
 __all__ = [
-    "Bridge", "address_of", "block_of", "check_writeable", "device_index",
+    "Bridge", "address_of", "block_of", "check_writeable", "common_index",
+    "device_index",
     "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
     "left_twin", "lend", "new_array", "send_pinned", "stage_in_twin", "twin_array",
     "use_on",
@@ -103,6 +106,42 @@ def address_of(BaseArray x not None):
     """Return the address of the first element, on its device; the caller holds it."""
     check_usable(x)
     return <size_t>(x.block.ptr + x.offset)
+
+
+def common_index(name, values):
+    """Return the number of the one GPU on which all arrays among the values are.
+
+    Raises
+    ------
+    ValueError
+        If some are elsewhere: on the CPU, or on another GPU.
+    """
+    cdef set found = set()
+    cdef list where
+    collect(values, found)
+    if len(found) == 1:
+        (number,) = found
+        if number:
+            return number - 1
+    where = sorted([str(device_of(number)) for number in found])
+    raise ValueError(
+        f"{name}: the arrays are on different devices ({', '.join(where)}), and none "
+        "is moved by itself: bring them together by "
+        f"x.to_device({where[len(where) - 1]!r})")
+
+
+cdef int collect(object value, set found) except -1:
+    """Add the numbers of the devices of the arrays in an argument; 0 is the CPU."""
+    if is_array(value):
+        found.add((<BaseArray>value).block.device)
+    elif isinstance(value, np.ndarray):
+        found.add(0)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            collect(item, found)
+    elif isinstance(value, dict):
+        collect(tuple(value.values()), found)
+    return 0
 
 
 def block_of(BaseArray x not None):
@@ -319,6 +358,8 @@ cdef class Bridge:
     cdef object memory               # cupy.cuda.UnownedMemory
     cdef object pointer              # cupy.cuda.MemoryPointer
     cdef object stream_of            # cupy.cuda.get_current_stream
+    cdef object device               # cupy.cuda.Device
+    cdef object using_allocator      # cupy.cuda.using_allocator
     cdef readonly int index
     cdef readonly dict refusals      # thread -> error of its last `allocate`
 
@@ -327,8 +368,45 @@ cdef class Bridge:
         self.memory = cupy.cuda.UnownedMemory
         self.pointer = cupy.cuda.MemoryPointer
         self.stream_of = cupy.cuda.get_current_stream
+        self.device = cupy.cuda.Device(index)
+        self.using_allocator = cupy.cuda.using_allocator
         self.index = index
         self.refusals = {}
+
+    def at_work(self):
+        """Let CuPy compute on this GPU with memory of ours, in a ``with``."""
+        return AtWork(self)
+
+    def compute(self, function, args, kwargs):
+        """Return what a function of CuPy's computes of our arrays."""
+        with AtWork(self):
+            return self.wrap(function(*self.unwrap(args), **{
+                key: self.unwrap(value) for key, value in kwargs.items()}))
+
+    def unwrap(self, x):
+        """Return what CuPy is given for an argument of ours."""
+        if is_array(x) and (<BaseArray>x).block.device:
+            array = self.to_cupy(x)
+            notes = current()
+            if notes is not None:
+                notes.take(x, array)
+            return array
+        if type(x) is tuple:
+            return tuple([self.unwrap(item) for item in x])
+        if type(x) is list:
+            return [self.unwrap(item) for item in x]
+        return x
+
+    def wrap(self, result):
+        """Return what CuPy computed as arrays of ours."""
+        if isinstance(result, self.array):
+            return self.from_cupy(result)
+        if isinstance(result, tuple):
+            items = [self.wrap(item) for item in result]
+            return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
+        if isinstance(result, list):
+            return tuple([self.wrap(item) for item in result])
+        return result
 
     def to_cupy(self, BaseArray x not None):
         """Return CuPy's array over the memory of `x`, which stays while that lives."""
@@ -403,6 +481,44 @@ cdef class Bridge:
             block_decref(block)
         memory = self.memory(<size_t>block.ptr, nbytes, holder, self.index)
         return self.pointer(memory, 0)
+
+
+cdef class AtWork:
+    """Lets CuPy compute on one GPU, and take its memory from us, in a ``with``.
+
+    CuPy's allocator is the thread's. No other task runs on it meanwhile: nothing that
+    computes awaits.
+    """
+
+    cdef Bridge bridge
+    cdef object allocating
+
+    def __cinit__(self, Bridge bridge not None):
+        self.bridge = bridge
+
+    def __enter__(self):
+        self.bridge.device.__enter__()
+        try:
+            self.allocating = self.bridge.using_allocator(self.bridge.allocate)
+            self.allocating.__enter__()
+        except BaseException:
+            self.bridge.device.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        cdef dict refusals = self.bridge.refusals
+        try:
+            self.allocating.__exit__(None, None, None)
+        finally:
+            self.bridge.device.__exit__(None, None, None)
+        if refusals:
+            reason = refusals.pop(get_ident(), None)
+            # Of what the allocator raised, Thrust leaves a bare MemoryError.
+            if reason is not None and reason is not error and \
+                    isinstance(error, MemoryError):
+                raise reason from None
+        return False
 
 
 cdef bint share(BaseArray x, Block *block, size_t address) noexcept:

@@ -1,12 +1,12 @@
-"""While a function is captured: what it may not do, and what it reads."""
+"""While a function is captured: whose arrays it reads, and its matrix products."""
 
 import contextlib
-import threading
 from typing import ClassVar
 
 from ndx._cuda import cublas
 from ndx._cuda.bridge import address_of, block_of, new_array
-from ndx.backends._capture_lock import refuse_here, waiting
+from ndx._cuda.capture_state import here
+from ndx.backends._capture_lock import waiting
 from ndx.backends.cuda import begin_capture, end_capture
 
 __all__ = [
@@ -15,29 +15,7 @@ __all__ = [
     "Owners",
     "Products",
     "Unprepared",
-    "current",
-    "is_capturing",
-    "refuse",
 ]
-
-
-class _Here(threading.local):
-    notes = None
-    capturing = False
-
-
-_here = _Here()
-
-
-def current():
-    """Return what takes notes of this thread's arrays, or None."""
-    return _here.notes
-
-
-def refuse(what):
-    """Raise DeviceError if this thread is capturing, which can't contain `what`."""
-    if _here.capturing:
-        refuse_here(what)
 
 
 class Unprepared(Exception):
@@ -103,7 +81,7 @@ class Products:
     def handle(self):
         """Return cuBLAS's handle, at work on the current stream."""
         lane, session = self.lane, self.lane.session
-        if not _here.capturing:
+        if not here.capturing:
             lane.prepare()
         elif lane.blas is None:
             raise Unprepared
@@ -119,11 +97,6 @@ class Products:
             lane.blas.work_on(stream, start)
             self.stream = stream
         return lane.blas
-
-
-def is_capturing():
-    """Whether this thread captures a graph."""
-    return _here.capturing
 
 
 class Owners:
@@ -176,9 +149,9 @@ class Notes:
         self.outer = {}
 
     def __enter__(self):
-        _here.notes = self
+        here.notes = self
         if self.replaying is not None:
-            _here.capturing = True
+            here.capturing = True
             begin_capture(
                 self.products.lane.stream.ptr, self.replaying, self.owners.name
             )
@@ -187,8 +160,8 @@ class Notes:
     def __exit__(self, *exc_info):
         if self.replaying is not None:
             end_capture(self.products.lane.stream.ptr)
-            _here.capturing = False
-        _here.notes = None
+            here.capturing = False
+        here.notes = None
         # Of the workspace, which ends soon.
         self.products.memory = None
 

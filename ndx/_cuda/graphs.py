@@ -18,12 +18,14 @@ import weakref
 
 import numpy as np
 
+from ndx._api.manipulation_views import reshape
 from ndx._context.placement import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
 from ndx._cuda.bridge import address_of, device_index
+from ndx._cuda.capture_state import current
 from ndx._cuda.session import common_device, session_of
-from ndx._cuda.transfer import compact, wait_for
+from ndx._cuda.transfer import wait_for
 from ndx._lib.device import device_of, find_device, number_of
 from ndx._lib.errors import DeviceError, StaleArrayError, WorkspaceError
 from ndx._workspaces.registry import debug_mode, workspace
@@ -59,7 +61,7 @@ class Graph:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args, **kwargs):
-        if capture.current() is not None or debug_mode() != "off":
+        if current() is not None or debug_mode() != "off":
             return self.__wrapped__(*args, **kwargs)
         mine = self._mine()
         mine.calls += 1
@@ -279,7 +281,7 @@ class _Results:
                 return value
             if owners.is_argument(value):
                 # A view: of what another call has there, then.
-                value = compact(value)
+                value = reshape(value, value.shape, copy=True)
             return _Copied(session.unwrap(value))
 
         self.value = kept(value)

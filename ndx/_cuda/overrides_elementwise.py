@@ -1,39 +1,10 @@
-"""Operations, products and selections on a GPU, in the dtypes in which the CPU does."""
+"""Operations and products on a GPU, where CuPy's functions are not the standard's."""
 
-from ndx._api.creation import asarray
-from ndx._api.data_types import result_type
-from ndx._api.elementwise import UFUNCS
-from ndx._cuda.bridge import (
-    check_writeable,
-    device_index,
-    elementwise_dtypes,
-    inplace_fits,
-)
-from ndx._cuda.calls import function_of, operand
-from ndx._cuda.session import common_device
+import numpy as np
 
-__all__ = [
-    "ELEMENTWISE",
-    "elementwise",
-    "inplace",
-    "matmul",
-    "outer",
-    "round_",
-    "vecdot",
-    "where",
-]
+from ndx._cuda.calls import function_of
 
-ELEMENTWISE = frozenset([*UFUNCS, "rint"])
-
-
-def elementwise(name, operands, *, out=None):
-    """Compute an operation in the dtypes in which the CPU does."""
-    session = common_device(name, operands, (out,))
-    inner, outer = elementwise_dtypes(name, operands)
-    _check_power(name, operands, inner)
-    with session.at_work():
-        given = [operand(session, x, inner) for x in operands]
-        return _delivered(name, session, computed(name, given), outer, out)
+__all__ = ["check_power", "computed"]
 
 
 def computed(name, given):
@@ -43,114 +14,14 @@ def computed(name, given):
     return function(*given)
 
 
-def _check_power(name, operands, dtype):
+def check_power(base, exponent):
     """Refuse what the CPU does, where that takes no waiting: a negative number."""
-    if (
-        name == "pow"
-        and dtype.kind in "iu"
-        and device_index(operands[1]) is None
-        and operands[1] < 0
-    ):
+    if isinstance(exponent, np.generic) and base.dtype.kind in "iu" and exponent < 0:
         msg = (
-            f"integers can't be raised to the power {operands[1]}, since the result "
+            f"integers can't be raised to the power {exponent}, since the result "
             "would be none: take floating-point numbers"
         )
         raise ValueError(msg)
-
-
-def _delivered(name, session, result, dtype, out):
-    """Return a result in a dtype: as a new array, or written into `out`."""
-    if out is None:
-        return session.wrap(result.astype(dtype, copy=False))
-    check_writeable(out)
-    if out.dtype != dtype:
-        msg = f"out has dtype {out.dtype}, but the result of {name} has dtype {dtype}"
-        raise TypeError(msg)
-    _store(name, session, result, out)
-    return out
-
-
-def _store(name, session, result, out):
-    """Write a result into an array of ours of the same shape."""
-    if tuple(result.shape) != out.shape:
-        msg = (
-            f"{name}: the output has shape {out.shape}, but the operands broadcast to "
-            f"{tuple(result.shape)}"
-        )
-        raise ValueError(msg)
-    session.unwrap(out)[...] = result
-
-
-def inplace(name, x, other):
-    """Compute ``x = x op other`` in the memory of `x`."""
-    check_writeable(x)
-    session = common_device(name, x, other)
-    inner, outer = elementwise_dtypes(name, (x, other))
-    if outer != x.dtype and not inplace_fits(outer, x.dtype):
-        kind = getattr(other, "dtype", type(other).__name__)
-        msg = (
-            f"{name} of {x.dtype} and {kind} is {outer}, which can't be stored in "
-            f"place in {x.dtype}; use x = x op y, or ndx.astype"
-        )
-        raise TypeError(msg)
-    _check_power(name, (x, other), inner)
-    with session.at_work():
-        given = [operand(session, item, inner) for item in (x, other)]
-        _store(name, session, computed(name, given), x)
-    return x
-
-
-def round_(x, /, *, out=None):
-    """Round to the nearest integer, to the even one of two."""
-    return elementwise("positive" if x.dtype.kind in "iu" else "rint", (x,), out=out)
-
-
-def matmul(x1, x2, /, *, out=None):
-    """Multiply matrices, in the promoted dtype."""
-    session = common_device("matmul", x1, x2, (out,))
-    dtype, _ = elementwise_dtypes("matmul", (x1, x2))
-    for x in (x1, x2):
-        if x.ndim == 0:
-            msg = (
-                f"matmul: operands of shapes {x1.shape} and {x2.shape}: each needs one "
-                "axis or more; use multiply for scalars"
-            )
-            raise ValueError(msg)
-    with session.at_work():
-        given = [operand(session, x, dtype) for x in (x1, x2)]
-        return _delivered("matmul", session, function_of("matmul")(*given), dtype, out)
-
-
-def where(condition, x1, x2, /):
-    """Select from two arrays or Python scalars, in the promoted dtype."""
-    session = common_device("where", condition, x1, x2)
-    if device_index(x1) is None and device_index(x2) is None:
-        dtype = result_type(*[asarray(x).dtype for x in (x1, x2)])
-    else:
-        dtype = result_type(x1, x2)
-    with session.at_work():
-        chosen = session.unwrap(condition).astype(bool)
-        given = [operand(session, x, dtype) for x in (x1, x2)]
-        return session.wrap(function_of("where")(chosen, *given).astype(dtype))
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """Sum products of the elements of vectors, in the promoted dtype."""
-    session = common_device("vecdot", x1, x2)
-    dtype, _ = elementwise_dtypes("matmul", (x1, x2))
-    with session.at_work():
-        given = [operand(session, x, dtype) for x in (x1, x2)]
-        found = function_of("vecdot")(*given, axis=axis)
-        return _delivered("vecdot", session, found, dtype, None)
-
-
-def outer(x1, x2, /):
-    """Multiply each element of a vector with each of another."""
-    common_device("outer", x1, x2)
-    if x1.ndim != 1 or x2.ndim != 1:
-        msg = f"outer takes two vectors, not arrays of {x1.ndim} and {x2.ndim} axes"
-        raise ValueError(msg)
-    return x1[:, None] * x2
 
 
 # ---------------------------------------------------------------- mended

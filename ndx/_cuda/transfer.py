@@ -7,8 +7,8 @@ from ctypes import memmove
 
 import numpy as np
 
-from ndx._api import creation
-from ndx._cuda import capture
+from ndx._api.creation import empty
+from ndx._api.manipulation_views import reshape
 from ndx._cuda.bridge import (
     address_of,
     device_index,
@@ -23,6 +23,7 @@ from ndx._cuda.bridge import (
     twin_array,
     use_on,
 )
+from ndx._cuda.capture_state import refuse
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.staging import ANY_WAY, SMALL
 from ndx._lib.device import CPU, number_of
@@ -30,12 +31,11 @@ from ndx.backends import _cupy
 from ndx.backends._capture_lock import wait_or_owe, waiting
 
 __all__ = [
-    "FUNCTIONS",
-    "as_dtype",
-    "cast",
-    "cast_checked",
-    "check_cast",
-    "compact",
+    "copy_into",
+    "from_gpu",
+    "hand_to_stream",
+    "interface",
+    "synchronize",
     "to_device",
     "to_host",
     "upload",
@@ -64,7 +64,7 @@ def upload(session, x, *, detached=False):
 
     What becomes of `x` makes no difference any more when this returns.
     """
-    capture.refuse("a copy from the CPU")
+    refuse("a copy from the CPU")
     ours = is_pinned(x)
     if not ours:
         x = np.ascontiguousarray(x).reshape(np.shape(x))
@@ -114,13 +114,13 @@ def _send(session, target, source, nbytes, stream):
 
 def to_host(x, *, stream=None):
     """Return a copy on the CPU, once the GPU has computed it."""
-    capture.refuse("a copy to the CPU")
+    refuse("a copy to the CPU")
     session = session_of(device_index(x))
     with _current(session, stream):
-        x = x if is_contiguous(x) else compact(x)
+        x = x if is_contiguous(x) else reshape(x, x.shape, copy=True)
         result = twin_array(x)
         if result is None:
-            result = creation.empty(x.shape, dtype=x.dtype)
+            result = empty(x.shape, dtype=x.dtype, device=CPU)
         if x.size:
             with session.at_work():
                 # Held, as by everyone who computes with it.
@@ -141,8 +141,8 @@ def _fetch(session, target, source, nbytes, stream):
 
 def _across(x, source, target):
     """Return a copy on another GPU."""
-    capture.refuse("a copy from another GPU")
-    x = x if is_contiguous(x) else compact(x)
+    refuse("a copy from another GPU")
+    x = x if is_contiguous(x) else reshape(x, x.shape, copy=True)
     with target.at_work():
         result = new_array(target.index, x.shape, x.dtype)
         if not x.size:
@@ -245,49 +245,11 @@ def wait_for(session, stream, before):
             runtime.eventDestroy(event)
 
 
-# ---------------------------------------------------------------- on one GPU
-
-
-def cast(x, dtype):
-    """Return a copy in another dtype, laid out as `x` is."""
-    session = session_of(device_index(x))
-    with session.at_work():
-        return session.wrap(session.unwrap(x).astype(dtype, order="K"))
-
-
-def as_dtype(x, dtype):
-    """Return an array in a dtype: itself, if it is of that, or a copy."""
-    return x if x.dtype == dtype else cast(x, dtype)
-
-
-def compact(x):
-    """Return a copy in C order."""
-    session = session_of(device_index(x))
-    with session.at_work():
-        return session.wrap(session.unwrap(x).copy(order="C"))
-
-
 def copy_into(out, x):
-    """Copy the elements of an array into another of its shape."""
-    session = common_device("copy", out, x)
+    """Copy the elements of an array, broadcast and cast, into another."""
+    session = common_device("a copy", out, x)
     with session.at_work():
         session.unwrap(out)[...] = session.unwrap(x)
-
-
-def cast_checked(x, dtype):
-    """Cast, but for complex numbers to real ones."""
-    check_cast(x.dtype, dtype)
-    return cast(x, dtype)
-
-
-def check_cast(source, dtype):
-    """Raise TypeError if a dtype is complex and the other is real."""
-    if source.kind == "c" and dtype.kind not in "cb":
-        msg = (
-            f"{source} can't be cast to {dtype}: the imaginary parts would be lost; "
-            "take ndx.real(x) or ndx.abs(x)"
-        )
-        raise TypeError(msg)
 
 
 # ---------------------------------------------------------------- with others
@@ -295,7 +257,7 @@ def check_cast(source, dtype):
 
 def hand_to_stream(x, stream):
     """Let the stream of a DLPack consumer wait for what computes an array."""
-    capture.refuse("an array for another library")
+    refuse("an array for another library")
     if stream == -1:
         return
     if stream is not None and (not isinstance(stream, int) or stream in (0, -2)):
@@ -356,7 +318,7 @@ def _wait_for_gpu(session):
 
 def interface(x):
     """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
-    capture.refuse("an array for another library")
+    refuse("an array for another library")
     session = session_of(device_index(x))
     address = address_of(x) if x.size else 0
     if address and _kind_of(session, address) == _PAGEABLE:
@@ -378,7 +340,7 @@ def interface(x):
 
 def synchronize(device=None):
     """Wait until a GPU, or all that are used, are done."""
-    capture.refuse("waiting for the GPU")
+    refuse("waiting for the GPU")
     if device is None and not _cupy.is_loaded():
         return
     library = _cupy.load()
@@ -388,16 +350,3 @@ def synchronize(device=None):
     for number in indices:
         with library.cuda.Device(number), waiting():
             library.cuda.runtime.deviceSynchronize()
-
-
-FUNCTIONS = {
-    "cast": cast,
-    "compact": compact,
-    "copy_into": copy_into,
-    "from_gpu": from_gpu,
-    "hand_to_stream": hand_to_stream,
-    "interface": interface,
-    "synchronize": synchronize,
-    "to_device": to_device,
-    "to_host": to_host,
-}

@@ -45,5 +45,6 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1
 cdef int normalize_axis(object axis, int ndim) except -1
 cdef tuple items_of(object items, str what)
 cdef object read_axes(object axis)
+cdef object normalize_axes(object axis, int ndim)
 cdef Py_ssize_t read_int(object value, str what) except? -1
 cdef int parse_axes(object axis, int ndim, bint *chosen) except -1

@@ -472,6 +472,13 @@ cdef object read_axes(object axis):
     return tuple(axes)
 
 
+cdef object normalize_axes(object axis, int ndim):
+    """Return an argument `axis` as None or a tuple of ints from 0, each once."""
+    cdef bint chosen[MAXDIMS]
+    parse_axes(axis, ndim, chosen)
+    return None if axis is None else tuple([i for i in range(ndim) if chosen[i]])
+
+
 cdef int parse_axes(object axis, int ndim, bint *chosen) except -1:
     """Mark the chosen axes (None: all) in an array of `ndim` flags."""
     cdef int i

@@ -6,7 +6,7 @@ from libc.stdint cimport (
 
 import numpy as np
 
-from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, data_of, numpy_view, recheck,
 )
@@ -17,6 +17,8 @@ from ndx._lib.dtypes cimport (
     KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
+
+from ndx._lib.device import CPU
 
 cdef object array2string = np.array2string
 
@@ -42,7 +44,7 @@ cdef BaseArray readable(BaseArray x):
     """Return an array of the same values that the CPU can read: a copy if it must."""
     if not x.block.device:
         return x
-    return compute_elsewhere("to_host", (x,), {})
+    return device_engine().to_device(x, CPU)
 
 
 cdef object read_scalar(BaseArray x):

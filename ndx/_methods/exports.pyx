@@ -4,13 +4,13 @@ import pickle
 from itertools import islice
 from operator import index
 
-from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.dispatch cimport device_engine
 from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
     recheck,
 )
-from ndx._compute.elementwise cimport copy as copy_of, copy_into
+from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport dtype_object
 from ndx._lib.layout cimport shape_tuple
@@ -34,7 +34,7 @@ cdef object cuda_array_interface(BaseArray x):
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
     check_usable(x)
-    found = compute_elsewhere("interface", (x,), {})
+    found = device_engine().interface(x)
     if x.held == NULL:
         x.held = export_array(x)
     return found
@@ -59,12 +59,10 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
         exported = readable(x)
         copied, stream = True, None
     elif copied:
-        exported = copy_of(x) if x.block.device \
-            else new_like(x, x.dtype, True, None)
-        if not x.block.device:
-            copy_into(exported, x)
+        exported = new_like(x, x.dtype, True, None)
+        copy_into(exported, x)
     if exported.block.device:
-        compute_elsewhere("hand_to_stream", (exported, stream), {})
+        device_engine().hand_to_stream(exported, stream)
     elif stream is not None:
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
     return to_dlpack(exported, versioned, copied)

@@ -7,14 +7,13 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from ndx._array.dispatch cimport compute_elsewhere
+from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, data_of, is_array, new_element, new_view,
     numpy_view, recheck, require_writeable, set_layout,
 )
-from ndx._compute.elementwise cimport (
-    as_operand, can_store, copy, copy_into, fill, is_scalar,
-)
+from ndx._compute.copies cimport can_store, copy, copy_into, fill
+from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport dtype_object, itemsize_of, scalar_dtype
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
@@ -285,7 +284,7 @@ cdef object get_item(BaseArray x, object key):
     if view is not None:
         return view
     if x.block.device:
-        return compute_elsewhere("getitem", (x, key), {})
+        return device_engine().get_item(x, key)
     return own_result(np.asarray(
         call_numpy(getitem, (numpy_view(x), numpy_key(x, key)), {})))
 
@@ -326,7 +325,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
                 is_same_view(basic_view(x, key), source):
             # The end of ``x[key] += y``: it is there already.
             return 0
-        compute_elsewhere("setitem", (x, key, value if source is None else source), {})
+        device_engine().set_item(x, key, value if source is None else source)
         return 0
     target = basic_view(x, key)
     if target is not None:

@@ -3,11 +3,9 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.dispatch cimport compute_elsewhere
-from ndx._array.storage cimport BaseArray, check_usable, new_like, new_on, strided
-from ndx._compute.elementwise cimport copy_into
+from ndx._array.storage cimport BaseArray, check_usable, new_like
+from ndx._compute.copies cimport copy_into
 from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
-from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 
 from ndx._lib.device import device_of
 from ndx._lib.errors import WorkspaceError
@@ -54,27 +52,10 @@ cdef BaseArray migrated(BaseArray x, object missing):
 cdef BaseArray copied(BaseArray x, Arena arena):
     """Return a copy in an arena; None: detached, from the current backend."""
     cdef BaseArray result
-    if x.block.device:
-        return copied_on_device(x, arena)
-    if arena is not None and arena.backend.device_number:
+    if arena is not None and arena.backend.device_number != x.block.device:
         raise device_error(x, arena)
     result = new_like(x, x.dtype, True, arena)
     copy_into(result, x)
-    return result
-
-
-cdef BaseArray copied_on_device(BaseArray x, Arena arena):
-    cdef Strided layout
-    cdef Strided *ops[1]
-    cdef int order[MAXDIMS]
-    cdef BaseArray result
-    if arena is not None and arena.backend.device_number != x.block.device:
-        raise device_error(x, arena)
-    strided(x, &layout)
-    ops[0] = &layout
-    memory_order(x.ndim, 1, ops, order)
-    result = new_on(x.block.device, x.dtype, x.ndim, x.shape, order, False, True, arena)
-    compute_elsewhere("copy_into", (result, x), {})
     return result
 
 

@@ -138,6 +138,8 @@ def get(backend, **options):
             f"{type(backend).__name__}"
         )
         raise TypeError(msg)
+    if not options and backend in _shared:
+        return _shared[backend]
     backend = _canonical(backend)
     if options:
         return _create(backend, options)

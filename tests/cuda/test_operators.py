@@ -77,7 +77,7 @@ def test_in_place(name):
 
 def test_in_place_keeps_the_dtype():
     x, g = both("int8")
-    with pytest.raises(TypeError, match="can't be stored in place"):
+    with pytest.raises(TypeError, match="in place"):
         g += 1.5
     g += ndx.asarray([1, 2, 3], device="cuda:0")
     x += ndx.asarray([1, 2, 3])

@@ -4,7 +4,8 @@ cimport numpy as cnp
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
-from ndx._compute.elementwise cimport binary, cast, copy_into, fill, inplace
+from ndx._compute.copies cimport cast, copy_into, fill
+from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over

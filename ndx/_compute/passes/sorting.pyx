@@ -13,7 +13,7 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
-from ndx._compute.elementwise cimport copy_into
+from ndx._compute.copies cimport copy_into
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._lib.dtypes cimport itemsize_of
 

@@ -1,0 +1,324 @@
+"""Creation functions of the standard that take data: copied, or over its memory."""
+
+from cpython.buffer cimport PyObject_CheckBuffer
+
+from operator import index
+
+import numpy as np
+
+from ndx._api.creation cimport fill_checked, scalar_default
+from ndx._array.dispatch cimport device_engine, is_on_device
+from ndx._array.interchange cimport from_dlpack_capsule
+from ndx._array.storage cimport (
+    BaseArray, check_usable, from_numpy, is_array, new_empty, numpy_view,
+)
+from ndx._compute.copies cimport cast, copy as copied
+from ndx._compute.elementwise cimport is_scalar
+from ndx._compute.numpy_results cimport call_numpy, own_result
+from ndx._compute.orders cimport cast_ordered, check_order, lies_in
+from ndx._context.placement cimport device_of_new
+from ndx._lib.dtypes cimport (
+    BOOL, KIND_COMPLEX, KIND_UINT, dtype_code, dtype_object, kind_of,
+)
+from ndx._lib.layout cimport MAXDIMS
+
+from ndx._api.manipulation_joining import stack
+from ndx._lib.device import device_of, find_device
+from ndx._lib.errors import DeviceError
+
+# DLPack's numbers of CUDA's memory: a GPU's, and what moves by itself.
+cdef tuple DLPACK_CUDA = (2, 13)
+
+__all__ = ["asarray", "from_dlpack"]
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
+    """Return an array of what is given, over its memory where that is possible.
+
+    Parameters
+    ----------
+    obj : array, scalar, nested sequence, or object with the buffer protocol
+        A NumPy array, an object with ``__dlpack__``, a bytearray, a memoryview, ...
+    dtype : dtype, optional
+        Default: that of `obj`; of Python scalars the default of their kind. Floats
+        become integers only if this says so: they are cut towards 0, as by `astype`.
+    device : Device or str, optional
+        Default: ``"cpu"``.
+    copy : bool, optional
+        True: always a copy, in our memory. None: shares the memory of `obj` (and
+        keeps it alive) if dtype and layout allow, else copies. False: shares, or
+        raises.
+    order : {None, "C", "F"}, optional
+        How the elements lie in memory: one after the other, the last axis fastest
+        ("C") or the first ("F"). What lies otherwise is copied. None: as they do.
+
+    Returns
+    -------
+    NDArray
+        `obj` itself if it is an NDArray and nothing is to be changed.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and a copy is needed: another dtype or byte order,
+        elements that are not aligned or in another order, or no array.
+    TypeError
+        If `obj` or its dtype can't be an array of the standard's dtypes.
+
+    Notes
+    -----
+    Array API 2025.12, `asarray`. Memory that is shared is foreign: it is not
+    counted, belongs to no workspace, and is read-only where it was. `order` is
+    beyond the standard; it is NumPy's.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> ndx.asarray([[1, 2], [3, 4]])
+    NDArray([[1, 2],
+             [3, 4]])
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = ndx.asarray(a)
+    >>> x[0] = 5.0
+    >>> a
+    array([5., 0.])
+    """
+    cdef BaseArray x
+    cdef int code = -1 if dtype is None else dtype_code(dtype), where
+    if order is not None:
+        check_order(order)
+    x = shared_array(obj)
+    if x is None:
+        x = converted(obj, code, copy)
+        copy = None              # it is one already
+    check_usable(x)
+    if device is None and (x.block.device or is_array(obj)):
+        where = x.block.device   # an array stays where it is
+    else:
+        where = device_of_new(device)
+    if code < 0:
+        code = x.dtype
+    if where != x.block.device:
+        return moved(x, where, code, copy, order)
+    if code != x.dtype:
+        if copy is False:
+            raise copy_error(
+                f"its dtype is {dtype_object(x.dtype)}, not {dtype_object(code)}")
+    elif not lies_in(x, order):
+        if copy is False:
+            raise copy_error(f"its elements don't lie in order {order!r}")
+    elif not copy:
+        return x
+    return cast(x, code) if order is None else cast_ordered(x, code, order)
+
+
+cdef BaseArray moved(BaseArray x, int where, int code, object copy, object order):
+    """Return a copy of an array on another device, in a dtype and an order."""
+    if copy is False:
+        raise copy_error(
+            f"the array is on {str(device_of(x.block.device))!r}, and is wanted on "
+            f"{str(device_of(where))!r}")
+    if code != x.dtype:
+        x = cast(x, code)
+    x = (<object>x).to_device(device_of(where)) if x.block.device else \
+        device_engine().upload(x, where)
+    return x if lies_in(x, order) else cast_ordered(x, code, order)
+
+
+cdef object copy_error(str reason):
+    return ValueError(
+        f"copy=False, but {reason}; copy=None copies where it must")
+
+
+cdef BaseArray shared_array(object obj):
+    """Return an array over the memory of `obj`; None if it has none for us."""
+    if is_array(obj):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if isinstance(obj, (np.generic, str, bytes)):
+        return None
+    if is_gpu_array(obj):
+        return device_engine().from_other(obj)
+    if hasattr(obj, "__dlpack__"):
+        return imported(obj, None)
+    if hasattr(obj, "__array_interface__") or hasattr(obj, "__array__"):
+        return from_numpy(np.asarray(obj))
+    if PyObject_CheckBuffer(obj):
+        return from_numpy(np.asarray(memoryview(obj)))
+    return None
+
+
+cdef bint is_gpu_array(object obj) except -1:
+    """Whether another library's array is in the memory of a GPU."""
+    if hasattr(obj, "__cuda_array_interface__"):
+        return True
+    if not hasattr(obj, "__dlpack_device__"):
+        return False
+    where = obj.__dlpack_device__()
+    return isinstance(where, tuple) and len(where) == 2 and where[0] in DLPACK_CUDA
+
+
+cdef BaseArray converted(object obj, int code, object copy):
+    """Return an array made of scalars, sequences, or memory not fit to be shared."""
+    cdef BaseArray x
+    if copy is False:
+        raise copy_error(
+            f"{type(obj).__name__} has no memory that an array could share"
+            if not isinstance(obj, np.ndarray) else
+            f"the memory can't be shared (dtype {obj.dtype}, native order and "
+            "alignment are needed)")
+    if is_scalar(obj):
+        if isinstance(obj, float) and code >= 0 and code != BOOL \
+                and kind_of[code] <= KIND_UINT:
+            # As in a sequence: towards 0, and no NaN or infinity.
+            obj = int(obj)
+        x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
+        fill_checked(x, obj)
+        return x
+    try:
+        source = unwrapped(obj)
+    except OnDevice as error:
+        x = stacked(obj, error.args[0])
+        return x if code < 0 or code == x.dtype else cast(x, code)
+    try:
+        found = np.asarray(source)
+    except ValueError as error:
+        raise ValueError(f"{type(obj).__name__} can't be made an array: {error}"
+                         ) from None
+    if found.size == 0 and isinstance(obj, (list, tuple)):
+        # No element says a dtype: the default one.
+        found = found.astype(np.float64)
+    if found.dtype.kind not in "biufc":
+        raise_not_numeric(obj, found)
+    if code < 0:
+        code = dtype_code(found.dtype.newbyteorder("="))
+    elif found.dtype.kind == "c" and kind_of[code] < KIND_COMPLEX and code != BOOL:
+        raise TypeError(
+            f"complex values can't be cast to {dtype_object(code)}: the imaginary "
+            "parts would be lost")
+    elif isinstance(obj, (list, tuple)):
+        # From the Python numbers themselves: those that don't fit raise.
+        found = source
+    return own_result(call_numpy(
+        np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
+
+
+cdef int raise_not_numeric(object obj, object found) except -1:
+    if found.dtype.kind == "O" and any([
+            isinstance(item, int) and not -2**63 <= item < 2**64
+            for item in found.flat]):
+        raise OverflowError(
+            "a Python integer does not fit int64 or uint64 (-2**63 to 2**64 - 1)")
+    raise TypeError(
+        f"{type(obj).__name__} holds values of dtype {found.dtype}, which is not a "
+        "dtype of the array API")
+
+
+class OnDevice(Exception):
+    """Raised where a sequence has an array of a device in it, with its number."""
+
+
+cdef BaseArray stacked(object obj, int device):
+    """Return nested sequences that hold arrays of a device as one of its arrays."""
+    if isinstance(obj, (list, tuple)) and len(obj):
+        return stack([stacked(item, device) for item in obj])
+    if is_on_device(obj):
+        return obj
+    return device_engine().upload(np.asarray(obj), device)
+
+
+cdef object unwrapped(object obj, int depth=0):
+    """Return nested sequences with our arrays in them as NumPy's.
+
+    Raises
+    ------
+    OnDevice
+        If one is on a device. To look for that before would go through them twice.
+    """
+    if isinstance(obj, (list, tuple)):
+        # Also what ends a list that holds itself.
+        if depth > MAXDIMS:
+            raise ValueError(f"sequences are nested more than {MAXDIMS} deep")
+        return [unwrapped(item, depth + 1) for item in obj]
+    if is_on_device(obj):
+        raise OnDevice((<BaseArray>obj).block.device)
+    return numpy_view(<BaseArray>obj) if is_array(obj) else obj
+
+
+cdef BaseArray imported(object x, object copy):
+    """Return an array over what another library exports by DLPack."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0), copy=copy)
+    except TypeError:
+        # An exporter from before DLPack 1.0.
+        if copy:
+            raise
+        capsule = x.__dlpack__()
+    return from_dlpack_capsule(capsule)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array over the memory of another library's array.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__`` and ``__dlpack_device__``.
+    device : Device or str, optional
+        Where the array is to lie. Default: where `x` lies.
+    copy : bool, optional
+        True: a copy. False: never one. None: only if it is needed.
+
+    Returns
+    -------
+    NDArray
+        It keeps the memory of `x` alive.
+
+    Raises
+    ------
+    BufferError
+        If the memory can't be taken: another device, dtype or DLPack version.
+    AttributeError
+        If `x` does not speak DLPack.
+
+    Notes
+    -----
+    Array API 2025.12, `from_dlpack`.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> import numpy as np
+    >>> ndx.from_dlpack(np.arange(3))
+    NDArray([0, 1, 2])
+    """
+    wanted = None if device is None else find_device(device)
+    found = x.__dlpack_device__()
+    try:
+        where = tuple([index(item) for item in found])
+    except TypeError:
+        where = ()
+    if len(where) != 2:
+        raise BufferError(
+            f"__dlpack_device__() of {type(x).__name__} returned {found!r}; it must be "
+            "two ints, the type of the device and its number")
+    if where[0] in DLPACK_CUDA:
+        try:
+            result = device_engine().from_other(x)
+        except DeviceError as error:
+            raise BufferError(str(error)) from None
+    elif where == (1, 0):
+        result = imported(x, None)
+    else:
+        raise BufferError(
+            f"the array is on DLPack device {where}; only the CPU, (1, 0), and GPUs, "
+            "(2, n), can be taken")
+    if wanted is not None and wanted != result.device:
+        if copy is False:
+            raise BufferError(
+                f"copy=False, but the array is on {str(result.device)!r}, and is "
+                f"wanted on {str(wanted)!r}")
+        return result.to_device(wanted)
+    return copied(result) if copy else result

@@ -1,0 +1,14 @@
+from ndx._array.storage cimport BaseArray
+
+cdef enum:
+    # Elements from which the GIL is released; its release and return cost about as
+    # much as a few hundred elements.
+    LARGE = 32768
+
+cdef bint can_store(int dtype, int into) noexcept
+cdef BaseArray cast(BaseArray x, int dtype)
+cdef BaseArray copy(BaseArray x)
+cdef int copy_into(BaseArray out, BaseArray x) except -1
+cdef int fill(BaseArray out, object scalar) except -1
+cdef bint overlaps(BaseArray out, BaseArray x) noexcept
+cdef int require_castable(int dtype, int into) except -1

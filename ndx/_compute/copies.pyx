@@ -1,0 +1,218 @@
+"""Copies, casts and fills, in any layout and dtype, on the CPU or a device."""
+
+cimport numpy as cnp
+from libc.string cimport memcpy, memmove, memset
+
+from ndx._array.dispatch cimport device_engine
+from ndx._array.pinning cimport (
+    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
+)
+from ndx._array.storage cimport (
+    BaseArray, check_usable, has_shape, new_like, require_writeable, strided,
+)
+from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.passes.copying cimport copy_walk
+from ndx._lib.dtypes cimport (
+    BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
+    dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
+)
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds, walk_merge,
+    walk_order,
+)
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
+    object make_scalar_view "PyArray_SimpleNewFromData" (
+        int ndim, const Py_ssize_t *shape, int typenum, void *data)
+
+cdef extern from "ndx/fill.h" nogil:
+    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
+
+
+cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
+    """Whether a write to `out` may change an element of `x` not yet read."""
+    cdef Strided a, b
+    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
+    cdef int axis
+    strided(out, &a)
+    strided(x, &b)
+    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
+    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
+    if a.data + high_a <= b.data + low_b or b.data + high_b <= a.data + low_a:
+        return False
+    if a.data != b.data or a.ndim != b.ndim or \
+            itemsize_of[a.dtype] != itemsize_of[b.dtype]:
+        return True
+    for axis in range(a.ndim):
+        if a.shape[axis] != b.shape[axis] or a.strides[axis] != b.strides[axis]:
+            return True
+    return False
+
+
+cdef int require_castable(int dtype, int into) except -1:
+    """Raise the TypeError for values that are no others of a dtype."""
+    if kind_of[dtype] == KIND_COMPLEX and kind_of[into] != KIND_COMPLEX \
+            and into != BOOL:
+        raise TypeError(
+            f"{dtype_object(dtype)} can't be cast to {dtype_object(into)}: the "
+            "imaginary parts would be lost; take ndx.real(x) or ndx.abs(x)")
+    return 0
+
+
+cdef int copy_into(BaseArray out, BaseArray x) except -1:
+    """Copy `x`, broadcast and cast, into `out`; they may overlap."""
+    cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
+    cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
+        and out.size == x.size and nbytes < LARGE
+    cdef Operands operands
+    require_writeable(out)
+    if out.dtype != x.dtype:
+        require_castable(x.dtype, out.dtype)
+    if out.block.device | x.block.device:
+        device_engine().copy_into(out, x)
+        return 0
+    if not plain and overlaps(out, x):
+        # NumPy looks for this too, but not where both have one axis: its
+        # a[::2] = a[:5] copies what it has overwritten.
+        x = copy(x)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, out)
+    if plain:
+        locate(&operands)
+        memmove(operands.data[1], operands.data[0], nbytes)
+        return recheck_all(&operands)
+    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous and out.size < LARGE:
+        return fill_contiguous(&operands, out)
+    hold(&operands)
+    try:
+        if out.size < LARGE or not copy_in_pass(&operands, out, x):
+            copy_by_numpy(&operands, out, x)
+    finally:
+        let_go(&operands)
+    return 0
+
+
+cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
+    """Copy operand 0 to operand 1, in any layout and dtype."""
+    cdef object token = None
+    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
+        return fill_contiguous(held, out)
+    if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
+            kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
+            or out.dtype == COMPLEX64):
+        # NumPy would warn of what overflows, or is no number.
+        token = silence()
+    try:
+        PyArray_CopyInto(<cnp.ndarray>view_of(held, 1), <cnp.ndarray>view_of(held, 0))
+    finally:
+        if token is not None:
+            restore(token)
+    return 0
+
+
+cdef int fill(BaseArray out, object scalar) except -1:
+    """Write a Python scalar to every element of `out`."""
+    cdef char[16] value
+    cdef Operands operands
+    store_scalar(scalar, out.dtype, value)
+    require_writeable(out)
+    if out.block.device:
+        device_engine().fill(
+            out, make_scalar_view(0, NULL, typenum_of[out.dtype], value).copy())
+        return 0
+    operands.count = 0
+    put_constant(&operands, value)
+    put(&operands, out)
+    if out.size < LARGE and out.c_contiguous:
+        return fill_contiguous(&operands, out)
+    hold(&operands)
+    try:
+        if out.size >= LARGE and run_copy(&operands, out, NULL, out.dtype, "fill"):
+            pass
+        elif out.c_contiguous:
+            fill_contiguous(&operands, out)
+        else:
+            PyArray_CopyInto(
+                <cnp.ndarray>view_of(&operands, 1),
+                <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
+    finally:
+        let_go(&operands)
+    return 0
+
+
+# How many bytes of which elements are written.
+cdef struct Fill:
+    size_t nbytes
+    size_t itemsize
+
+
+cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
+    """Let all elements of operand 1, `out`, be that which operand 0 is."""
+    cdef Fill fill
+    fill.itemsize = itemsize_of[out.dtype]
+    fill.nbytes = out.size * fill.itemsize
+    return compute_on(operands, NULL, run_fill, &fill, out.size >= LARGE)
+
+
+cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Fill *fill = <const Fill *>arg
+    ndx_fill(data[1], fill.nbytes, data[0], fill.itemsize)
+
+
+cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except -1:
+    """Copy arrays that are large and in files; return whether they were."""
+    cdef Strided layout
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t strides[MAXDIMS]
+    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    if x.ndim > out.ndim or broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0 \
+            or not has_shape(out, out.ndim, shape):
+        return False
+    strided(x, &layout)
+    broadcast_strides(&layout, out.ndim, shape, strides)
+    return run_copy(held, out, strides, x.dtype, "copy")
+
+
+cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
+                   int dtype, str name) except -1:
+    """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
+
+    Without strides, all elements become the first one of operand 0.
+    """
+    cdef Walk walk
+    walk.ndim = out.ndim
+    walk.nops = 2
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
+    if strides != NULL:
+        memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
+    walk_order(&walk)
+    walk_merge(&walk)
+    return copy_walk(held, &walk, dtype, out.dtype, name)
+
+
+cdef BaseArray copy(BaseArray x):
+    return cast(x, x.dtype)
+
+
+cdef BaseArray cast(BaseArray x, int dtype):
+    """Return a new array with the values of `x` in another dtype."""
+    cdef BaseArray result
+    check_usable(x)
+    require_castable(x.dtype, dtype)
+    result = new_like(x, dtype, False, None)
+    copy_into(result, x)
+    return result
+
+
+cdef bint can_store(int dtype, int into) noexcept:
+    """Whether values of `dtype` keep their kind when stored in an array of `into`."""
+    cdef int kind = kind_of[dtype], target = kind_of[into]
+    if kind == KIND_INT or kind == KIND_UINT:
+        return target == KIND_INT or target == KIND_UINT or target >= KIND_FLOAT
+    return kind <= target
