@@ -79,16 +79,16 @@ cdef tuple versions = ()
 cdef class NDArray(BaseArray):
     """An n-dimensional array of one dtype, in memory that ndx controls.
 
-    Made by `ndx.asarray`, `ndx.zeros` and the other functions of the namespace, in
-    the workspace or on the backend that is current. Its memory is freed when the
-    last array that shares it goes, or reclaimed when its workspace's scope ends;
-    then every use raises `ndx.StaleArrayError`, and only `shape`, `dtype` and the
-    ``repr`` remain.
+    `ndx.asarray`, `ndx.zeros` and the other functions of the namespace make arrays in
+    the current workspace or on the current backend. The memory is freed when the last
+    array that shares it is deleted. A workspace reclaims it when its scope ends: then
+    the data can't be used, any attempt raises `ndx.StaleArrayError`, and only `shape`,
+    `dtype` and the ``repr`` remain.
 
     Notes
     -----
-    Array API 2025.12, array object. Any thread may read an array; writers need a
-    lock of their own, as with NumPy.
+    Array API 2025.12, array object. Any thread may read an array. Threads that write
+    need a lock, as with NumPy.
     """
 
     # ------------------------------------------------------------ attributes
@@ -144,7 +144,7 @@ cdef class NDArray(BaseArray):
 
     @property
     def mT(self):
-        """The transpose of each matrix in a stack of them, as a view."""
+        """The transpose of each matrix in a stack, as a view."""
         if self.ndim < 2:
             raise ValueError(
                 f"mT is for arrays of 2 axes or more, this one has {self.ndim}")
@@ -154,22 +154,22 @@ cdef class NDArray(BaseArray):
 
     @property
     def attached(self):
-        """Whether the array was made in a workspace, which reclaims it."""
+        """Whether the array is in a workspace, which reclaims it."""
         return self.block.clock != NULL
 
     @property
     def in_scope(self):
-        """Whether the array may be used: its scope has not ended, nor was it closed."""
+        """Whether the array may be used: it is neither stale nor closed."""
         return block_is_usable(self.block)
 
     @property
     def workspace(self):
-        """Name of the workspace that the array was made in; None if in none."""
+        """Name of the array's workspace; None without one."""
         return None if self.block.clock == NULL else (<Clock>self.block.clock).name
 
     @property
     def backend(self):
-        """The backend the memory is from; None if foreign, gone, or an element's."""
+        """Backend of the memory; None if foreign, freed, or that of an element."""
         if self.block.backend != NULL:
             return lender_of(self.block)
         if self.block.keeper != NULL:
@@ -184,8 +184,8 @@ cdef class NDArray(BaseArray):
         Returns
         -------
         NDArray
-            A copy, owned by Python's reference counting, in memory of the backend
-            that is current outside of the scope; the array itself if it is in no
+            A copy that Python's reference counting owns, from the backend that is
+            current outside of the workspaces. The array itself if it is in no
             workspace.
 
         Raises
@@ -213,9 +213,9 @@ cdef class NDArray(BaseArray):
         Returns
         -------
         NDArray
-            A copy in the workspace that encloses the current one, which lives until
-            that one's scope ends; a detached copy if there is none; the array itself
-            if it is in no workspace, or in that one already.
+            A copy in the workspace that encloses the current one, valid until that
+            workspace's scope ends. A detached copy if no workspace encloses it. The
+            array itself if it is in no workspace, or in the enclosing one already.
 
         Raises
         ------
@@ -243,15 +243,15 @@ cdef class NDArray(BaseArray):
         Parameters
         ----------
         workspace : str or Workspace
-            Which one, or its name.
+            The workspace, or its name.
         missing : {"keep", "raise", "detach"}
-            What to do if no scope of it is open here: return the array itself, raise,
+            If no scope of the workspace is open here: return the array itself, raise,
             or return a detached copy.
 
         Returns
         -------
         NDArray
-            A copy in that workspace; the array itself if it is in no workspace, or in
+            A copy in that workspace. The array itself if it is in no workspace, or in
             that one already.
 
         Raises
@@ -282,13 +282,13 @@ cdef class NDArray(BaseArray):
         Parameters
         ----------
         missing : {"keep", "raise", "detach"}
-            What to do if no scope of a workspace is open here: return the array
-            itself, raise, or return a detached copy.
+            If no scope of a workspace is open here: return the array itself, raise, or
+            return a detached copy.
 
         Returns
         -------
         NDArray
-            Always a copy where a workspace is current, also of arrays in none.
+            A copy if a workspace is current, even of arrays in no workspace.
 
         Raises
         ------
@@ -312,13 +312,13 @@ cdef class NDArray(BaseArray):
         return migrated(self, missing)
 
     def close(self):
-        """Free the memory now, for all arrays that share it; they become unusable.
+        """Free the memory now; all arrays that share it become unusable.
 
         Raises
         ------
         BufferError
-            If an operation computes on it, or a NumPy view, a buffer or a DLPack
-            capsule of it is alive; nothing is changed then.
+            If an operation is using the memory, or a NumPy view, a buffer or a DLPack
+            capsule of it is alive. Nothing is changed then.
         StaleArrayError
             If its workspace's scope has ended.
         """
@@ -327,30 +327,31 @@ cdef class NDArray(BaseArray):
         block_close(self.block)
 
     def flush(self):
-        """Wait until all that was written to the array's file is on disk.
+        """Wait until all data written to the array's file is on disk.
 
-        For arrays of `ndx.open`, modes ``"r+"`` and ``"w+"``, and those in a workspace
-        with a ``path``; of views, too: it is the whole file.
+        For arrays of `ndx.open` with mode ``"r+"`` or ``"w+"``, and arrays in a
+        workspace with a ``path``. A view flushes the whole file, too.
 
         Raises
         ------
         ValueError
-            If the array is in no file, or its mode is another.
+            If the array is in no file, or the file has another mode.
         OSError
             If the disk fails.
         """
         flush(self)
 
     def commit(self):
-        """Replace the file of an array by what it is in memory; a crash keeps either.
+        """Replace the array's file by its content in memory, atomically.
 
-        For arrays of `ndx.open` with the mode ``"c"``; of views, too: the whole file.
-        Of what other threads write to it meanwhile, any part is in the file.
+        For arrays of `ndx.open` with mode ``"c"``. A view commits the whole file, too.
+        After a crash the file has either its old or its new content. If other threads
+        write to the array meanwhile, the file may have any part of their data.
 
         Raises
         ------
         ValueError, OSError
-            As for `flush`; the file and the array are as they were then.
+            As for `flush`. The file and the array are unchanged then.
         """
         commit(self)
 
@@ -362,18 +363,19 @@ cdef class NDArray(BaseArray):
         device : Device or str
             ``"cpu"``, ``"cuda:0"``, ...
         stream : object, optional
-            The stream of CuPy's, or its handle, that does the copying between the CPU
-            and a GPU. Default: the current one.
+            A CuPy stream, or its handle, for copies between the CPU and a GPU.
+            Default: the current stream.
 
         Returns
         -------
         NDArray
-            In the workspace or of the backend that is current for the device.
+            From the workspace or backend that is current for the device.
 
         Raises
         ------
         ValueError
-            If there is no such device, or a stream is given where none has work.
+            If there is no such device, or a stream is given for an array that stays on
+            the CPU.
         """
         check_usable(self)
         target = find_device(device)
@@ -418,7 +420,8 @@ cdef class NDArray(BaseArray):
 
     def tolist(self):
         """Return the elements as Python scalars, in nested lists."""
-        # A reference each; and an object, but for those that Python has already.
+        # The list has one reference per element. Objects are not counted: Python may
+        # share them.
         check_room(self.size, sizeof(void *), "tolist")
         values = numpy_view(readable(self)).tolist()
         recheck(self)
@@ -455,7 +458,7 @@ cdef class NDArray(BaseArray):
             numpy_view(readable(equal)).any())
 
     def __getitem__(self, key):
-        """Return a view; of integers for all axes, or arrays of them, a copy."""
+        """Return a view, or a copy for advanced keys and for integers on all axes."""
         check_usable(self)
         return get_item(self, key)
 
@@ -633,7 +636,7 @@ cdef class NDArray(BaseArray):
         release_buffer(buffer)
 
     def __array__(self, dtype=None, copy=None):
-        """Return a NumPy array: over the same memory unless a copy is needed."""
+        """Return a NumPy array, over the same memory unless a copy is needed."""
         view = numpy_view(self)
         if dtype is not None and np.dtype(dtype) != view.dtype:
             if copy is False:
@@ -645,37 +648,37 @@ cdef class NDArray(BaseArray):
 
     @property
     def __array_interface__(self):
-        """NumPy's array interface; it pins the memory until the array dies."""
+        """NumPy's array interface; exports the memory until the array dies."""
         return array_interface(self)
 
     @property
     def __cuda_array_interface__(self):
-        """The interface of CUDA's arrays; it pins the memory until the array dies."""
+        """CUDA's array interface; exports the memory until the array dies."""
         return cuda_array_interface(self)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """Compute a NumPy ufunc's call in ndx; its other methods are refused."""
+        """Compute a call of a NumPy ufunc in ndx; refuse the ufunc's other methods."""
         return compute_ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack_device__(self):
-        """Return DLPack's device type and id: (1, 0), the CPU, or (2, n), a GPU."""
+        """Return DLPack's device type and id: (1, 0) is the CPU, (2, n) a GPU."""
         return dlpack_device(self)
 
     def __dlpack__(self, /, *, stream=None, max_version=None, dl_device=None,
                    copy=None):
-        """Return a DLPack capsule over the memory, which it pins.
+        """Return a DLPack capsule, which exports the memory.
 
         Parameters
         ----------
         stream : int, optional
-            Of arrays on a GPU: the handle of the consumer's stream, which is made to
-            wait for what computes the array; -1: no order is wanted; None: the default
-            stream. The CPU has no streams.
+            For arrays on a GPU, the handle of the consumer's stream, which then waits
+            for the work that computes the array. -1: no synchronization. None: the
+            default stream. The CPU has no streams.
         max_version : tuple of int, optional
-            The highest DLPack version that the consumer takes; from (1, 0) on the
-            capsule is a versioned one, and read-only arrays can be exported.
+            The highest DLPack version that the consumer supports. From (1, 0) on the
+            capsule is versioned, and read-only arrays can be exported.
         dl_device : tuple of int, optional
-            Where the consumer wants it: where it is, or (1, 0), the CPU.
+            The device for the consumer: the array's own, or (1, 0), the CPU.
         copy : bool, optional
             True: export a copy. None and False: the memory itself.
 
@@ -708,12 +711,12 @@ cdef class NDArray(BaseArray):
 
 
 set_array_type(NDArray)
-# Where users find it: tracebacks, `help` and the like name that.
+# The public name, for tracebacks and `help`.
 (<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
 
 
 cdef inline object operate(Ufunc ufunc, object x1, object x2):
-    """Compute an operator of two operands, one of which may be unknown to it."""
+    """Compute an operator of two operands, one of which may be no array."""
     result = binary(ufunc, x1, x2, None)
     return refused(ufunc, x1, x2) if result is NotImplemented else result
 
@@ -740,7 +743,7 @@ cdef object swap_last(BaseArray x):
 
 
 def iterate(BaseArray x):
-    """Yield what is along the first axis; each step checks the array."""
+    """Yield the items along the first axis; check the array before each."""
     cdef Py_ssize_t i
     for i in range(x.shape[0]):
         check_usable(x)
@@ -764,7 +767,7 @@ def rebuild(data, dtype, shape, order):
 
 
 def set_namespace(module, supported_versions):
-    """Tell the arrays which module is their namespace; done once, by that."""
+    """Set the namespace of all arrays; the namespace does so once, at import."""
     global namespace, versions
     namespace = module
     versions = tuple(supported_versions)

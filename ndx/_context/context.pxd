@@ -22,38 +22,38 @@ cdef extern from "ndx/here.h":
         uint64_t thread
     Here ndx_here() noexcept
 
-# The value of a ContextVar: a backend and, where it is at home, what was entered.
+# The value of the ContextVar: a backend, and the entries of one thread or task.
 cdef class Context:
-    cdef Backend backend             # None: the process's default, whatever that is
-    cdef Backend host                # of the CPU's arrays; None: the default one
-    cdef Entry gate                  # of the `use` that made it current, or None
-    cdef Context previous            # that is current again when `gate` is left
-    cdef object home                 # the contextvars.Context with `entries`; or None
-    cdef Entry top                   # the innermost entry
-    cdef bint abandoned              # passed over: the variable could not be set
-    cdef bint hollow                 # to be, when its entries have ended
-    cdef PlainNumpy numpy            # where NumPy's arrays come from; None: its own
-    cdef object numpy_before         # NumPy's handler outside; None: the same
+    cdef Backend backend             # None: the process's current default
+    cdef Backend host                # backend of the CPU's arrays; None: the default
+    cdef Entry gate                  # entry of the `use` that set this context; or None
+    cdef Context previous            # current again when `gate` is left
+    cdef object home                 # contextvars.Context owning the entries; or None
+    cdef Entry top                   # innermost entry
+    cdef bint abandoned              # skipped: the variable could not be reset
+    cdef bint hollow                 # abandoned as soon as its entries have ended
+    cdef PlainNumpy numpy            # allocates NumPy's arrays; None: NumPy itself
+    cdef object numpy_before         # NumPy's handler outside; None: unchanged
 
-# One entry into a scope, that only its own thread or task can see.
+# One entry into a scope, visible only to the thread or task that made it.
 cdef class Entry:
-    cdef Arena arena                 # that serves the CPU; None: the backend does
-    cdef Arena on_device             # of this entry, where it is a device's; or None
+    cdef Arena arena                 # serves the CPU; None: the backend serves it
+    cdef Arena on_device             # the arena entered, if it is on a device
     cdef Scope scope
-    cdef Context context             # that it is in; None: it is not entered
-    cdef Entry lower                 # of the same context
-    cdef Entry before                # of the same scope
-    cdef void *frame                 # that entered; only to compare
-    cdef void *home                  # of one that is settled; only to compare
-    cdef uint64_t serial             # in the order in which entries are made
-    cdef uint64_t thread             # that entered
-    cdef object task                 # that entered a workspace, a weak reference
-    cdef bint early                  # its exit has come, but not its turn
+    cdef Context context             # None: not entered
+    cdef Entry lower                 # next outer entry of the same context
+    cdef Entry before                # previous entry of the same scope
+    cdef void *frame                 # frame that entered; never dereferenced
+    cdef void *home                  # of a settled entry; never dereferenced
+    cdef uint64_t serial             # counts entries in the order of entering
+    cdef uint64_t thread             # thread that entered
+    cdef object task                 # weak reference to the task that entered
+    cdef bint early                  # its exit came before those of inner scopes
 
-# What is entered and left: `ndx.use`, a workspace, ...
+# Base class of `ndx.use`, of workspaces and of all else that is entered and left.
 cdef class Scope:
-    cdef Entry top                   # its last entry that has not ended
-    cdef Entry settled               # entries that ended, and whose exit may yet come
+    cdef Entry top                   # last entry that has not ended
+    cdef Entry settled               # ended entries whose exit may still come
     cdef int left(self, Entry entry, Backend outside) except -1
     cdef list peers(self)
     cdef list last_entries(self)
@@ -75,7 +75,7 @@ cdef Block *allocate_detached(size_t nbytes) except NULL
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
 
 cdef inline Context top_context():
-    """Return the current value of the variable; None if it has none."""
+    """Return the variable's current value that is not abandoned; None without one."""
     cdef PyObject *value = NULL
     cdef Context context
     PyContextVar_Get(variable, NULL, &value)
@@ -88,10 +88,10 @@ cdef inline Context top_context():
     return context
 
 cdef inline bint is_here(Context context) noexcept:
-    """Whether the entries of a context are those of this thread or task.
+    """Whether this thread or task owns the entries of a context.
 
-    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context, and find
-    the parent's value there. They must not allocate from its arena, whose cycle may
+    Tasks and ``asyncio.to_thread`` run in a copy of their parent's context and inherit
+    the parent's value. They must not allocate from the parent's arena, whose cycle may
     end before they do.
     """
     return <PyObject *>context.home == PyThreadState_Get().context

@@ -15,7 +15,7 @@ from ndx.backends._registry import get, set_environment
 __all__ = ["set_default"]
 
 cdef class Context:
-    """A backend, and the scopes that were entered where it is the current one."""
+    """A backend, and the entries made while it is the current one."""
 
     def __cinit__(self, Backend backend=None, Entry gate=None):
         self.backend = backend
@@ -31,18 +31,18 @@ cdef class Entry:
 
 
 cdef class Scope:
-    """Base class of what is entered and left, in reverse order."""
+    """Base class of scopes, which are left in the reverse order of entering."""
 
     cdef int left(self, Entry entry, Backend outside) except -1:
-        """Act on the end of an entry, which is in no context any more."""
+        """Act on the end of an entry that was removed from its context."""
         drop_entry(self, entry)
 
     cdef list peers(self):
-        """Return the scopes for whose entries an exit of this one may be."""
+        """Return the scopes whose entries an exit of this scope can end."""
         return [self]
 
     cdef list last_entries(self):
-        """Return the last entry of each list in which those of its peers are."""
+        """Return the last entry of each list that holds entries of the peers."""
         cdef Scope peer
         cdef list found = []
         for peer in self.peers():
@@ -51,7 +51,7 @@ cdef class Scope:
 
 
 cdef void drop_entry(Scope owner, Entry entry) noexcept:
-    """Take an entry that has ended from the list of a scope."""
+    """Remove an ended entry from the list of a scope."""
     cdef Entry above = owner.top
     if above is entry:
         owner.top = entry.before
@@ -59,19 +59,19 @@ cdef void drop_entry(Scope owner, Entry entry) noexcept:
         while above.before is not entry:
             above = above.before
         above.before = entry.before
-    # No cycle of references is left, so that the last one frees all.
+    # This breaks the reference cycle, so that reference counting frees the entry.
     entry.before = entry.scope = None
 
 
 variable = PyContextVar_New("ndx.context", NULL)
 cdef Backend default_backend     # of the CPU's arrays
-cdef Backend default_place       # of new arrays: the same, or a device's
+cdef Backend default_place       # of new arrays: the same, or one of a device
 
 
-# ---------------------------------------------------------------- what serves here
+# ---------------------------------------------------------------- serving new arrays
 
 cdef Context before(Context context):
-    """Return the context that was current before one was entered."""
+    """Return the context that was current before this one was entered."""
     context = context.previous
     while context is not None and context.abandoned:
         context = context.previous
@@ -79,7 +79,7 @@ cdef Context before(Context context):
 
 
 cdef Backend backend_of(Context context):
-    """Return the backend of the arrays that the CPU computes."""
+    """Return the backend of the CPU's arrays in a context."""
     if context is None or context.host is None:
         return default_backend
     return context.host
@@ -92,28 +92,28 @@ cdef Arena arena_of(Context context):
 
 
 cdef Backend default_backend_of_new():
-    """Return where new arrays are made outside of all scopes."""
+    """Return the backend of new arrays outside of all scopes."""
     return default_place
 
 
 cdef Backend outer_backend():
-    """Return the CPU's backend that is current outside of the workspaces."""
+    """Return the current backend of the CPU, ignoring workspaces."""
     return backend_of(top_context())
 
 
 cdef Arena arena_in(Entry entry):
-    """Return the arena that was entered, a device's too."""
+    """Return the arena that was entered, on the CPU or on a device."""
     return entry.arena if entry.on_device is None else entry.on_device
 
 
 cdef PlainNumpy plain_numpy():
-    """Return what NumPy's arrays are made by here; None: NumPy itself."""
+    """Return the allocator of NumPy's arrays here; None: NumPy itself."""
     cdef Context context = top_context()
     return None if context is None else context.numpy
 
 
 cdef Scope scope_of(Arena arena):
-    """Return the first scope with an arena that was entered here; None: none was."""
+    """Return the outermost scope here that entered an arena; None without one."""
     cdef Context context = top_context()
     cdef Scope found = None
     cdef Entry entry
@@ -128,7 +128,7 @@ cdef Scope scope_of(Arena arena):
 
 
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
-    """Return a block from the current arena or, without one, backend."""
+    """Return a block from the current arena, else from the current backend."""
     cdef Context context = top_context()
     cdef Arena arena
     if context is None:
@@ -140,19 +140,19 @@ cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
 
 
 cdef Backend spill_backend():
-    """Return the CPU's backend of what is made here but can't lie in an arena."""
+    """Return the CPU's backend for blocks that can't lie in the current arena."""
     cdef Context context = top_context()
     cdef Arena arena = arena_of(context)
     return backend_of(context) if arena is None else arena.backend
 
 
 cdef Block *allocate_detached(size_t nbytes) except NULL:
-    """Return a block that no workspace reclaims, from the current backend."""
+    """Return a block of the current backend, which no workspace reclaims."""
     return block_new(outer_backend(), nbytes, False)
 
 
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
-    """Return a block over memory of ours that another object, `keeper`, frees."""
+    """Return a block over memory of ndx that the object `keeper` frees."""
     cdef Arena arena = arena_of(top_context())
     cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
     if arena is not None:
@@ -165,7 +165,7 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
 
 
 def set_default(backend, /, **options):
-    """Make a backend serve the new arrays of all threads outside of `ndx.use`.
+    """Let a backend serve the new arrays of all threads outside of `ndx.use`.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ def defaults_from_environment(environment):
     Raises
     ------
     ValueError
-        If a variable's value is bad, or its name is close to that of another one; it
-        names the variable.
+        If a variable's value is invalid, or its name is a likely misspelling. The
+        message names the variable.
     """
     global default_backend
     chosen = environment.get("NDX_BACKEND", "host")
@@ -210,7 +210,7 @@ def defaults_from_environment(environment):
             raise ValueError(
                 f"in the environment, NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}"
             ) from None
-    # Of "cuda:1" the variables are those of "cuda".
+    # The variables of "cuda:1" are those of "cuda".
     set_environment(environment, chosen.partition(":")[0])
     try:
         set_default(chosen)
@@ -220,7 +220,7 @@ def defaults_from_environment(environment):
         raise ValueError(
             f"in the environment, NDX_BACKEND={chosen!r}: {error}") from None
     if default_backend is None:
-        # The default is a device's; the CPU's arrays need one, too.
+        # The default is on a device, but the CPU's arrays need a backend, too.
         default_backend = get("host")
 
 

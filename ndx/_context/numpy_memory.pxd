@@ -1,6 +1,6 @@
 from ndx.backends.base cimport Backend
 
-# What NumPy's arrays are made by, in the scope of ``use(numpy=True)`` and all inside.
+# Allocates NumPy's arrays within a scope of ``use(numpy=True)``.
 cdef class PlainNumpy:
     cdef Backend backend
-    cdef object refusal              # why it last got no memory; None: it did
+    cdef object refusal              # error of the last allocation, if it failed

@@ -1,10 +1,10 @@
-"""What NumPy's own arrays are made by, in the code of a scope."""
+"""The backend of NumPy's own arrays within a scope of ``use(numpy=True)``."""
 
 from ndx.backends.base cimport Backend
 
 
 cdef class PlainNumpy:
-    """A backend that NumPy's new arrays come from."""
+    """A backend that allocates the data of NumPy's new arrays."""
 
     def __cinit__(self, Backend backend not None):
         self.backend = backend

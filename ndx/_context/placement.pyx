@@ -1,4 +1,4 @@
-"""Who serves what is made here, on each device: the innermost scope that is for it."""
+"""Which arena or backend serves new arrays on each device: the innermost scope's."""
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_new
@@ -15,7 +15,7 @@ __all__ = ["current_backend"]
 
 
 cdef Backend placing_backend():
-    """Return the backend that is current outside of the workspaces, a device's too."""
+    """Return the current backend, on any device, ignoring workspaces."""
     cdef Context context = top_context()
     if context is None or context.backend is None:
         return default_backend_of_new()
@@ -23,7 +23,7 @@ cdef Backend placing_backend():
 
 
 cdef Backend place(Context context):
-    """Return the backend of what is innermost here: where new arrays are made."""
+    """Return the backend of new arrays in a context: that of the innermost scope."""
     cdef Arena arena
     if context is not None and context.top is not None and is_here(context):
         arena = arena_in(context.top)
@@ -35,12 +35,12 @@ cdef Backend place(Context context):
 
 
 cdef int placing_device() except -1:
-    """Return the number of the device on which new arrays are made here; 0: the CPU."""
+    """Return the number of the device of new arrays here; 0: the CPU."""
     return place(top_context()).device_number
 
 
 cdef int device_of_new(object device) except -1:
-    """Return the number of the device that ``device=`` names; None: of new arrays."""
+    """Return the device number for a ``device=`` argument; None: that of new arrays."""
     if device is not None:
         return number_of(find_device(device))
     return placing_device() if devices.in_use else 0
@@ -77,7 +77,7 @@ cdef Arena enclosing_arena(int device):
 cdef object find_place(Context context, int device):
     """Return the innermost arena or backend of a device.
 
-    Scopes of other devices are passed over: they serve arrays of theirs.
+    Scopes of other devices serve their own arrays and are skipped.
     """
     cdef Entry entry
     cdef Arena found
@@ -87,7 +87,7 @@ cdef object find_place(Context context, int device):
         while entry is not None:
             found = arena_in(entry)
             if found is None:
-                # `no_workspace`
+                # An entry of `no_workspace` hides the arenas outside of it.
                 outside = True
             elif not outside and found.backend.device_number == device:
                 return found
@@ -102,7 +102,10 @@ cdef object find_place(Context context, int device):
 
 cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
                         Arena arena) except NULL:
-    """Return a block of a device's memory: here, or in an arena or, detached, none."""
+    """Return a block of a device's memory, from the given or the current arena.
+
+    Without an arena, or detached, it comes from the backend.
+    """
     if arena is not None:
         return arena.allocate(nbytes, zero)
     found = find_place(top_context(), device)
@@ -115,7 +118,7 @@ cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
 
 
 cdef Arena open_arena(object wanted):
-    """Return the arena of the scope open here that is, or has the name, `wanted`."""
+    """Return the arena of an open scope, given the scope or its name; or None."""
     cdef Context context = top_context()
     cdef Entry entry
     cdef Arena arena
@@ -132,7 +135,7 @@ cdef Arena open_arena(object wanted):
 
 
 def current_backend():
-    """Return the backend that serves new arrays here and now; a workspace's in it.
+    """Return the backend that serves new arrays here, in a workspace that of its arena.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Entering and leaving: what becomes of each entry into a scope, by one table.
+"""Entering and leaving scopes: a state machine for each entry, in one table.
 
-Each time that a scope is entered, an entry is made. The table says what becomes of it:
-in a state, by an event, it goes to the next state, and something is done. Whether an
-entry is innermost or covered is where it is; the other states are fields of it.
+Entering a scope makes an entry. The table ``RULES`` gives the next state and the action
+for each state and event. The position of an entry tells whether it is innermost or
+covered. Its fields tell the other states.
 """
 
 from cpython.contextvars cimport PyContextVar_Set
@@ -22,21 +22,21 @@ cdef extern from "ndx/here.h":
 
 cdef enum State:
     OUT              # not entered, or left
-    INNERMOST        # nothing was entered within it, in its thread or task
-    COVERED          # something was
+    INNERMOST        # no scope is open within it, in its thread or task
+    COVERED          # a scope is open within it
     EARLY            # covered, and its exit has come
-    SETTLED          # it has ended before its exit, or its exit may come once more
+    SETTLED          # ended, and an exit may still come
 
 cdef enum Event:
     ENTER
     COVER            # a scope is entered within it
     UNCOVER          # the last scope within it has ended
     LEAVE            # its exit comes, in its own thread or task
-    CLOSE            # or elsewhere, by GeneratorExit: close(), or a finalizer
-    INTRUDE          # or elsewhere, by anything else
-    INHERIT          # or elsewhere, after its thread or task has ended
+    CLOSE            # its exit comes in another one, by GeneratorExit
+    INTRUDE          # its exit comes in another one, by anything else
+    INHERIT          # its exit comes after its thread or task has ended
     DESTROY          # its workspace is to be destroyed
-    RECLAIM          # or is, after its thread or task has ended
+    RECLAIM          # the same, after its thread or task has ended
 
 cdef enum Action:
     PASS
@@ -87,7 +87,7 @@ cdef Rule[5][9] table
 
 
 cdef int read_rules() except -1:
-    """Fill the table; what is not in it can't happen, and is refused."""
+    """Fill the table. Pairs without a rule can't happen, and are refused."""
     cdef int state, event
     for state in range(5):
         for event in range(9):
@@ -103,12 +103,12 @@ read_rules()
 
 # ------------------------------------------------------------------------ entering
 
-# Entries that were ever made.
+# Number of entries made so far.
 cdef uint64_t made = 0
 
 
 cdef int enter_context(Context context) except -1:
-    """Make a context the current one of this thread or task, and what inherits it."""
+    """Make a context the current one of this thread or task."""
     cdef Here here
     context.previous = top_context()
     if context.backend is not None and not context.backend.device_number:
@@ -120,10 +120,10 @@ cdef int enter_context(Context context) except -1:
     try:
         PyContextVar_Set(variable, context)
     except MemoryError:
-        # CPython's failure may be that of the token, after the variable was set.
+        # CPython may fail to make the token after it has set the variable.
         if top_context() is not context:
             raise
-    # After the set: that is what creates a thread's first contextvars.Context.
+    # Only now: setting the variable creates a thread's first contextvars.Context.
     here = ndx_here()
     context.home = <object>here.home
     if context.gate is not None:
@@ -132,11 +132,11 @@ cdef int enter_context(Context context) except -1:
 
 
 cdef Context own_context():
-    """Return the current context, whose entries are, or can be, those of this task.
+    """Return the current context if this task may push entries to it, else a new one.
 
-    Entries are pushed to it without a change of the variable, which is slow. A context
-    without entries is anyone's who has it; where another task has entries in it, this
-    one gets a context of its own, which it keeps.
+    Pushing an entry does not set the variable, which is slow. A context without entries
+    belongs to no task yet. If another task has entries in it, this one gets a context
+    of its own, and keeps it.
     """
     cdef Context context = top_context()
     cdef Context made
@@ -150,7 +150,7 @@ cdef Context own_context():
 
 cdef inline void add_entry(Context context, Entry entry, Scope owner,
                            const Here *here) noexcept:
-    """Note who enters, and list the entry with those of a scope."""
+    """Record the frame and thread that enter, and add the entry to the scope's list."""
     global made
     made += 1
     entry.serial = made
@@ -163,24 +163,24 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
 
 
 cdef int push(Context context, Entry entry, Scope owner, const Here *here) noexcept:
-    """Make an entry the innermost one of a context of one's own: ENTER."""
+    """Make an entry the innermost one of a context of this task: ENTER."""
     if context.home is None:
         context.home = <object>here.home
     add_entry(context, entry, owner, here)
     entry.lower = context.top
     if entry.arena is not None and entry.arena.backend.device_number:
-        # The CPU's arrays are made where they were outside of it.
+        # The CPU's arrays come from the same arena as outside of the entry.
         entry.on_device = entry.arena
         entry.arena = None if context.top is None else context.top.arena
     else:
-        # A workspace has one entry for all its cycles, also those on a device.
+        # A workspace reuses its entry, whose last cycle may have been on a device.
         entry.on_device = None
     context.top = entry
     return 0
 
 
 cdef void unlink_entry(Entry entry) noexcept:
-    """Remove an entry, which need not be the innermost one."""
+    """Remove an entry, innermost or not, from its context."""
     cdef Context context = entry.context
     cdef Entry above = context.top
     if above is entry:
@@ -203,7 +203,7 @@ cdef void unlink_entry(Entry entry) noexcept:
 # ------------------------------------------------------------------------- leaving
 
 cdef int leave_scope(Scope scope, object kind) except -1:
-    """Take an exit from a scope: find the entry that it is for, and obey the table."""
+    """Handle an exit from a scope: find the entry that it ends, and apply the table."""
     cdef Here here = ndx_here()
     cdef Context context = top_context()
     cdef Entry entry
@@ -212,7 +212,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
         entry = innermost(context)
         if entry is not None and entry.scope is scope and \
                 entry.frame == here.frame and scope.settled is None:
-            # The commonest, without a search: innermost, leave -> out, end.
+            # Fast path for the usual case: innermost, leave -> out, end.
             return end(entry, True, True)
     entry = find_here(context, scope, &here)
     if entry is None:
@@ -224,7 +224,7 @@ cdef int leave_scope(Scope scope, object kind) except -1:
 
 
 cdef int obey(Scope scope, Entry entry, Event event) except -1:
-    """Do with an entry (None: there is none) what the table says."""
+    """Apply the table's rule to an entry; None: no entry was found."""
     cdef State state = state_of(entry)
     cdef Rule rule = table[<int>state][<int>event]
     if rule.action == REFUSE:
@@ -239,7 +239,7 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
             "(numpy=True), whose own setting belongs there; nothing was changed")
     else:
         if rule.next == SETTLED:
-            # Whoever has the generator, say, can be in any thread.
+            # The exit may come in any thread, from a generator's owner for example.
             settle(entry, NULL)
         end(entry, event == LEAVE, state == INNERMOST)
     return 0
@@ -277,9 +277,9 @@ cdef object refusal(Scope scope, State state, Event event):
 
 # ---------------------------------------------------------- which entry an exit is for
 #
-# The last one that was made by the same frame (of a function, a generator, a
-# coroutine); or, where there is none (as with ExitStack), the last one at all. What is
-# early already comes last.
+# An exit ends the last entry that the same frame (of a function, a generator or a
+# coroutine) made. Without one (as with ExitStack) it ends the last entry of all.
+# Entries that are early already come last.
 
 cdef Entry better(Entry best, Entry entry, list peers, void *frame):
     if entry is None or entry.scope not in peers:
@@ -294,7 +294,7 @@ cdef Entry better(Entry best, Entry entry, list peers, void *frame):
 
 
 cdef Entry find_here(Context context, Scope scope, const Here *here):
-    """Return the entry, made in this thread or task, that an exit is for; or None."""
+    """Return the entry of this thread or task that an exit ends; None without one."""
     cdef list peers = scope.peers()
     cdef Entry best = None, entry
     cdef Scope peer
@@ -309,7 +309,7 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
     for peer in peers:
         entry = peer.settled
         while entry is not None:
-            # A thread that never entered anything has no home.
+            # A thread that never entered a scope has no home.
             if entry.frame == here.frame if entry.home == NULL else \
                     entry.home == here.home:
                 best = better(best, entry, peers, here.frame)
@@ -318,7 +318,7 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
 
 
 cdef Entry find_elsewhere(Scope scope, void *frame):
-    """Return the entry that an exit in another thread or task is for; or None."""
+    """Return the entry of any thread or task that an exit ends; None without one."""
     cdef list peers = scope.peers()
     cdef Entry best = None, entry
     for entry in scope.last_entries():
@@ -329,12 +329,12 @@ cdef Entry find_elsewhere(Scope scope, void *frame):
 
 
 cdef Entry innermost(Context context):
-    """Return the innermost entry of a context; None if it has none."""
+    """Return the innermost entry of a context; None without one."""
     return context.gate if context.top is None else context.top
 
 
 cdef Context top_of(object home):
-    """Return what is current in a contextvars.Context, which need not be this one."""
+    """Return the context that is current in any contextvars.Context."""
     cdef Context context = home.get(variable)
     return before(context) if context is not None and context.abandoned else context
 
@@ -346,7 +346,7 @@ cdef bint has_ended(Entry entry) noexcept:
 
 
 cdef bint has_gone(object reference):
-    """Whether a weak reference is to a task that has ended."""
+    """Whether the task of a weak reference has ended."""
     task = reference()
     return task is None or task.done()
 
@@ -354,7 +354,7 @@ cdef bint has_gone(object reference):
 # -------------------------------------------------------------- the end of an entry
 
 cdef int end(Entry entry, bint here, bint uncovers) except -1:
-    """End an entry, and what it uncovers of those whose exits came too early."""
+    """End an entry, and then the entries it uncovers whose exits came too early."""
     cdef Context context = entry.context
     cdef object home = context.home
     error = None
@@ -387,7 +387,7 @@ cdef int abandon(Scope scope, Entry entry) except -1:
 
 
 cdef int end_entry(Entry entry, bint here) except -1:
-    """End one entry: it is gone then, whatever is raised."""
+    """End one entry. It is removed even if an exception is raised."""
     cdef Context context = entry.context
     cdef Scope scope = entry.scope
     if entry is not context.gate:
@@ -400,16 +400,16 @@ cdef int end_entry(Entry entry, bint here) except -1:
 
 
 cdef bint may_end(Entry entry, bint here) noexcept:
-    """False for a `use` whose NumPy handler can be put back only where it was set."""
+    """Whether an entry may end: NumPy's handler is restored only where it was set."""
     return here or entry is not entry.context.gate or \
         entry.context.numpy_before is None
 
 
 cdef int settle(Entry entry, void *home) except -1:
-    """Remember that an exit may come (from a home; NULL: from any) for what has ended.
+    """Remember that an exit of an ended entry may come, from one home; NULL: from any.
 
-    After an early exit it does if that was a call of `__exit__` within a `with`
-    statement, and not if it was a generator's; so no more than a few are remembered.
+    After an early call of `__exit__` within a `with` statement, an exit comes again.
+    After the early exit of a generator, none comes, so only the last 16 are kept.
     """
     cdef Scope scope = entry.scope
     cdef Entry mark = Entry(scope)
@@ -439,21 +439,21 @@ cdef void forget_settled(Entry mark) noexcept:
 
 
 cdef void remove(Context context) noexcept:
-    """Make the context before one that is left current again."""
+    """Make the previous context current again."""
     restore_numpy(context.numpy_before)
     try:
         PyContextVar_Set(variable, context.previous)
     except MemoryError:
-        # Leaving does not fail: where the variable can't be set, it is passed over.
+        # Leaving must not fail. The context stays the variable's value, but is skipped.
         context.abandoned = True
     context.home = context.gate = None
 
 
 cdef void hollow_out(Context context) noexcept:
-    """Let a context whose `use` was left elsewhere serve as the one before it does.
+    """Empty a context whose `use` was left in another thread or task.
 
-    The variable can't be set there. Without entries, now or later, the context is
-    passed over.
+    The variable can't be reset there, so the context serves as the one before it. It is
+    abandoned as soon as it has no entries.
     """
     cdef object home = context.home
     context.gate = None
@@ -465,7 +465,7 @@ cdef void hollow_out(Context context) noexcept:
 
 
 cdef void serve_as_before(Context context, object home) noexcept:
-    """Let the hollow contexts of a home serve as what is below them, lowest first."""
+    """Let the hollow contexts of a home serve as the one below them, lowest first."""
     cdef Context outer
     if context is None:
         return

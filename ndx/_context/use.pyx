@@ -1,4 +1,4 @@
-"""What users enter that is no workspace: `ndx.use` and `ndx.no_workspace`."""
+"""The scopes that are not workspaces: `ndx.use` and `ndx.no_workspace`."""
 
 import functools
 import inspect
@@ -14,18 +14,18 @@ __all__ = ["no_workspace", "use"]
 
 
 class use(Scope):
-    """Make a backend serve the new arrays of this thread or task.
+    """Let a backend serve the new arrays of this thread or task.
 
     Parameters
     ----------
     backend : str or ndx.backends.Backend
         One of `ndx.backends.available`, or a backend.
     numpy : bool, optional
-        Whether the data of NumPy's new arrays comes from the backend, too; False: from
-        NumPy's own allocator. Default: as it is outside.
+        Whether the backend also allocates the data of NumPy's new arrays. False:
+        NumPy's own allocator does. Default: as outside of the scope.
     **options
-        The backend's own, such as ``limit="2GiB"``. With any, a new backend with
-        its own counters is made.
+        Options of the backend, such as ``limit="2GiB"``. Any option makes a new backend
+        with counters of its own.
 
     Yields
     ------
@@ -35,21 +35,22 @@ class use(Scope):
     Raises
     ------
     ValueError
-        If the name is unknown or an option's value is bad; it says what is valid.
+        If the name is unknown or an option's value is invalid. The message says what is
+        valid.
     WorkspaceError
         If scopes are left out of order.
 
     Notes
     -----
-    A context manager and a decorator, on `contextvars`: each thread and each
-    asyncio task has its own. Inside a workspace it goes first: arrays are made by
-    the backend, and by the workspace again when it ends. Arrays stay where they are
-    when it ends.
+    A context manager and a decorator, based on `contextvars`: each thread and each
+    asyncio task has its own current backend. Inside a workspace the scope takes
+    precedence: the backend makes the arrays until the scope ends. Arrays stay where
+    they are when it ends.
 
     With ``numpy=True`` a NumPy array counts for its bytes and a header of 64, and
-    NumPy raises MemoryError above the limit. Its data is never in a workspace: NumPy's
-    arrays live as long as they are referenced. What C code gets from malloc is not
-    counted.
+    NumPy raises MemoryError above the limit. Its data is never in a workspace, because
+    NumPy's arrays live as long as they are referenced. Memory that C code gets from
+    malloc is not counted.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class use(Scope):
 
 
 cdef int enter_use(Context context, object numpy) except -1:
-    """Enter a context, and let NumPy's arrays be made as it says."""
+    """Enter a context, and set the allocator of NumPy's arrays."""
     if numpy is None:
         return enter_context(context)
     if numpy and context.backend.device_number:
@@ -111,7 +112,7 @@ cdef int enter_use(Context context, object numpy) except -1:
 
 
 cdef int explain(object error) except -1:
-    """Say why NumPy got no memory, as its own error can't."""
+    """Set the backend's refusal as the cause of NumPy's MemoryError, which has none."""
     cdef PlainNumpy plain = plain_numpy()
     if plain is not None and plain.refusal is not None and error.__cause__ is None:
         error.__cause__ = plain.refusal
@@ -119,12 +120,12 @@ cdef int explain(object error) except -1:
 
 
 class no_workspace(Scope):
-    """Let new arrays be independent of the workspaces around.
+    """Make new arrays outside of the current workspaces.
 
     Notes
     -----
     A context manager and a decorator. New arrays come from the backend that is current
-    outside of the workspaces, and are freed by reference counting. ND4J's
+    outside of the workspaces. Reference counting frees them. ND4J's
     ``scopeOutOfWorkspaces()``.
 
     Examples

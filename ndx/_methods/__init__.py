@@ -1,1 +1,1 @@
-"""What the methods of NDArray do."""
+"""The methods of NDArray that are longer than one line."""

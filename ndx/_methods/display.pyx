@@ -1,4 +1,4 @@
-"""What an array is in Python's own values: a scalar, or text."""
+"""Conversion of arrays to Python scalars and to text."""
 
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
@@ -24,7 +24,7 @@ cdef object array2string = np.array2string
 
 
 cdef object scalar_of(BaseArray x, str what):
-    """Return the element of an array without axes."""
+    """Return the element of an array without axes; `what` names the conversion."""
     check_usable(x)
     if x.ndim != 0 and what == "bool":
         raise TypeError(
@@ -41,7 +41,7 @@ cdef object scalar_of(BaseArray x, str what):
 
 
 cdef BaseArray readable(BaseArray x):
-    """Return an array of the same values that the CPU can read: a copy if it must."""
+    """Return the array, or a copy on the CPU if the array is on a device."""
     if not x.block.device:
         return x
     return device_engine().to_device(x, CPU)
@@ -98,7 +98,7 @@ cdef object text_of(BaseArray x):
 
 
 cdef object text_of_dead(BaseArray x):
-    """Return the repr of an array whose memory is gone; None if it is not."""
+    """Return the repr of an array that is not usable; None if it is usable."""
     if block_is_usable(x.block):
         return None
     what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"
@@ -111,7 +111,7 @@ cdef object text_of_dead(BaseArray x):
 
 
 cdef object repr_suffix(BaseArray x):
-    """Return what a repr says beyond the values, where it is not the default."""
+    """Return the dtype, workspace and backend for a repr, where not the default."""
     suffix = ""
     if x.dtype not in (BOOL, INT64, FLOAT64, COMPLEX128) or x.size == 0:
         suffix += f", dtype={dtype_object(x.dtype)}"

@@ -1,4 +1,4 @@
-"""What arrays tell other libraries of their memory, on the CPU or on a GPU."""
+"""Export of arrays to other libraries: array interfaces, DLPack and pickle."""
 
 import pickle
 from itertools import islice
@@ -18,7 +18,7 @@ from ndx._methods.display cimport readable
 
 
 cdef object array_interface(BaseArray x):
-    """Return ``__array_interface__``, for which the bytes stay until the array dies."""
+    """Return ``__array_interface__``; the export lasts until the array dies."""
     if x.block.device:
         raise AttributeError(
             "the CPU can't read a device's memory; x.to_device('cpu') returns a copy "
@@ -30,7 +30,7 @@ cdef object array_interface(BaseArray x):
 
 
 cdef object cuda_array_interface(BaseArray x):
-    """Return ``__cuda_array_interface__``, likewise."""
+    """Return ``__cuda_array_interface__``; the export lasts until the array dies."""
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
     check_usable(x)
@@ -42,7 +42,7 @@ cdef object cuda_array_interface(BaseArray x):
 
 cdef object export_dlpack(BaseArray x, object stream, object max_version,
                           object dl_device, object copy):
-    """Return a DLPack capsule, where the consumer wants it, if that can be."""
+    """Return a DLPack capsule on the device that the consumer asks for."""
     cdef BaseArray exported = x
     cdef bint copied = bool(copy)
     cdef tuple device = None if dl_device is None else pair(dl_device, "dl_device")
@@ -69,7 +69,7 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
 
 
 cdef tuple pair(object value, str what):
-    """Return what a consumer says in two ints."""
+    """Return a consumer's argument as a pair of ints."""
     cdef tuple found
     try:
         found = tuple([index(item) for item in islice(value, 3)])
@@ -81,19 +81,20 @@ cdef tuple pair(object value, str what):
 
 
 cdef tuple pickled(BaseArray x, int protocol):
-    """Return what an array is rebuilt from, on the CPU."""
+    """Return the arguments of `rebuild` for an array, read on the CPU."""
     cdef BaseArray contiguous = x
     if x.block.device:
         check_usable(x)
         return pickled(readable(x), protocol)
     check(x)
     if not x.c_contiguous and not x.f_contiguous:
-        # Not a plain copy, which would keep the order of the axes in memory.
+        # `copy` would keep the order of the axes in memory.
         contiguous = new_empty(x.dtype, x.ndim, x.shape)
         copy_into(contiguous, x)
     order = "C" if contiguous.c_contiguous else "F"
     if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
-        # Whoever gets the buffer wants it in C order, and may read it unchecked.
+        # Consumers expect a buffer in C order. They read it without checks for lost
+        # pages, so arrays in mapped files are copied below.
         data = pickle.PickleBuffer(
             contiguous if order == "C" else numpy_view(contiguous).T)
     else:

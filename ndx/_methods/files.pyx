@@ -1,6 +1,6 @@
-"""What the methods of arrays in files do: `flush` and `commit`.
+"""The methods of arrays in files: `flush` and `commit`.
 
-What a crash leaves of a file is in docs/files.md.
+docs/files.md says what a crash leaves in a file.
 """
 
 from cpython.buffer cimport PyBUF_READ
@@ -21,7 +21,7 @@ from ndx.backends._pressure import release_on_disk
 
 
 cdef MappedFile file_of(BaseArray x, str wanted):
-    """Return the file that an array lies in, whose content is meant to last."""
+    """Return the file of an array, or raise ValueError if it is in no lasting file."""
     cdef PyObject *keeper = x.block.keeper
     cdef PyObject *owner = x.block.owner
     check(x)
@@ -78,7 +78,8 @@ cdef int commit(BaseArray x) except -1:
                 raise
             file.check_whole()
             new.install()
-            # Nobody else has written meanwhile, which would be lost.
+            # The mapping may switch to the new file only if no other thread or export
+            # can have written since the copy: such a write would be lost.
             if x.block.exports == NULL and len(sys._current_frames()) == 1:
                 file.go_on_with(new.fd)
     finally:

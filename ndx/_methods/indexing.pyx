@@ -1,4 +1,4 @@
-"""Indexing: elements, views by slices, ellipsis and newaxis; the rest by NumPy."""
+"""Indexing: elements and basic views; NumPy or the device does advanced indexing."""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -30,7 +30,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
     PyObject *PyExc_IndexError
 
-# Elements of a mask that only a broadcast view has.
+# A mask with this many elements can only be a broadcast view.
 cdef object ENDLESS = 2**32
 
 cdef object getitem = np.ndarray.__getitem__
@@ -61,7 +61,7 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
 
 cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
                              Py_ssize_t *step) except -1:
-    """The same as PySlice_Unpack, quicker for the common slice of two ints."""
+    """Like PySlice_Unpack, but faster for the common slice of two ints."""
     cdef PySliceObject *bounds = <PySliceObject *>item
     cdef int overflow = 0, overflow_too = 0
     if <object>bounds.step is None and PyLong_CheckExact(<object>bounds.start) \
@@ -106,7 +106,7 @@ cdef BaseArray row_view(BaseArray x, Py_ssize_t index):
 
 
 cdef BaseArray basic_view(BaseArray x, object key):
-    """Return the view that a basic key selects; None if the key is another."""
+    """Return the view that a basic key selects; None for an advanced key."""
     if x.ndim:
         if PySlice_Check(key):
             return slice_view(x, key)
@@ -143,7 +143,7 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
             f"too many indices: {used} for an array of shape "
             f"{shape_tuple(x.ndim, x.shape)}, which has {x.ndim}")
     if left > MAXDIMS:
-        # Both a ValueError, as of all functions, and an IndexError, as of all indices.
+        # AxisError is both ValueError, as in functions, and IndexError, as in indexing.
         raise np.exceptions.AxisError(
             f"the result would have {left} axes; an array has at most {MAXDIMS}")
     for item in items:
@@ -184,9 +184,9 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
 
 
 cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
-    """Say where the element lies that a key of integers for all axes selects.
+    """Set the offset of the element that a key of integers for all axes selects.
 
-    Return False if the key is another.
+    Return False for any other key.
     """
     cdef tuple items
     cdef int axis
@@ -208,9 +208,9 @@ cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
 
 
 cdef BaseArray element(BaseArray x, Py_ssize_t offset):
-    """Return a new array of the element that lies at an offset.
+    """Return a new array of the element at an offset.
 
-    It is in no workspace, unless it lies on a device.
+    The array is in no workspace, except on a device.
     """
     cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
@@ -220,10 +220,10 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
         set_layout(result)
         return copy(result)
     result = new_element(x.dtype)
-    # After the allocation, which may run Python.
+    # Checked only now: the allocation may run Python, which may end the scope.
     check(x)
     if itemsize == 8:
-        # With a constant size a copy is one instruction.
+        # A memcpy of constant size is one instruction.
         memcpy(result.block.ptr, data_of(x) + offset, 8)
     else:
         memcpy(result.block.ptr, data_of(x) + offset, itemsize)
@@ -239,14 +239,14 @@ cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
 
 
 cdef object numpy_key(BaseArray x, object key):
-    """Return an advanced key as NumPy takes it, or raise IndexError."""
+    """Return an advanced key in the form NumPy accepts, or raise IndexError."""
     items = []
     for item in key if type(key) is tuple else (key,):
         if item is None or item is Ellipsis or PySlice_Check(item):
             items.append(item)
             continue
         if is_integer(item):
-            # NumPy would lose an error that this raises.
+            # NumPy would swallow an error raised by `__index__`.
             items.append(PyNumber_AsSsize_t(item, PyExc_IndexError))
             continue
         if is_array(item):
@@ -273,7 +273,7 @@ cdef object numpy_key(BaseArray x, object key):
 
 
 cdef object get_item(BaseArray x, object key):
-    """Return ``x[key]``: a view for a basic key that leaves axes, else a new array."""
+    """Return ``x[key]``: a view if the key is basic and leaves axes, else a copy."""
     cdef BaseArray view
     cdef Py_ssize_t offset = 0
     if PyLong_CheckExact(key) and x.ndim == 1:
@@ -290,7 +290,7 @@ cdef object get_item(BaseArray x, object key):
 
 
 cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
-    """Whether two arrays over one block have the same elements; not if one is None."""
+    """Whether two arrays over one block have the same elements; False if x is None."""
     cdef int axis
     if x is None or x.offset != y.offset or x.ndim != y.ndim or x.dtype != y.dtype:
         return False
@@ -313,7 +313,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     else:
         source = as_operand(value)
         if source is None:
-            # Nested lists and buffers, as ndx.asarray would take them.
+            # Nested lists and buffers, as `ndx.asarray` accepts them.
             source = as_operand(np.asarray(value))
         check_usable(source)
         if not can_store(source.dtype, x.dtype):
@@ -323,7 +323,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     if x.block.device or (source is not None and source.block.device):
         if source is not None and source.block == x.block and \
                 is_same_view(basic_view(x, key), source):
-            # The end of ``x[key] += y``: it is there already.
+            # ``x[key] += y`` ends with this assignment; the values are in place.
             return 0
         device_engine().set_item(x, key, value if source is None else source)
         return 0
@@ -344,7 +344,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
 
 
 cdef int copy_broadcast(BaseArray target, BaseArray source) except -1:
-    """Copy with the shapes checked first, so that the message names both."""
+    """Copy with broadcasting; the shapes are checked here, for a message with both."""
     cdef int axis, shift = target.ndim - source.ndim
     cdef Py_ssize_t length
     for axis in range(source.ndim):

@@ -50,7 +50,7 @@ cdef BaseArray migrated(BaseArray x, object missing):
 
 
 cdef BaseArray copied(BaseArray x, Arena arena):
-    """Return a copy in an arena; None: detached, from the current backend."""
+    """Return a copy in an arena; None: a detached copy, from the current backend."""
     cdef BaseArray result
     if arena is not None and arena.backend.device_number != x.block.device:
         raise device_error(x, arena)
@@ -74,7 +74,7 @@ cdef int check_missing(object missing) except -1:
 
 
 cdef BaseArray without_arena(BaseArray x, object missing, str wanted):
-    """Return what becomes of an array where there is no workspace for it."""
+    """Return the array as `missing=` asks, if there is no workspace for it."""
     if missing == "raise":
         raise WorkspaceError(
             f"no scope of {wanted} is open in this thread or task; enter it first, or "

@@ -1,4 +1,4 @@
-"""Rounding to decimal digits, as Python's `round` asks arrays for it."""
+"""Rounding to decimal digits, for Python's `round`."""
 
 from operator import index
 
@@ -8,7 +8,7 @@ __all__ = ["rounded"]
 def rounded(namespace, x, ndigits):
     """Return a new array, rounded to a number of decimal digits; halves to even.
 
-    Elements that are too large for so many digits stay as they are.
+    Elements that are too large for that many digits stay unchanged.
     """
     digits = 0 if ndigits is None else index(ndigits)
     if x.dtype.kind in "bc":

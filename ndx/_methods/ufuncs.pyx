@@ -1,4 +1,4 @@
-"""NumPy's ufuncs on our arrays: what ``NDArray.__array_ufunc__`` does.
+"""NumPy's ufuncs on NDArrays: the implementation of ``NDArray.__array_ufunc__``.
 
 References
 ----------
@@ -13,10 +13,10 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport call_numpy, own_result
 
-# NumPy's ufunc -> ndx's name of it.
+# NumPy's ufunc -> ndx's name of the operation.
 cdef dict NAMES = {}
 
-# What computes as a method of a NumPy ufunc does.
+# (ufunc, method) -> the function of ndx that computes the same.
 cdef dict METHODS = {
     ("add", "reduce"): "sum", ("multiply", "reduce"): "prod",
     ("maximum", "reduce"): "max", ("minimum", "reduce"): "min",
@@ -28,14 +28,14 @@ cdef dict METHODS = {
 
 
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
-    """Compute a ufunc's call in ndx; its other methods are refused."""
+    """Compute a call of a ufunc in ndx; refuse the ufunc's other methods."""
     cdef tuple out = outputs(kwargs.get("out"))
     if others_override(inputs) or (out is not None and others_override(out)):
         return NotImplemented
     if method != "__call__":
         raise method_error(ufunc, method)
     if len(inputs) != ufunc.nin or (out is not None and len(out) != ufunc.nout):
-        # NumPy says so before it asks an array; others may call this, too.
+        # NumPy checks this before it calls an array, but other callers may not.
         raise TypeError(
             f"np.{ufunc.__name__} takes {ufunc.nin} inputs and, if any, {ufunc.nout} "
             f"outputs, not {len(inputs)} and {0 if out is None else len(out)}")
@@ -52,14 +52,14 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
 
 
 cdef tuple outputs(object out):
-    """Return the arrays that receive the results in a tuple; None: new ones."""
+    """Return ``out=`` as a tuple; None: new arrays receive the results."""
     if out is None or type(out) is tuple:
         return out
     return (out,)
 
 
 cdef object method_error(object ufunc, str method):
-    """Return the error for a method of a ufunc, which names what to call instead."""
+    """Return the error for a method of a ufunc; it names the function to call."""
     name = METHODS.get((ufunc.__name__, method))
     advice = "" if name is None else f"call ndx.{name}(x), or "
     if method == "at":
@@ -71,7 +71,7 @@ cdef object method_error(object ufunc, str method):
 
 
 cdef bint others_override(tuple operands) except -1:
-    """Whether an operand is of another library that takes ufuncs over."""
+    """Whether an operand of another library overrides ufuncs."""
     for item in operands:
         if not is_array(item) and not isinstance(item, np.ndarray) and \
                 hasattr(type(item), "__array_ufunc__") and \
@@ -81,7 +81,7 @@ cdef bint others_override(tuple operands) except -1:
 
 
 cdef object known_ufunc(str name, tuple inputs, BaseArray out):
-    """Compute one of our operations; NotImplemented for what is no operand of ours."""
+    """Compute one of ndx's operations; NotImplemented if ndx can't use an operand."""
     cdef Ufunc known = find_ufunc(name)
     cdef BaseArray operand
     if name == "matmul":
@@ -93,7 +93,7 @@ cdef object known_ufunc(str name, tuple inputs, BaseArray out):
 
 
 cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
-    """Call a ufunc on NumPy views of our arrays; its new arrays become ours."""
+    """Call a ufunc on NumPy views of the arrays, and adopt its results."""
     cdef tuple out = outputs(kwargs.get("out"))
     if out is not None:
         for target in out:
@@ -115,6 +115,6 @@ cdef object as_numpy(object item):
 
 
 def register_ufuncs(names):
-    """Let NumPy's ufuncs of these operations compute in ndx when they meet arrays."""
+    """Let ndx compute NumPy's ufuncs of these operations on NDArrays."""
     for name in names:
         NAMES[find_ufunc(name).public] = name
