@@ -1,12 +1,14 @@
 """Manipulation functions of the standard that join arrays."""
 
-from ndx._array.storage cimport BaseArray, new_at, new_view, set_layout
-from ndx._compute.copies cimport copy_into
+from ndx._array.dispatch cimport any_on_device
+from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
+from ndx._compute.copies cimport cast, copy_into
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport promote_all
 from ndx._lib.layout cimport MAXDIMS, check_axes, normalize_axis
 
 from ndx._api.manipulation_views import expand_dims, reshape
+from ndx._compute.numpy_calls import on_device
 
 __all__ = ["concat", "stack"]
 
@@ -68,7 +70,11 @@ cdef BaseArray join(list arrays, int axis):
         mixed = mixed or array.dtype != first.dtype
     if mixed:
         dtype = promote_all([(<BaseArray>item).dtype for item in arrays])
-    result = new_at(first.block.device, dtype, first.ndim, shape, False)
+    if any_on_device((arrays,)):
+        return on_device("concat", [
+            item if (<BaseArray>item).dtype == dtype else cast(item, dtype)
+            for item in arrays], axis=axis)
+    result = new_empty(dtype, first.ndim, shape)
     for item in arrays:
         array = item
         piece = new_view(result, result.ndim)

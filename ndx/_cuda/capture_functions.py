@@ -1,10 +1,8 @@
-"""How functions are computed for a captured graph where CuPy's can't be captured.
+"""Functions for a captured graph where CuPy's can't be captured.
 
-In the eager call that precedes the capture, too: so it takes the same memory, and has
-loaded the same kernels.
+The eager call before the capture uses them, too: it takes the same memory, and loads
+the same kernels. Operands are of one dtype.
 """
-
-import numpy as np
 
 from ndx._cuda import cublas
 from ndx._cuda.capture_state import current
@@ -12,32 +10,38 @@ from ndx.backends import _cupy
 
 __all__ = ["FUNCTIONS"]
 
+_MOST_JOINED = 8  # of more small arrays, CuPy copies a list of addresses to the GPU
+
 
 def matmul(a, b, /):
     """Multiply matrices; CuPy's own kernels do so for integers and two vectors."""
-    if not _is_refused(a, b) or a.ndim == b.ndim == 1:
+    if a.dtype.kind not in "fc" or a.ndim == b.ndim == 1:
         return _cupy.namespace().matmul(a, b)
-    dtype = np.promote_types(a.dtype, b.dtype)
-    return cublas.product(current().products.handle, _cast(a, dtype), _cast(b, dtype))
+    return cublas.product(current().products.handle, a, b)
 
 
 def vecdot(a, b, /):
     """Multiply vectors with each other, and sum; integers as in `matmul`."""
-    if not _is_refused(a, b):
+    if a.dtype.kind not in "fc":
         return _cupy.namespace().vecdot(a, b)
     library = _cupy.load()
-    dtype = np.promote_types(a.dtype, b.dtype)
     a = library.conj(a) if a.dtype.kind == "c" else a
-    return library.sum(_cast(a, dtype) * b, axis=-1, dtype=dtype)
+    return library.sum(a * b, axis=-1, dtype=a.dtype)
 
 
-def _is_refused(a, b):
-    """Whether CuPy computes a product of such numbers by cuBLAS."""
-    return a.dtype.kind in "fc" or b.dtype.kind in "fc"
+def concat(arrays, /, *, axis):
+    """Join arrays of one dtype along an axis: many of them each in its place."""
+    if len(arrays) <= _MOST_JOINED:
+        return _cupy.namespace().concat(arrays, axis=axis)
+    shape = list(arrays[0].shape)
+    shape[axis] = sum(x.shape[axis] for x in arrays)
+    out = _cupy.load().empty(tuple(shape), dtype=arrays[0].dtype)
+    start = 0
+    for x in arrays:
+        end = start + x.shape[axis]
+        out[(slice(None),) * axis + (slice(start, end),)] = x
+        start = end
+    return out
 
 
-def _cast(x, dtype):
-    return x if x.dtype == dtype else x.astype(dtype)
-
-
-FUNCTIONS = {"matmul": matmul, "vecdot": vecdot}
+FUNCTIONS = {"concat": concat, "matmul": matmul, "vecdot": vecdot}
