@@ -1,7 +1,7 @@
 """Fourier transforms: the extension `fft` of the standard.
 
-The transforms are made from a table, as the elementwise functions are: their code is
-one, their docstrings are written here.
+Like the elementwise functions, the transforms are made from a table. They share their
+code, and their docstrings are made here.
 """
 
 from ndx._api.creation import empty, placed, zeros
@@ -120,7 +120,7 @@ _TWO = "ndx.asarray([3.0, 1.0])"
 _TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
 
 
-# They are computed on devices by what they call.
+# The other functions run on devices through the functions that they call.
 TRANSFORMS = [name for name in __all__ if not name.endswith(("freq", "shift"))]
 _FROM_REAL = ("rfft", "rfftn", "ihfft")
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -128,7 +128,7 @@ _TO_REAL = ("irfft", "irfftn", "hfft")
 
 
 def _result_dtype(name, dtype):
-    """Return the dtype of a transform: of the precision of its argument."""
+    """Return the dtype of a transform, which has the precision of its argument."""
     if name in _TO_REAL:
         return float32 if dtype in (float32, complex64) else float64
     return complex64 if dtype in (float32, complex64) else complex128
@@ -139,9 +139,9 @@ def _complex_error(name):
 
 
 def _not_empty(x, axes):
-    """Return zeros for an array that has no elements along axes to be padded.
+    """Return zeros for an array without elements along axes to be padded.
 
-    NumPy's transforms to real numbers read the first element, even of none.
+    NumPy's transforms to real numbers always read the first element.
     """
     if all(x.shape[axis] for axis in axes):
         return x
@@ -151,7 +151,7 @@ def _not_empty(x, axes):
 
 
 def _lengths(name, s, x, axes):
-    """Return a length for each axis, that of the array for -1."""
+    """Return a length for each axis; -1 stands for that of the array."""
     lengths = axes_of(s, "s")
     if len(lengths) != len(axes):
         msg = f"{name}: s={s} has {len(lengths)} lengths, for {len(axes)} axes"
@@ -199,7 +199,7 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
         out = empty(tuple(shape), dtype=dtype, device=CPU)
         x = _not_empty(x, (axis,))
         if name == "hfft":
-            # NumPy's takes no notice of `out`.
+            # NumPy's `hfft` ignores `out`.
             x = conj(x) if x.dtype.kind == "c" else x
             norm = _OPPOSITE[norm]
             return into(out, "fft.irfft", x, n=n, axis=axis, norm=norm)
@@ -360,7 +360,7 @@ ihfft = _one_axis(
 
 
 def _frequencies(steps, n, d, dtype, device, name):
-    """Return numbers of steps divided by the span, ``n * d``."""
+    """Return step numbers divided by the span, ``n * d``."""
     if n <= 0:
         msg = f"{name}: n={n} is the length of the window; it is 1 or more"
         raise ValueError(msg)
@@ -371,7 +371,7 @@ def _frequencies(steps, n, d, dtype, device, name):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """Return the frequencies that the elements of a `fft` stand for.
+    """Return the frequencies of the elements of an `fft`.
 
     Parameters
     ----------
@@ -412,7 +412,7 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """Return the frequencies that the elements of a `rfft` stand for.
+    """Return the frequencies of the elements of an `rfft`.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     Returns
     -------
     NDArray, shape (n // 2 + 1,)
-        In cycles per unit of `d`, rising from 0.
+        In cycles per unit of `d`, ascending from 0.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Linear algebra: the extension `linalg` of the standard.
 
-Matrices are the last two axes; leading axes make stacks of them. What has no direct
-loop is computed by NumPy, with its results in memory of the current backend.
+The last two axes are matrices; leading axes make stacks of them. NumPy computes the
+functions without a loop of their own, with results in memory of the current backend.
 """
 
 from ndx._api.elementwise import multiply, subtract
@@ -67,7 +67,7 @@ def cross(x1, x2, /, *, axis=-1):
     x1, x2 : NDArray
         Numeric, of length 3 along `axis`; the other axes broadcast.
     axis : int
-        In ``[-N, -1]``, where N is the smaller number of axes; counted from the last.
+        In ``[-N, -1]``, where N is the smaller number of axes.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     x : NDArray, shape (..., M, N)
         Floating-point.
     keepdims : bool
-        Whether the two axes stay, with length 1.
+        Whether to keep the two axes, with length 1.
     ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}
         Frobenius, nuclear, sums of columns (1) or rows (inf), singular values (2).
 
@@ -208,7 +208,7 @@ def matrix_power(x, n, /):
     x : NDArray, shape (..., M, M)
         Floating-point.
     n : int
-        The power; of the inverse, if it is negative.
+        The power. A negative one is a power of the inverse.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def matrix_power(x, n, /):
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the matrices are not square, or `n` is negative and one is singular.
+        If the matrices are not square, or `n` is negative and a matrix is singular.
 
     Notes
     -----
@@ -250,7 +250,7 @@ def outer(x1, x2, /):
     Raises
     ------
     ValueError
-        If an array has not just one axis.
+        If an array does not have exactly one axis.
 
     Notes
     -----
@@ -336,13 +336,13 @@ def solve(x1, x2, /):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Return the sums of a diagonal of each matrix of a stack.
+    """Return the sums of a diagonal of each matrix in a stack.
 
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
     offset : int
-        Which diagonal: 0 the main one, positive ones above it.
+        The diagonal: 0 is the main one, positive ones are above it.
     dtype : dtype, optional
         Dtype of the sum. Default: as for `ndx.sum`.
 
@@ -378,10 +378,10 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     axis : int or tuple of int, optional
         Axes whose elements make a vector, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
     ord : int or float
-        The order p of ``sum(abs(x) ** p) ** (1 / p)``; inf and -inf for the largest
-        and the smallest magnitude, 0 for the number of elements that are not 0.
+        The order p of ``sum(abs(x) ** p) ** (1 / p)``. inf and -inf: the largest and
+        the smallest magnitude. 0: the number of elements that are not 0.
 
     Returns
     -------

@@ -1,8 +1,7 @@
 """Random numbers: NumPy's generators, filling memory that ndx controls.
 
-Not part of the standard. Arrays are made where other creations are: in the current
-workspace, or in memory of the current backend. A generator seeded alike gives the
-same numbers on every backend.
+Not part of the standard. Like other new arrays, these lie in the current workspace, or
+in memory of the current backend. A seed gives the same numbers on every backend.
 """
 
 import numpy as np
@@ -20,7 +19,7 @@ __all__ = ["Generator", "default_rng"]
 
 
 def _shape(size, dtype):
-    """Return a shape, of which arrays of the dtype can be."""
+    """Return `size` as a shape; raise if an array of this dtype would be too large."""
     shape = () if size is None else size
     return broadcast_to(empty((), dtype=dtype, device=CPU), shape).shape
 
@@ -31,13 +30,13 @@ class Generator:
     Parameters
     ----------
     generator : numpy.random.Generator
-        Where the numbers come from.
+        Source of the numbers.
 
     Notes
     -----
     Methods take `size` as a shape (an int or a tuple of int; None for an array
-    without axes), and return an NDArray. A generator is used by one thread at a time;
-    `spawn` gives each thread its own.
+    without axes), and return an NDArray. Only one thread at a time may use a generator;
+    `spawn` makes one for each thread.
     """
 
     def __init__(self, generator):
@@ -188,12 +187,12 @@ class Generator:
         Parameters
         ----------
         low, high : int
-            Ends of the interval; with one of them, it is ``[0, low)``.
+            Ends of the interval. Without `high` it is ``[0, low)``.
         size : int or tuple of int, optional
         dtype : dtype
             Of integers, or bool.
         endpoint : bool
-            Whether `high` is among the numbers.
+            Whether `high` may be among the numbers.
 
         Returns
         -------
@@ -249,15 +248,15 @@ class Generator:
         Parameters
         ----------
         a : int or NDArray
-            What to choose from; an int n stands for ``arange(n)``.
+            Population to choose from; an int n stands for ``arange(n)``.
         size : int or tuple of int, optional
-            How many.
+            Shape of the choices.
         replace : bool
-            Whether one may be chosen twice.
+            Whether a sub-array may be chosen twice.
         p : NDArray, shape (n,), optional
-            The probability of each. Default: all alike.
+            The probability of each. Default: equal probabilities.
         axis : int
-            Along which axis of `a`.
+            Axis of `a` to choose along.
 
         Returns
         -------
@@ -267,7 +266,7 @@ class Generator:
         Raises
         ------
         ValueError
-            If there are too few to choose from, or `p` does not fit.
+            If the population is too small, or `p` does not match it.
         """
         if isinstance(a, int):
             shape = _shape(size, int64)
@@ -286,8 +285,8 @@ def default_rng(seed=None):
     Parameters
     ----------
     seed : int, sequence of int, numpy.random.Generator or other, optional
-        As for ``numpy.random.default_rng``. The same seed gives the same numbers;
-        None gives others each time.
+        As for ``numpy.random.default_rng``. The same seed gives the same numbers. With
+        None they differ each time.
 
     Returns
     -------

@@ -42,10 +42,10 @@ def empty(shape, *, dtype=None, device=None):
     Raises
     ------
     ValueError
-        If a length is negative, the array is beyond the address space, or there is
-        no such device.
+        If a length is negative, the array exceeds the address space, or there is no
+        such device.
     OutOfMemoryError
-        If the backend can't serve it.
+        If the backend can't provide the memory.
 
     Notes
     -----
@@ -149,7 +149,7 @@ def full(shape, fill_value, *, dtype=None, device=None):
     Raises
     ------
     TypeError
-        If the value is of a kind that the dtype has not: 1.5 for integers.
+        If the dtype has no values of this kind: 1.5 for integers.
     OverflowError
         If an integer does not fit the dtype.
 
@@ -181,7 +181,7 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 cdef int fill_checked(BaseArray x, object value) except -1:
-    """Fill, with the TypeErrors of a value that has no meaning in the dtype."""
+    """Fill an array; raise TypeError for a value that has no meaning in its dtype."""
     if BOOL < x.dtype and (
             kind_of[x.dtype] < KIND_COMPLEX and isinstance(value, complex)
             or kind_of[x.dtype] <= KIND_UINT and isinstance(value, float)):
@@ -332,9 +332,9 @@ def ones_like(x, /, *, dtype=None, device=None):
 
 
 def placed(x, device):
-    """Return an array of the CPU where ``device=`` says: there, or in a new copy.
+    """Return an array of the CPU on the device that ``device=`` names, copied there.
 
-    What is computed on the CPU for a device's arrays has the CPU's values to the bit.
+    Computing on the CPU makes the values bit-identical on all devices.
     """
     cdef int where = device_of_new(device)
     return device_engine().upload(x, where) if where else x

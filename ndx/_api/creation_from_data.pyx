@@ -1,4 +1,4 @@
-"""Creation functions of the standard that take data: copied, or over its memory."""
+"""Creation functions of the standard that copy data or share its memory."""
 
 from cpython.buffer cimport PyObject_CheckBuffer
 
@@ -26,50 +26,49 @@ from ndx._api.manipulation_joining import stack
 from ndx._lib.device import device_of, find_device
 from ndx._lib.errors import DeviceError
 
-# DLPack's numbers of CUDA's memory: a GPU's, and what moves by itself.
+# DLPack's device types of CUDA: kDLCUDA and kDLCUDAManaged.
 cdef tuple DLPACK_CUDA = (2, 13)
 
 __all__ = ["asarray", "from_dlpack"]
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
-    """Return an array of what is given, over its memory where that is possible.
+    """Return an array of the given data, sharing its memory if possible.
 
     Parameters
     ----------
     obj : array, scalar, nested sequence, or object with the buffer protocol
         A NumPy array, an object with ``__dlpack__``, a bytearray, a memoryview, ...
     dtype : dtype, optional
-        Default: that of `obj`; of Python scalars the default of their kind. Floats
-        become integers only if this says so: they are cut towards 0, as by `astype`.
+        Default: that of `obj`; for Python scalars the default of their kind. Floats
+        become integers only on request, truncated towards 0 as by `astype`.
     device : Device or str, optional
         Default: ``"cpu"``.
     copy : bool, optional
-        True: always a copy, in our memory. None: shares the memory of `obj` (and
-        keeps it alive) if dtype and layout allow, else copies. False: shares, or
-        raises.
+        True: always copy to memory of ndx. None: share the memory of `obj` (and keep
+        it alive) if dtype and layout allow, else copy. False: share, or raise.
     order : {None, "C", "F"}, optional
-        How the elements lie in memory: one after the other, the last axis fastest
-        ("C") or the first ("F"). What lies otherwise is copied. None: as they do.
+        Order of the elements in memory, contiguous, with the last axis ("C") or the
+        first ("F") fastest. Data in another order is copied. None: any order.
 
     Returns
     -------
     NDArray
-        `obj` itself if it is an NDArray and nothing is to be changed.
+        `obj` itself if it is an NDArray and needs no change.
 
     Raises
     ------
     ValueError
-        If `copy` is False and a copy is needed: another dtype or byte order,
-        elements that are not aligned or in another order, or no array.
+        If `copy` is False and a copy is needed, because of the dtype, the byte order,
+        the alignment or the order of elements, or because `obj` is no array.
     TypeError
         If `obj` or its dtype can't be an array of the standard's dtypes.
 
     Notes
     -----
-    Array API 2025.12, `asarray`. Memory that is shared is foreign: it is not
-    counted, belongs to no workspace, and is read-only where it was. `order` is
-    beyond the standard; it is NumPy's.
+    Array API 2025.12, `asarray`. Shared memory is foreign: it is not counted, belongs
+    to no workspace, and stays read-only if it was. `order` is an extension of the
+    standard, as in NumPy.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
     x = shared_array(obj)
     if x is None:
         x = converted(obj, code, copy)
-        copy = None              # it is one already
+        copy = None              # `converted` has made a copy
     check_usable(x)
     if device is None and (x.block.device or is_array(obj)):
         where = x.block.device   # an array stays where it is
@@ -132,7 +131,7 @@ cdef object copy_error(str reason):
 
 
 cdef BaseArray shared_array(object obj):
-    """Return an array over the memory of `obj`; None if it has none for us."""
+    """Return an array over the memory of `obj`; None if it has none to share."""
     if is_array(obj):
         return obj
     if isinstance(obj, np.ndarray):
@@ -161,7 +160,7 @@ cdef bint is_gpu_array(object obj) except -1:
 
 
 cdef BaseArray converted(object obj, int code, object copy):
-    """Return an array made of scalars, sequences, or memory not fit to be shared."""
+    """Return a new array of scalars, sequences, or memory that can't be shared."""
     cdef BaseArray x
     if copy is False:
         raise copy_error(
@@ -172,7 +171,7 @@ cdef BaseArray converted(object obj, int code, object copy):
     if is_scalar(obj):
         if isinstance(obj, float) and code >= 0 and code != BOOL \
                 and kind_of[code] <= KIND_UINT:
-            # As in a sequence: towards 0, and no NaN or infinity.
+            # As for sequences: truncate towards 0, and raise for NaN and infinity.
             obj = int(obj)
         x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
         fill_checked(x, obj)
@@ -188,7 +187,7 @@ cdef BaseArray converted(object obj, int code, object copy):
         raise ValueError(f"{type(obj).__name__} can't be made an array: {error}"
                          ) from None
     if found.size == 0 and isinstance(obj, (list, tuple)):
-        # No element says a dtype: the default one.
+        # Without an element the dtype is the default one.
         found = found.astype(np.float64)
     if found.dtype.kind not in "biufc":
         raise_not_numeric(obj, found)
@@ -199,7 +198,7 @@ cdef BaseArray converted(object obj, int code, object copy):
             f"complex values can't be cast to {dtype_object(code)}: the imaginary "
             "parts would be lost")
     elif isinstance(obj, (list, tuple)):
-        # From the Python numbers themselves: those that don't fit raise.
+        # NumPy raises for Python numbers that don't fit, but wraps those of an array.
         found = source
     return own_result(call_numpy(
         np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
@@ -217,11 +216,11 @@ cdef int raise_not_numeric(object obj, object found) except -1:
 
 
 class OnDevice(Exception):
-    """Raised where a sequence has an array of a device in it, with its number."""
+    """Raised if a sequence contains an array of a device, with the device's number."""
 
 
 cdef BaseArray stacked(object obj, int device):
-    """Return nested sequences that hold arrays of a device as one of its arrays."""
+    """Return nested sequences with arrays of a device as one array on that device."""
     if isinstance(obj, (list, tuple)) and len(obj):
         return stack([stacked(item, device) for item in obj])
     if is_on_device(obj):
@@ -230,15 +229,15 @@ cdef BaseArray stacked(object obj, int device):
 
 
 cdef object unwrapped(object obj, int depth=0):
-    """Return nested sequences with our arrays in them as NumPy's.
+    """Return nested sequences with their NDArrays replaced by NumPy views.
 
     Raises
     ------
     OnDevice
-        If one is on a device. To look for that before would go through them twice.
+        If one is on a device. Checking beforehand would walk the sequences twice.
     """
     if isinstance(obj, (list, tuple)):
-        # Also what ends a list that holds itself.
+        # This also ends the recursion for a list that contains itself.
         if depth > MAXDIMS:
             raise ValueError(f"sequences are nested more than {MAXDIMS} deep")
         return [unwrapped(item, depth + 1) for item in obj]
@@ -248,7 +247,7 @@ cdef object unwrapped(object obj, int depth=0):
 
 
 cdef BaseArray imported(object x, object copy):
-    """Return an array over what another library exports by DLPack."""
+    """Return an array over memory that another library exports by DLPack."""
     try:
         capsule = x.__dlpack__(max_version=(1, 0), copy=copy)
     except TypeError:
@@ -265,11 +264,11 @@ def from_dlpack(x, /, *, device=None, copy=None):
     Parameters
     ----------
     x : object
-        With ``__dlpack__`` and ``__dlpack_device__``.
+        Has ``__dlpack__`` and ``__dlpack_device__``.
     device : Device or str, optional
-        Where the array is to lie. Default: where `x` lies.
+        Device of the result. Default: that of `x`.
     copy : bool, optional
-        True: a copy. False: never one. None: only if it is needed.
+        True: copy. False: never copy. None: copy only if needed.
 
     Returns
     -------
@@ -279,9 +278,9 @@ def from_dlpack(x, /, *, device=None, copy=None):
     Raises
     ------
     BufferError
-        If the memory can't be taken: another device, dtype or DLPack version.
+        If the device, dtype or DLPack version is not supported.
     AttributeError
-        If `x` does not speak DLPack.
+        If `x` does not support DLPack.
 
     Notes
     -----

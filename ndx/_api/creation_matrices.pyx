@@ -28,7 +28,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     n_cols : int, optional
         Number of columns. Default: `n_rows`.
     k : int
-        Which diagonal: 0 the main one, positive ones above it.
+        The diagonal: 0 is the main one, positive ones are above it.
     dtype : dtype, optional
         Default: float64.
     device : Device or str, optional
@@ -61,14 +61,14 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Return the coordinates of a grid's points from those of its axes.
+    """Return the coordinates of the points of a grid, from those along its axes.
 
     Parameters
     ----------
     *arrays : NDArray, shape (N1,), (N2,), ...
         Coordinates along each axis.
     indexing : {'xy', 'ij'}
-        ``'ij'``: results of shape (N1, N2, N3, ...); ``'xy'``: the first two axes
+        ``'ij'``: results of shape (N1, N2, N3, ...). ``'xy'``: with the first two axes
         swapped, (N2, N1, N3, ...).
 
     Returns
@@ -79,8 +79,8 @@ def meshgrid(*arrays, indexing="xy"):
     Raises
     ------
     ValueError
-        If an array has not just one axis, there are more arrays than an array has axes
-        (64), or `indexing` is none of the two.
+        If an array has not exactly one axis, there are more than 64 arrays (the limit
+        of axes), or `indexing` is unknown.
 
     Notes
     -----
@@ -125,13 +125,13 @@ def meshgrid(*arrays, indexing="xy"):
 
 
 def tril(x, /, *, k=0):
-    """Return the lower triangle of each matrix of a stack, the rest zeros.
+    """Return the lower triangle of each matrix in a stack, with zeros elsewhere.
 
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
     k : int
-        The last diagonal kept: 0 the main one, positive ones above it.
+        The last diagonal kept: 0 is the main one, positive ones are above it.
 
     Returns
     -------
@@ -158,13 +158,13 @@ def tril(x, /, *, k=0):
 
 
 def triu(x, /, *, k=0):
-    """Return the upper triangle of each matrix of a stack, the rest zeros.
+    """Return the upper triangle of each matrix in a stack, with zeros elsewhere.
 
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
     k : int
-        The first diagonal kept: 0 the main one, positive ones above it.
+        The first diagonal kept: 0 is the main one, positive ones are above it.
 
     Returns
     -------
@@ -208,7 +208,7 @@ cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
     triangle.count = result.size // triangle.columns
     triangle.itemsize = itemsize_of[x.dtype]
     triangle.lower = lower
-    # Beyond the corners all diagonals are alike; and no sum below can overflow.
+    # All diagonals beyond the corners are alike. The bounds keep sums from overflowing.
     triangle.diagonal = max(-triangle.rows - 1, min(k, triangle.columns + 1))
     operands.count = 0
     put(&operands, result)
@@ -216,14 +216,14 @@ cdef BaseArray triangle(BaseArray x, Py_ssize_t k, bint lower, str name):
     return result
 
 
-# Which elements of contiguous matrices become 0.
+# The elements of contiguous matrices that become 0.
 cdef struct Triangle:
-    Py_ssize_t rows              # of a matrix
+    Py_ssize_t rows              # of one matrix
     Py_ssize_t columns
-    Py_ssize_t count             # of the rows of all matrices
+    Py_ssize_t count             # rows of all matrices
     Py_ssize_t diagonal
     Py_ssize_t itemsize
-    bint lower                   # what stays
+    bint lower                   # the lower triangle is kept
 
 
 cdef void clear_triangle(void *arg, char **data, const Walk *walk) noexcept nogil:

@@ -32,12 +32,11 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     Parameters
     ----------
     start : int or float
-        The first number; the end of the interval if `stop` is None, which then
-        starts at 0.
+        The first number. If `stop` is None, the end of an interval that starts at 0.
     stop : int or float, optional
         End of the interval.
     step : int or float
-        Distance between neighbours; not 0.
+        Distance between neighbours, not 0.
     dtype : dtype, optional
         Default: int64 if all of the numbers are ints, else float64.
     device : Device or str, optional
@@ -77,7 +76,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     elif max(start, stop) <= INT64_LIMIT:
         result = integer_steps(start, length, step)
     else:
-        # From the upper half of uint64.
+        # Values in the upper half of uint64.
         result = binary(ADD, cast(integer_steps(0, length, step), UINT64), start, None)
     return placed(result if result.dtype == code else cast(result, code), device)
 
@@ -85,7 +84,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 cdef object number(object value, str name):
     """Return a Python int, a float or, for `linspace`, a complex number.
 
-    One of these very types: arithmetic on it runs no code of the user's.
+    The result is never of a subclass, so that arithmetic on it runs no user code.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -98,7 +97,7 @@ cdef object number(object value, str name):
     return float.__pos__(value) if isinstance(value, float) else complex.__pos__(value)
 
 
-# The first of evenly spaced numbers, and their distance.
+# Evenly spaced numbers: the first, and the distance between neighbours.
 cdef struct Spacing:
     Py_ssize_t count
     int64_t start
@@ -108,7 +107,7 @@ cdef struct Spacing:
 
 
 cdef BaseArray evenly_spaced(int dtype, Spacing *spacing, Compute write):
-    """Return a new array whose elements a function writes."""
+    """Return a new array whose elements the function `write` sets."""
     cdef BaseArray x = new_empty(dtype, 1, &spacing.count)
     cdef Operands operands
     operands.count = 0
@@ -118,7 +117,7 @@ cdef BaseArray evenly_spaced(int dtype, Spacing *spacing, Compute write):
 
 
 cdef BaseArray integer_steps(int64_t start, Py_ssize_t count, object step):
-    """Return ``start + i * step`` for i below `count`, which all fit int64."""
+    """Return ``start + i * step`` for i below `count`; all values must fit int64."""
     cdef Spacing spacing
     spacing.count = count
     spacing.start = start
@@ -158,13 +157,13 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     start, stop : int, float or complex
         Ends of the interval.
     num : int
-        How many numbers; 0 or more.
+        Number of values, 0 or more.
     dtype : dtype, optional
-        A floating-point one. Default: float64, or complex128 for complex ends.
+        A floating-point dtype. Default: float64, or complex128 for complex ends.
     device : Device or str, optional
         Default: ``"cpu"``.
     endpoint : bool
-        Whether `stop` is among the numbers.
+        Whether `stop` is the last value.
 
     Returns
     -------
@@ -194,7 +193,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     x = float_steps(0, num, 1)
     if complex_ends:
         x = cast(x, COMPLEX128)
-    # The step may be 0 by underflow, where the distance isn't.
+    # The step may underflow to 0 although the ends differ.
     step = (stop - start) / parts
     if step:
         x *= step

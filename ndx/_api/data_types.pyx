@@ -40,7 +40,7 @@ cdef dict KINDS = {
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """Limits of a floating-point dtype; of a complex one, those of its parts.
+    """Limits of a floating-point dtype; for a complex dtype, those of its parts.
 
     Attributes
     ----------
@@ -90,16 +90,16 @@ def astype(x, dtype, /, *, copy=True, device=None):
     ----------
     x : NDArray
     dtype : dtype
-        The dtype wanted; a real one only if `x` is real.
+        Dtype of the result; it may be real only if `x` is real.
     copy : bool
-        Whether the result is a new array where `x` has the dtype already.
+        Whether to copy even if `x` has the dtype already.
     device : Device or str, optional
         Default: that of `x`.
 
     Returns
     -------
     NDArray
-        `x` itself if `copy` is False and nothing is to be changed.
+        `x` itself if `copy` is False and `x` needs no change.
 
     Raises
     ------
@@ -108,8 +108,8 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
     Notes
     -----
-    Array API 2025.12, `astype`. What a NaN, an infinity or a number out of range
-    becomes in an integer dtype depends on the machine; no warning is given.
+    Array API 2025.12, `astype`. The conversion of NaN, infinities and numbers out of
+    range to an integer dtype depends on the machine, and gives no warning.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 cdef int code_of(object x) except -1:
-    """Return the code of the dtype that `x` is, names, or has as an array."""
+    """Return the code of the dtype of `x`: a dtype, the name of one, or an array."""
     array = as_operand(x)
     return dtype_code(x) if array is None else (<BaseArray>array).dtype
 
@@ -143,7 +143,7 @@ def can_cast(from_, to, /):
     Returns
     -------
     bool
-        Whether an operation of the two has the dtype `to`.
+        Whether the two promote to the dtype `to`.
 
     Notes
     -----
@@ -160,7 +160,7 @@ def can_cast(from_, to, /):
 
 
 def result_type(*arrays_and_dtypes):
-    """Return the dtype of an operation of arrays, dtypes and Python scalars.
+    """Return the dtype of an operation on arrays, dtypes and Python scalars.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def result_type(*arrays_and_dtypes):
 
 
 cdef object own_dtype(object type, str function, tuple kinds):
-    """Return the dtype of a dtype or an array, of one of some kinds."""
+    """Return the dtype of a dtype or an array; raise if it is not of given kinds."""
     cdef int code = code_of(type)
     if kind_of[code] not in kinds:
         raise TypeError(f"{function} has no limits for {dtype_object(code)}")
@@ -212,7 +212,7 @@ def finfo(type, /):
     Parameters
     ----------
     type : dtype or NDArray
-        Floating-point; of a complex one, the limits are those of its parts.
+        Floating-point; for a complex dtype, the limits are those of its parts.
 
     Returns
     -------
@@ -279,8 +279,8 @@ def isdtype(dtype, kind):
     dtype : dtype
     kind : dtype, str, or tuple of them
         A dtype, or one of ``'bool'``, ``'signed integer'``, ``'unsigned integer'``,
-        ``'integral'``, ``'real floating'``, ``'complex floating'``, ``'numeric'``; a
-        tuple means any of its items.
+        ``'integral'``, ``'real floating'``, ``'complex floating'``, ``'numeric'``. A
+        tuple stands for any of its items.
 
     Returns
     -------

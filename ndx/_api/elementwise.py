@@ -1,8 +1,8 @@
-"""Elementwise functions of the standard: one row of a table each.
+"""Elementwise functions of the standard, each made from a row of a table.
 
-A function is made from its row: name, what it returns, and an example. Its code is
-one (`ndx._compute.ufunc_factory`), its docstring is written here from the row and from
-the dtypes that the operation takes.
+A row has a name, a description of the result, and an example. All functions share the
+code in `ndx._compute.ufunc_factory`. Docstrings are made here, from the row and the
+dtypes that the operation supports.
 """
 
 from ndx._compute.numpy_calls import argument
@@ -436,7 +436,7 @@ __all__ = [*UFUNCS, "clip", "round"]
 
 
 def clip(x, /, min=None, max=None, *, out=None):
-    """Return each element, or the bound that it lies beyond.
+    """Return each element, limited to the interval between two bounds.
 
     Parameters
     ----------
@@ -450,8 +450,8 @@ def clip(x, /, min=None, max=None, *, out=None):
     Returns
     -------
     NDArray, the broadcast shape
-        Of the dtype of `x` and of bounds that are arrays, promoted; NaN where one of
-        the three is NaN, and `max` where the bounds are crossed.
+        Of the promoted dtype of `x` and of bounds that are arrays. NaN where one of
+        the three is NaN, and `max` where `min` is larger than `max`.
 
     Raises
     ------
@@ -480,12 +480,12 @@ def clip(x, /, min=None, max=None, *, out=None):
 
 
 def round(x, /, *, out=None):
-    """Return the integer nearest to each element; the even one of two.
+    """Return the integer nearest to each element; halves round to even.
 
     Parameters
     ----------
     x : NDArray
-        Of a numeric dtype; the parts of complex numbers are rounded by themselves.
+        Of a numeric dtype; the parts of complex numbers are rounded separately.
     out : NDArray, optional
         Receives the result; of its shape and dtype. It may be `x` itself.
 

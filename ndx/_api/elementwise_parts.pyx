@@ -1,4 +1,4 @@
-"""Real and imaginary parts: elementwise functions of the standard that are views."""
+"""Real and imaginary parts: elementwise functions of the standard that return views."""
 
 from ndx._array.storage cimport BaseArray, same_view, set_layout
 from ndx._compute.numpy_calls cimport argument

@@ -1,7 +1,7 @@
-"""Arrays in files: saved, loaded, and opened in place.
+"""Saving and loading arrays, and opening them in files.
 
 Files are replaced as a whole (`_files.replace`) or changed in place through a shared
-mapping; what a crash leaves of each is in docs/files.md.
+mapping. docs/files.md says what a crash leaves in either case.
 """
 
 import os
@@ -33,30 +33,30 @@ cdef dict FLAGS = {"r": os.O_RDONLY, "r+": os.O_RDWR, "c": os.O_RDONLY}
 
 
 def save(path, x):
-    """Write an array to a file in NumPy's format, whole or not at all.
+    """Write an array to a file in NumPy's format, atomically.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file, named just so: no ``.npy`` is appended. Links are followed.
+        The exact name of the file: no ``.npy`` is appended. Links are followed.
     x : array
-        In C order or, if it lies so in memory, in Fortran's; any other layout is
-        written in blocks, in C order.
+        Written in C order, or in Fortran order if it is so in memory. Other layouts
+        are written in blocks.
 
     Raises
     ------
     OSError
-        If it can't be written: the disk is full, the folder is gone or read-only, ...
-        An old file is as it was then.
+        If the file can't be written: the disk is full, the folder is gone or
+        read-only, ... An existing file is unchanged then.
     MappedFileError
-        If `x` itself lies in a file that can't be read any more.
+        If `x` itself is in a file that can't be read any more.
 
     Notes
     -----
     NumPy's ``save``. The data goes to a new file in the same folder, which is on disk
-    before it takes the place of the old one: a crash at any moment leaves one of the
-    two. Arrays that are open over the old file go on with that, which has no name
-    any more; so `x` may be one of them.
+    before it replaces the old one: after a crash at any moment one of the two is there.
+    Arrays that are open over the old file, which `x` may be, keep using that file,
+    which then has no name.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def save(path, x):
     header = make_header(shape_tuple(operand.ndim, operand.shape),
                          dtype_object(operand.dtype), fortran)
     nbytes = operand.size * itemsize_of[operand.dtype]
-    # Also while the GIL is free, the memory stays as long as this.
+    # The view keeps the memory in place while writing releases the GIL.
     view = numpy_view(operand)
     with Replacement(as_path(path), len(header) + nbytes, release_on_disk) as new:
         new.write(header)
@@ -85,7 +85,7 @@ def save(path, x):
             write_array(new.fd, view)
         except OSError as error:
             if error.errno == EFAULT and find_mapping(operand.block.ptr, &mapped):
-                # The system reads such pages itself, and raises no signal.
+                # For lost pages a system call returns EFAULT and sends no signal.
                 raise loss_error(array_words(operand),
                                  mapping_name(operand.block.ptr)) from None
             raise
@@ -99,27 +99,27 @@ def load(path):
     Parameters
     ----------
     path : str or os.PathLike
-        The file, named just so.
+        The exact name of the file.
 
     Returns
     -------
     NDArray
-        In the current workspace, or in memory of the current backend; in Fortran's
-        order if the file is. Elements in another byte order are converted.
+        In the current workspace, or in memory of the current backend; in Fortran order
+        if the file is. Elements in another byte order are converted.
 
     Raises
     ------
     ValueError
-        If it is no such file, is cut short, or its elements are not numbers; pickles
-        are never read.
+        If the file has another format, is cut short, or its elements are not numbers.
+        Pickles are never read.
     OSError
-        If it can't be read.
+        If the file can't be read.
     OutOfMemoryError
-        If the backend can't serve it.
+        If the backend can't provide the memory.
 
     Notes
     -----
-    NumPy's ``load``, of single arrays.
+    NumPy's ``load``, for single arrays.
 
     Examples
     --------
@@ -160,34 +160,35 @@ def open(path, mode="r", shape=None, dtype=None):
     Parameters
     ----------
     path : str or os.PathLike
-        The file, named just so. Links are followed.
+        The exact name of the file. Links are followed.
     mode : {"r", "r+", "w+", "c"}
-        To read; to read and change the file; to make a new one, of zeros, in place of
-        what is there; or to change a copy in memory, which `NDArray.commit` writes.
+        Read only; read and write; replace the file by a new one of zeros; or change a
+        copy in memory, which `NDArray.commit` writes to the file.
     shape : int or tuple of int, optional
-        Of a new file. Of one that is there: what it must have.
+        Shape of a new file, or the shape that an existing file must have.
     dtype : dtype, optional
-        Of a new file; default: float64. Of one that is there: what it must have.
+        Dtype of a new file (default: float64), or the dtype that an existing file must
+        have.
 
     Returns
     -------
     NDArray
-        In no workspace. `NDArray.flush` waits for the disk, `NDArray.close` lets go
-        of the file, as does the end of the last array that shares it.
+        In no workspace. `NDArray.flush` waits for the disk. The file is closed by
+        `NDArray.close`, or with the last array that shares it.
 
     Raises
     ------
     ValueError
-        If the file is not as `ndx.load` wants it, has another shape or dtype than
-        given, or its elements can't be used in place: in another byte order, or at
-        odd addresses. Later: if something writes to an array of mode ``"r"``.
+        If `ndx.load` could not read the file, it has another shape or dtype than given,
+        or its elements can't be used in place because of their byte order or
+        alignment. Later, if an array of mode ``"r"`` is written to.
     OSError
-        If it can't be opened, or the disk has no space for it or for its holes.
+        If the file can't be opened, or the disk has no space for it or for its holes.
 
     Notes
     -----
-    NumPy's ``lib.format.open_memmap``, except that ``"w+"`` never empties a file: it
-    replaces it. If another process cuts the file short, operations raise
+    NumPy's ``lib.format.open_memmap``, except that ``"w+"`` replaces a file and never
+    truncates it. If another process truncates the file, operations raise
     `MappedFileError`. A forked child shares the file, except with mode ``"c"``.
 
     Examples
@@ -212,7 +213,7 @@ def open(path, mode="r", shape=None, dtype=None):
 
 
 cdef BaseArray made(str path, object shape, object dtype):
-    """Return an array over a new file, which replaces what is there."""
+    """Return an array over a new file, which replaces an existing one."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int code = FLOAT64 if dtype is None else dtype_code(dtype), ndim
     cdef MappedFile file = None
@@ -224,7 +225,7 @@ cdef BaseArray made(str path, object shape, object dtype):
     total = len(header) + nbytes
     with Replacement(path, total, release_on_disk) as new:
         new.write(header)
-        # Mapped first: what fails leaves the old file in its place.
+        # Map before installing, so that a failure leaves the old file in its place.
         file = MappedFile(path, "w+", os.dup(new.fd))
         file.map(total, True, True)
         new.install()
@@ -233,10 +234,10 @@ cdef BaseArray made(str path, object shape, object dtype):
 
 
 cdef BaseArray opened(str path, str mode, object shape, object dtype):
-    """Return an array over a file that is there."""
+    """Return an array over an existing file."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef Py_ssize_t asked[MAXDIMS]
-    # Both may run the caller's code, which the file must not wait for.
+    # Parsed before the file is opened, because both may run the caller's code.
     cdef int asked_code = -1 if dtype is None else dtype_code(dtype)
     cdef int asked_ndim = -1 if shape is None else parse_shape(shape, asked)
     cdef int code, ndim
@@ -260,8 +261,8 @@ cdef BaseArray opened(str path, str mode, object shape, object dtype):
             f"{path!r} has shape {header.shape}, not "
             f"{shape_tuple(asked_ndim, asked)}; leave shape away, or give mode 'w+' to "
             "make a new file")
-    # The mapping has this length. Another process may have cut the file short since its
-    # header was read, and the array must not reach beyond its mapping.
+    # Another process may have truncated the file since its header was read. The array
+    # must not exceed the mapping, which has the file's present length.
     length = os.fstat(file.fd).st_size
     check_length(header, length, path)
     if mode == "r+":
@@ -277,7 +278,7 @@ cdef BaseArray opened(str path, str mode, object shape, object dtype):
 
 cdef BaseArray array_over(MappedFile file, int code, int ndim,
                           const Py_ssize_t *lengths, bint fortran, Py_ssize_t offset):
-    """Return an array over the elements in a mapped file, which it keeps."""
+    """Return an array over the elements in a mapped file, which it keeps alive."""
     cdef BaseArray x = bare_array(ndim)
     cdef Py_ssize_t step = itemsize_of[code]
     cdef int axis

@@ -27,12 +27,12 @@ cdef Ufunc MINIMUM = find_ufunc("minimum")
 cdef object INT64_MAX = 2**63 - 1
 
 cdef enum:
-    # Bytes from which the GIL is released.
+    # Operations on this many bytes or more release the GIL.
     LARGE = 262144
 
 
 cdef BaseArray compact(BaseArray x):
-    """Return `x`, or a copy of it that is contiguous in C order."""
+    """Return `x` if it is C-contiguous, else a C-contiguous copy."""
     cdef BaseArray result
     if x.c_contiguous:
         return x
@@ -42,7 +42,7 @@ cdef BaseArray compact(BaseArray x):
 
 
 cdef BaseArray positions(object x, str name):
-    """Return indices as contiguous int64; those that don't fit it as 2**63 - 1."""
+    """Return indices as contiguous int64; larger ones become 2**63 - 1."""
     cdef BaseArray indices = argument(x, name)
     if kind_of[indices.dtype] != KIND_INT and kind_of[indices.dtype] != KIND_UINT:
         raise TypeError(
@@ -50,27 +50,28 @@ cdef BaseArray positions(object x, str name):
     if indices.block.device:
         return indices
     if indices.dtype == UINT64:
-        # In int64 they would be negative ones.
+        # Casting to int64 would make large indices negative.
         indices = binary(MINIMUM, indices, INT64_MAX, None)
     return compact(indices if indices.dtype == INT64 else cast(indices, INT64))
 
 
-# Which runs of bytes are copied.
+# The runs of bytes to copy.
 cdef struct Chunks:
-    Py_ssize_t outer         # places before the axis
+    Py_ssize_t outer         # number of positions along the axes before this one
     Py_ssize_t length        # of the axis
     Py_ssize_t nbytes        # of each run
     Py_ssize_t count         # of all indices
-    Py_ssize_t first         # of the outer places
-    Py_ssize_t start         # [start, stop) of the indices
+    Py_ssize_t first         # first outer position
+    Py_ssize_t start         # range [start, stop) of the indices
     Py_ssize_t stop
-    Py_ssize_t bad           # an index out of bounds; -1: none
+    Py_ssize_t bad           # position of an index out of bounds; -1: none
 
 
 cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Copy a run of bytes of operand 0 for each index in 1 to 2, for each outer place.
+    """Copy a run of operand 0 to operand 2 for each outer position and index.
 
-    Each index is checked as it is read: another thread may write to them.
+    Operand 1 has the indices. Each is checked when it is read, because another thread
+    may write to them.
     """
     cdef Chunks *chunks = <Chunks *>arg
     cdef const char *x = data[0] + chunks.first * chunks.length * chunks.nbytes
@@ -87,7 +88,7 @@ cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
             if index < 0 or index >= chunks.length:
                 chunks.bad = i
                 return
-            # With a constant size a copy is one instruction.
+            # A memcpy of constant size is one instruction.
             if nbytes == 8:
                 memcpy(out, x + index * 8, 8)
             elif nbytes == 4:
@@ -99,7 +100,7 @@ cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef bint take_steps(Operands *operands, Chunks *chunks) except -1:
-    """Copy chunks of large arrays in files, or don't and say so."""
+    """Copy the chunks step by step if arrays in files are large; return whether so."""
     cdef Chunks part = chunks[0]
     cdef Py_ssize_t size, i, done
     cdef Steps steps = steps_over("take", (
@@ -137,12 +138,12 @@ def take(x, indices, /, *, axis=None):
     indices : NDArray, shape (n,)
         Integers in ``[-k, k)``, where k is the length of the axis.
     axis : int, optional
-        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+        In ``[-x.ndim, x.ndim)``. Optional if `x` has one axis.
 
     Returns
     -------
     NDArray
-        A new array of the shape of `x` but for `axis`, which has length n.
+        A new array of the shape of `x`, except for length n along `axis`.
 
     Raises
     ------
@@ -151,7 +152,8 @@ def take(x, indices, /, *, axis=None):
     TypeError
         If the indices are not integers.
     ValueError
-        If `indices` has not just one axis, or `axis` is out of range, or missing.
+        If `indices` does not have exactly one axis, or `axis` is out of range or
+        missing.
 
     Notes
     -----
@@ -212,15 +214,15 @@ def take(x, indices, /, *, axis=None):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """Return the elements at positions along an axis given for each place.
+    """Return elements along an axis, at indices given for each position.
 
     Parameters
     ----------
     x : NDArray
         With one axis or more.
     indices : NDArray
-        Integers in ``[-k, k)``, where k is the length of the axis; as many axes as
-        `x`, broadcast against it but for `axis`.
+        Integers in ``[-k, k)``, where k is the length of the axis. It has as many axes
+        as `x`, and broadcasts against it along all axes except `axis`.
     axis : int
         In ``[-x.ndim, x.ndim)``.
 
@@ -259,7 +261,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
             f"{found.ndim}; they must have as many")
     for i in range(array.ndim):
         shape[i] = array.shape[i]
-    # Along the axis there are as many as indices; the others broadcast.
+    # The axis takes the length of the indices. The other axes broadcast.
     shape[which] = found.shape[which]
     if broadcast_into(array.ndim, shape, found.ndim, found.shape) < 0:
         raise ValueError(
@@ -277,13 +279,13 @@ cdef struct Along:
     Py_ssize_t length        # of the axis
     Py_ssize_t stride
     Py_ssize_t itemsize
-    int64_t bad              # an index out of bounds, where `failed`
+    int64_t bad              # an index out of bounds, if `failed`
     bint failed
 
 
 cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                     void *data) noexcept nogil:
-    """The inner loop of `take_along_axis`, called as NumPy's are."""
+    """Inner loop of `take_along_axis`, with the signature of NumPy's loops."""
     cdef Along *along = <Along *>data
     cdef char *x = args[0]
     cdef char *indices = args[1]
@@ -330,7 +332,7 @@ cdef int pick_along(BaseArray result, BaseArray array, BaseArray found,
     broadcast_strides(&layouts[0], walk.ndim, walk.shape, walk.strides[0])
     broadcast_strides(&layouts[1], walk.ndim, walk.shape, walk.strides[1])
     memcpy(walk.strides[2], result.strides, walk.ndim * sizeof(Py_ssize_t))
-    # Where along the axis an element is from says its index.
+    # The index alone gives the position along the axis.
     walk.strides[0][which] = 0
     walk_order(&walk)
     walk_merge(&walk)

@@ -1,4 +1,4 @@
-"""What the library offers: the inspection functions of the standard."""
+"""Inspection functions of the standard."""
 
 from ndx._api import data_types
 from ndx._lib.device import CPU, device_of, find_device
@@ -24,7 +24,7 @@ _DTYPES = (
 
 
 class NamespaceInfo:
-    """Answers of `ndx.__array_namespace_info__`.
+    """Result of `ndx.__array_namespace_info__`.
 
     Notes
     -----
@@ -32,7 +32,7 @@ class NamespaceInfo:
     """
 
     def capabilities(self):
-        """Return what arrays can do.
+        """Return the capabilities of arrays.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class NamespaceInfo:
         }
 
     def default_device(self):
-        """Return the device on which arrays are made by default.
+        """Return the default device of new arrays.
 
         Returns
         -------
@@ -57,7 +57,7 @@ class NamespaceInfo:
         return CPU
 
     def devices(self):
-        """Return the devices that there are.
+        """Return the available devices.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__():
-    """Return an object that says what the namespace offers.
+    """Return an object that describes the namespace.
 
     Returns
     -------

@@ -25,7 +25,7 @@ def cholesky(x, /, *, upper=False):
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point; Hermitian, of which one triangle is read.
+        Floating-point and Hermitian; only one triangle is read.
     upper : bool
         Whether to return U with ``x = conj(U).mT @ U``, instead of L with
         ``x = L @ conj(L).mT``.
@@ -96,12 +96,12 @@ def eigh(x, /):
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point; Hermitian, of which one triangle is read.
+        Floating-point and Hermitian; only one triangle is read.
 
     Returns
     -------
     EighResult
-        A named tuple of `eigenvalues`, shape (..., M), real, rising; and
+        A named tuple of `eigenvalues`, shape (..., M), real and ascending, and
         `eigenvectors`, the orthonormal columns of shape (..., M, M).
 
     Raises
@@ -160,12 +160,12 @@ def eigvalsh(x, /):
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point; Hermitian, of which one triangle is read.
+        Floating-point and Hermitian; only one triangle is read.
 
     Returns
     -------
     NDArray, shape (..., M)
-        Real, rising.
+        Real, ascending.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def pinv(x, /, *, rtol=None):
     """
     x = _matrices(x, "pinv")
     if x.dtype.kind not in "fc":
-        # NumPy asks for the precision of the dtype, which integers have not.
+        # NumPy needs the precision of the dtype, and integer dtypes have none.
         x = astype(x, float64)
     return call("linalg.pinv", x, rtol=rtol)
 
@@ -265,7 +265,7 @@ def qr(x, /, *, mode="reduced"):
     x : NDArray, shape (..., M, N)
         Floating-point.
     mode : {'reduced', 'complete'}
-        With K = min(M, N), or with K = M.
+        ``'reduced'``: K = min(M, N). ``'complete'``: K = M.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def qr(x, /, *, mode="reduced"):
     Raises
     ------
     ValueError
-        If `mode` is none of the two.
+        If `mode` is unknown.
 
     Notes
     -----
@@ -302,13 +302,14 @@ def svd(x, /, *, full_matrices=True):
     x : NDArray, shape (..., M, N)
         Floating-point.
     full_matrices : bool
-        Whether `U` and `Vh` are square; else they have K = min(M, N) columns and rows.
+        Whether `U` and `Vh` are square. Otherwise `U` has K = min(M, N) columns and
+        `Vh` has K rows.
 
     Returns
     -------
     SVDResult
         A named tuple of `U`, shape (..., M, M) or (..., M, K); `S`, shape (..., K),
-        real, falling; and `Vh`, shape (..., N, N) or (..., K, N).
+        real and descending; and `Vh`, shape (..., N, N) or (..., K, N).
 
     Raises
     ------
@@ -339,7 +340,7 @@ def svdvals(x, /):
     Returns
     -------
     NDArray, shape (..., min(M, N))
-        Real, falling.
+        Real, descending.
 
     Raises
     ------
@@ -360,7 +361,7 @@ def svdvals(x, /):
 
 
 def _matrices(x, name):
-    """Return the array that `x` is, of which NumPy does not look at the axes."""
+    """Return `x` as an array; raise LinAlgError if it has fewer than two axes."""
     x = argument(x, name)
     if x.ndim < 2:
         msg = f"{name} is for arrays of 2 axes or more, this one has {x.ndim}"

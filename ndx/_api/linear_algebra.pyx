@@ -23,7 +23,7 @@ def matmul(x1, x2, /, *, out=None):
     ----------
     x1 : NDArray, shape (..., M, K) or (K,)
     x2 : NDArray, shape (..., K, N) or (K,)
-        Stacks of matrices broadcast; a vector is a row on the left and a column on
+        Stacks of matrices broadcast. A vector is a row on the left, and a column on
         the right.
     out : NDArray, optional
         Receives the result; of its shape and dtype. It may overlap the operands,
@@ -37,7 +37,7 @@ def matmul(x1, x2, /, *, out=None):
     Raises
     ------
     TypeError
-        If an operand is no array.
+        If an operand is not an array.
     ValueError
         If the shapes don't match, or an operand has no axes.
 
@@ -66,13 +66,13 @@ def tensordot(x1, x2, /, *, axes=2):
     ----------
     x1, x2 : NDArray
     axes : int, or pair of sequences of int
-        The axes of `x1` and those of `x2` to sum over, in pairs of equal lengths; an
-        int n: the last n of `x1` and the first n of `x2`.
+        The axes of `x1` and those of `x2` to sum over, in pairs of equal lengths. An
+        int n stands for the last n axes of `x1` and the first n of `x2`.
 
     Returns
     -------
     NDArray
-        Its axes: the other axes of `x1`, then those of `x2`.
+        Its axes are the other axes of `x1`, then those of `x2`.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     x1, x2 : NDArray
         Of equal lengths along `axis`; the other axes broadcast.
     axis : int
-        In ``[-N, -1]``, where N is the smaller number of axes; counted from the last.
+        In ``[-N, -1]``, where N is the smaller number of axes.
 
     Returns
     -------
@@ -167,13 +167,13 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def diagonal(x, /, *, offset=0):
-    """Return a diagonal of each matrix of a stack.
+    """Return a diagonal of each matrix in a stack.
 
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
     offset : int
-        Which diagonal: 0 the main one, positive ones above it.
+        The diagonal: 0 is the main one, positive ones are above it.
 
     Returns
     -------

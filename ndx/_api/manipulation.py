@@ -23,8 +23,8 @@ def repeat(x, repeats, /, *, axis=None):
     ----------
     x : NDArray
     repeats : int or NDArray
-        How often: one count for all, or an integer array with one for each element
-        along the axis.
+        Number of repetitions: one for all elements, or an integer array with one for
+        each element along the axis.
     axis : int, optional
         In ``[-x.ndim, x.ndim)``. Default: `x` is flattened first.
 
@@ -36,9 +36,9 @@ def repeat(x, repeats, /, *, axis=None):
     Raises
     ------
     TypeError
-        If `repeats` is no integer or array of them.
+        If `repeats` is neither an integer nor an array of integers.
     ValueError
-        If a count is negative, or there are not as many as elements.
+        If a count is negative, or the numbers of counts and elements differ.
 
     Notes
     -----
@@ -66,10 +66,10 @@ def repeat(x, repeats, /, *, axis=None):
             msg = f"repeat: counts are integers, not {counts.dtype}"
             raise TypeError(msg) from None
         if counts.dtype.kind == "u":
-            # NumPy takes none of 64 bits.
+            # NumPy does not accept uint64.
             counts = astype(counts, int64)
         if counts.device == CPU and float(_sum(astype(counts, float64))) >= 2**62:
-            # NumPy's own sum of them wraps.
+            # NumPy's own sum of the counts would wrap.
             msg = "repeat: the counts add up to more than the address space holds"
             raise ValueError(msg) from None
         return call("repeat", x, counts, axis=axis)
@@ -79,7 +79,7 @@ def repeat(x, repeats, /, *, axis=None):
     before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     shape = (*before, length * repeats, *after)
     if x.ndim == _MOST_AXES:
-        # There is no room for another axis: the others become two.
+        # One more axis would exceed the limit, so the other axes are merged into two.
         before, after = (prod(before),), (prod(after),)
         x = reshape(x, (*before, length, *after))
     spread = broadcast_to(
@@ -89,15 +89,15 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    """Return an array with its elements moved along axes, around the ends.
+    """Return an array with its elements moved cyclically along axes.
 
     Parameters
     ----------
     x : NDArray
     shift : int or tuple of int
-        By how many places, towards larger indices; one for all axes, or one for each.
+        Number of places, towards larger indices: one for all axes, or one for each.
     axis : int or tuple of int, optional
-        Axes, each in ``[-x.ndim, x.ndim)``. Default: `x` is flattened for the move.
+        Axes, each in ``[-x.ndim, x.ndim)``. Default: roll the flattened array.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def roll(x, /, shift, *, axis=None):
     Raises
     ------
     ValueError
-        If an axis is out of range, or there are not as many shifts as axes.
+        If an axis is out of range, or the numbers of shifts and axes differ.
 
     Notes
     -----
@@ -134,7 +134,7 @@ def roll(x, /, shift, *, axis=None):
     out = empty_like(x)
     if not x.size:
         return out
-    # Each axis is cut in two: what moves up, and what comes around.
+    # Each axis is cut in two: the part that moves up, and the part that wraps around.
     cuts = []
     for item, places in total.items():
         cut = places % x.shape[item]
@@ -153,8 +153,8 @@ def tile(x, repetitions, /):
     ----------
     x : NDArray
     repetitions : tuple of int
-        How many copies along each axis, counted from the last; missing ones, of the
-        shape or of the repetitions, are 1.
+        Number of copies along each axis, aligned at the last axis. Missing lengths and
+        missing repetitions count as 1.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def tile(x, repetitions, /):
     lengths = (1,) * (ndim - x.ndim) + x.shape
     if ndim + sum(count != 1 for count in counts) > _MOST_AXES:
         return _tile_by_axes(x, counts, lengths)
-    # An axis that is repeated comes behind a new one, along which it is broadcast.
+    # A new axis before each repeated one is broadcast to make the copies.
     split, wanted = [], []
     for count, length in zip(counts, lengths, strict=True):
         split += [length] if count == 1 else [1, length]
@@ -198,7 +198,7 @@ def tile(x, repetitions, /):
 
 
 def _tile_by_axes(x, counts, lengths):
-    """Tile along one axis after the other: for arrays of too many for all at once."""
+    """Tile along one axis after the other, if all at once would need too many axes."""
     x, shape = reshape(x, lengths), list(lengths)
     for axis, count in enumerate(counts):
         if count != 1:

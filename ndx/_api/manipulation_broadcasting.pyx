@@ -27,7 +27,7 @@ cdef int broadcast_all(list shapes, Py_ssize_t *out) except -1:
 
 
 cdef BaseArray broadcast_view(BaseArray x, int ndim, const Py_ssize_t *shape):
-    """Return `x` seen in a shape that it is known to broadcast to."""
+    """Return a view of `x` in a shape that it is known to broadcast to."""
     cdef BaseArray view = new_view(x, ndim)
     cdef Strided layout
     cdef int axis
@@ -117,7 +117,7 @@ def broadcast_to(x, /, shape):
     ----------
     x : NDArray
     shape : int or tuple of int
-        A shape that that of `x` broadcasts to.
+        The shape of the result.
 
     Returns
     -------

@@ -17,7 +17,7 @@ cdef extern from "ndx/arithmetic.h":
 
 
 cdef list arguments(object arrays, str name):
-    """Return the arrays of a sequence that is not empty."""
+    """Return the arrays of a sequence; raise if it is empty."""
     cdef list found
     try:
         items = iter(arrays)
@@ -32,7 +32,7 @@ cdef list arguments(object arrays, str name):
 
 
 cdef bint same_lengths(BaseArray a, BaseArray b, int but) noexcept:
-    """Whether two shapes agree, but for one axis."""
+    """Whether two shapes agree except along one axis."""
     cdef int axis
     if a.ndim != b.ndim:
         return False
@@ -59,7 +59,7 @@ cdef BaseArray join(list arrays, int axis):
     for item in arrays:
         array = item
         if not same_lengths(first, array, axis):
-            # Also where one has no such axis.
+            # This is also the error for an array without this axis.
             also = "" if first.ndim == array.ndim else ", in the number of axes"
             raise shapes_error(
                 f"concat: shapes differ in more than axis {axis}{also}:", arrays)
@@ -89,12 +89,12 @@ cdef BaseArray join(list arrays, int axis):
 
 
 def concat(arrays, /, *, axis=0):
-    """Return arrays joined along an axis that they have.
+    """Return arrays joined along an existing axis.
 
     Parameters
     ----------
     arrays : tuple or list of NDArray
-        Of one shape, but for `axis`.
+        Of one shape, except along `axis`.
     axis : int, optional
         In ``[-N, N)`` for arrays of N axes. None: the arrays are flattened first.
 
@@ -133,7 +133,7 @@ def stack(arrays, /, *, axis=0):
     arrays : tuple or list of NDArray
         Of one shape, with N axes.
     axis : int
-        Where the new axis stands in the result, in ``[-N - 1, N + 1)``.
+        Position of the new axis in the result, in ``[-N - 1, N + 1)``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The manipulation functions that return views: another layout over one block."""
+"""Manipulation functions that return views: another layout over the same block."""
 
 from ndx._array.storage cimport (
     BaseArray, check_room, new_at, new_view, same_view, set_layout, strided,
@@ -28,10 +28,10 @@ def reshape(x, /, shape, *, copy=None):
     ----------
     x : NDArray
     shape : int or tuple of int
-        Of as many elements. One length may be -1: it is what the others leave.
+        Of as many elements. One length may be -1, and is computed from the others.
     copy : bool, optional
-        True: always a copy. None: a view if the layout allows, else a copy.
-        False: a view, or raises.
+        True: always copy. None: return a view if the layout allows, else copy. False:
+        return a view, or raise.
 
     Returns
     -------
@@ -40,8 +40,8 @@ def reshape(x, /, shape, *, copy=None):
     Raises
     ------
     ValueError
-        If the shape has another number of elements, or `copy` is False and there is
-        no view.
+        If the shape has another number of elements, or `copy` is False and a copy is
+        needed.
 
     Notes
     -----
@@ -95,7 +95,7 @@ cdef int reshaped(BaseArray x, object shape, Py_ssize_t *out) except -1:
 
 
 cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
-    """Return `x` seen in another shape of equal size; None if that needs a copy."""
+    """Return a view of `x` in a shape of equal size; None if that needs a copy."""
     cdef Py_ssize_t strides[MAXDIMS]
     cdef Strided layout
     cdef BaseArray view
@@ -118,7 +118,7 @@ def expand_dims(x, /, axis):
     ----------
     x : NDArray, N axes
     axis : int or tuple of int
-        Where the new axes stand in the result, each in ``[-M, M)`` with
+        Positions of the new axes in the result, each in ``[-M, M)`` with
         ``M = N + len(axis)``.
 
     Returns
@@ -280,7 +280,7 @@ def permute_dims(x, /, axes):
 
 
 def moveaxis(x, source, destination, /):
-    """Return an array with some axes moved, the others in their order.
+    """Return an array with some axes moved; the others keep their order.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def moveaxis(x, source, destination, /):
     source : int or tuple of int
         Axes to move.
     destination : int or tuple of int
-        Where each of them goes, in the result.
+        Position of each of them in the result.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def moveaxis(x, source, destination, /):
 
 
 def matrix_transpose(x, /):
-    """Return each matrix of a stack transposed.
+    """Return each matrix in a stack transposed.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def unstack(x, /, *, axis=0):
     Returns
     -------
     tuple of NDArray
-        Views of `x`, as many as the axis is long.
+        Views of `x`, one for each index along the axis.
 
     Raises
     ------
@@ -442,5 +442,5 @@ def unstack(x, /, *, axis=0):
     cdef int i = normalize_axis(axis, array.ndim)
     check_room(array.shape[i], sizeof(BaseArray), "unstack")
     key = (slice(None),) * i
-    # The ellipsis makes it a view also where no axis is left.
+    # With the ellipsis the result is a view even if no axis is left.
     return tuple([array[(*key, k, ...)] for k in range(array.shape[i])])

@@ -1,8 +1,8 @@
-"""What NumPy calls otherwise: the names that users of NumPy try first."""
+"""Advice for names of NumPy that ndx lacks or names differently."""
 
 __all__ = ["missing_name"]
 
-# What NumPy calls otherwise, or has in another place, and what it is here.
+# Names in NumPy's modules -> the equivalent in ndx.
 _ELSEWHERE = {
     "": {
         "absolute": "ndx.abs",
@@ -87,14 +87,14 @@ _ELSEWHERE = {
 
 
 def missing_name(module, name):
-    """Return the AttributeError for a name that a module of ours lacks.
+    """Return the AttributeError for a missing name of a module of ndx.
 
-    It says what NumPy's name of it is called here.
+    For a name of NumPy the message gives the equivalent in ndx.
     """
     inside = module.partition(".")[2]
     here = _ELSEWHERE[inside].get(name)
     text = f"module {module!r} has no attribute {name!r}"
     if here is None:
-        # Python looks for a similar one.
+        # Without `name=`, Python itself suggests a similar name.
         return AttributeError(text)
     return AttributeError(f"{text}; here it is {here}", name=name, obj=None)

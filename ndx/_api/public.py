@@ -1,4 +1,4 @@
-"""What users see of the namespace: names that TAB shows, and functions with names."""
+"""The public names of the namespace, and the wrapping of its functions."""
 
 import builtins
 from types import FunctionType
@@ -8,7 +8,7 @@ from ndx._array.dispatch import synchronize
 
 __all__ = ["name_functions", "public_names", "star_names"]
 
-_FUNCTIONS = (FunctionType, type(synchronize))  # the other is compiled
+_FUNCTIONS = (FunctionType, type(synchronize))  # plain and compiled functions
 _DUNDERS = (
     "__all__",
     "__array_api_version__",
@@ -22,13 +22,13 @@ _DUNDERS = (
 
 
 def public_names(namespace):
-    """Return the names of a namespace (a dict) that are meant for users, sorted."""
+    """Return the public names of a namespace (a dict), sorted."""
     names = [name for name in namespace if not name.startswith("_")]
     return sorted([*names, *(name for name in _DUNDERS if name in namespace)])
 
 
 def star_names(namespace):
-    """Return what ``from ndx import *`` takes: no name that Python itself has."""
+    """Return the names for ``from ndx import *``, which hide no builtin."""
     return [
         name
         for name in public_names(namespace)
@@ -37,7 +37,7 @@ def star_names(namespace):
 
 
 def name_functions(*modules):
-    """Make the functions of modules `Function` objects, each function once."""
+    """Replace the functions of modules by `Function` objects, one for each function."""
     named = {}
     for module in modules:
         for name, value in list(vars(module).items()):

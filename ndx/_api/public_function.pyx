@@ -1,4 +1,4 @@
-"""What a function of the namespace is: a call, a public name, and a telling error."""
+"""The public wrapper of functions: a public name, and better errors for calls."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -22,25 +22,25 @@ cdef extern from "Python.h":
 
 @cython.final
 cdef class Function:
-    """A function by its public name: so it prints, pickles, and says what it takes.
+    """A function with a public name, for its repr, pickles and errors.
 
-    A compiled function prints its address, and says of a keyword-only argument that
-    was given by position only that there were too many. A call costs one jump in C and
-    no frame of Python.
+    The repr of a compiled function shows an address. Its error for a keyword-only
+    argument given by position counts the arguments but does not name it. The wrapper
+    costs one jump in C and no Python frame.
 
     Parameters
     ----------
     function : callable
-        What computes.
+        The function that computes.
     name, module : str
-        Where users find it.
+        Its public name, and the module that has it.
     """
 
     cdef Vectorcall vectorcall
     cdef Vectorcall inner_vectorcall
     cdef PyObject *inner             # owned by `function`
     cdef object function
-    cdef Py_ssize_t most             # positional arguments that it takes
+    cdef Py_ssize_t most             # largest number of positional arguments
     cdef dict __dict__
     cdef object __weakref__
 
@@ -55,7 +55,7 @@ cdef class Function:
         self.__name__ = self.__qualname__ = name
 
     def __call__(self, *args, **kwargs):
-        # By its name only: calls go to `call`, below.
+        # Only an explicit `__call__` comes here; calls go to `call`, below.
         return self(*args, **kwargs)
 
     def __get__(self, instance, owner):
@@ -68,7 +68,7 @@ cdef class Function:
         return f"<function {self.__module__}.{self.__qualname__}>"
 
 
-# Results and errors go through as they are, so that the C compiler jumps.
+# Results and errors are passed on unchanged, so that the C compiler makes a tail call.
 cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
                     PyObject *names) noexcept:
     if ndx_count(nargsf) > (<Function>self).most:
@@ -79,7 +79,7 @@ cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
 
 cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
                               PyObject *names):
-    """Say which arguments are given by name, where too many are given without one."""
+    """Raise TypeError for too many positional arguments; name the keyword-only ones."""
     cdef Function function = <Function>self
     cdef Py_ssize_t most = function.most
     keywords = [parameter.name for parameter
@@ -99,14 +99,14 @@ cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
 
 
 cdef Py_ssize_t most_positional(object function) except -1:
-    """Return how many positional arguments a function takes at most."""
+    """Return the largest number of positional arguments that a function accepts."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & inspect.CO_VARARGS:
         return PY_SSIZE_T_MAX
     return code.co_argcount
 
 
-# A variable keeps it out of `call`, which then needs no stack.
+# The variable prevents inlining into `call`, which then needs no stack frame.
 cdef Vectorcall refuse = <Vectorcall><void *>refuse_positional
 
 cdef Function sample = Function(len, "len", "builtins")

@@ -59,7 +59,7 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
         return on_device(name, array, axis=None if axis is None else which,
                          keepdims=bool(keepdims))
     if array.size and repeats(array, None if axis is None else which) > 1:
-        # The first of those that are the same is found.
+        # Searching the distinct elements is enough: the first of equal ones counts.
         others = distinct(array, None if axis is None else which)
         return first_of(array, extreme(name, others, axis, keepdims), axis)
     for i in range(array.ndim):
@@ -72,7 +72,7 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
     result = new_empty(INT64, ndim, shape)
     view = result
     if keepdims:
-        # NumPy has no keepdims here.
+        # PyArray_ArgMax and PyArray_ArgMin have no `keepdims`.
         view = reshape(result, ()) if axis is None else squeeze(result, which)
     operands.count = 0
     put(&operands, array)
@@ -93,7 +93,7 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
 
 
 cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
-    """Return where what was found among distinct elements comes first in an array."""
+    """Return the index in an array of an element found among its distinct elements."""
     cdef int64_t index, place = 0
     cdef Py_ssize_t step = 1
     cdef int i
@@ -110,9 +110,9 @@ cdef BaseArray first_of(BaseArray x, BaseArray found, object axis):
 
 
 cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
-    """Find the extremes of a large array in a file, or don't and say so.
+    """Find the extremes step by step if the array is large and in a file.
 
-    Both the array, operand 0, and the result are held.
+    Return whether so. The caller holds the array (operand 0) and the result.
     """
     cdef BaseArray x = <BaseArray>held.arrays[0], part
     cdef Steps steps = steps_over(name, (x,))
@@ -154,14 +154,14 @@ cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
 
 
 cdef object is_better(str name, object value, object best):
-    """Whether values come before others: NaN first, then the larger or smaller."""
+    """Whether values win over others: NaN first, then the larger or smaller."""
     further = value > best if name == "argmax" else value < best
     return further | (value != value) & (best == best)
 
 
 cdef int keep_better(str name, object x, object found, object places, object values,
                      tuple box, int axis) except -1:
-    """Write the places in a part to the result, where nothing before was as good."""
+    """Write the places in a part to the result, if its values win over earlier ones."""
     here = [slice(start, stop) for start, stop in box]
     start = here[axis].start
     here[axis] = slice(None)
@@ -185,7 +185,7 @@ def argmax(x, /, *, axis=None, keepdims=False):
     axis : int, optional
         Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
     keepdims : bool
-        Whether the axis stays, with length 1.
+        Whether to keep the axis, with length 1.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def argmin(x, /, *, axis=None, keepdims=False):
     axis : int, optional
         Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
     keepdims : bool
-        Whether the axis stays, with length 1.
+        Whether to keep the axis, with length 1.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def argmin(x, /, *, axis=None, keepdims=False):
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """Return how many elements along axes are not zero.
+    """Return the number of elements along axes that are not zero.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to count over, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -322,8 +322,8 @@ def nonzero(x, /):
     if array.ndim == 0:
         raise ValueError("nonzero needs an array of one axis or more, not a 0d one")
     if array.size >= LARGE and not array.block.device and repeats(array, None) > 1:
-        # NumPy looks at each element before it asks for memory; here that may never
-        # end. Where there is memory, there are not so many.
+        # NumPy reads each element before it allocates, which for a broadcast view may
+        # take forever. Allocating first fails if there are too many.
         shape[0] = int(count_nonzero(array))
         shape[1] = array.ndim
         found = new_empty(INT64, 2, shape)
@@ -334,16 +334,16 @@ def nonzero(x, /):
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Return where elements would have to be inserted to keep an array sorted.
+    """Return the indices at which elements can be inserted to keep an array sorted.
 
     Parameters
     ----------
     x1 : NDArray, shape (n,)
-        Sorted upwards, or so by `sorter`.
+        In ascending order, or put into it by `sorter`.
     x2 : NDArray, int or float
-        What would be inserted.
+        The elements to insert.
     side : {'left', 'right'}
-        Whether before or after elements of the same value.
+        Whether to insert before or after equal elements.
     sorter : NDArray of integers, shape (n,), optional
         Indices that sort `x1`.
 
@@ -355,7 +355,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     Raises
     ------
     ValueError
-        If `x1` has not just one axis, or `side` is none of the two.
+        If `x1` does not have exactly one axis, or `side` is unknown.
 
     Notes
     -----
@@ -406,7 +406,7 @@ cdef inline void select(Bits *out, char *condition, char *x1, char *x2,
 
 cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                      void *data) noexcept nogil:
-    """The inner loop of `where`, called as NumPy's are; `data` is the item size."""
+    """Inner loop of `where`, with the signature of NumPy's; `data` is the item size."""
     cdef Py_ssize_t itemsize = <Py_ssize_t>data
     if itemsize == 8:
         select(<uint64_t *>args[3], args[0], args[1], args[2], counts[0], steps)
@@ -421,19 +421,19 @@ cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *st
 
 
 def where(condition, x1, x2, /):
-    """Return elements of one array where a condition holds, and of another elsewhere.
+    """Return elements of one array where a condition is true, else of another.
 
     Parameters
     ----------
     condition : NDArray
-        Of bools; of other dtypes, whether the element is not zero.
+        Of dtype bool. In other dtypes an element is true if it is not zero.
     x1, x2 : NDArray or Python scalar
-        What is taken where the condition is true, and false. All three broadcast.
+        The elements where the condition is true, and false. All three broadcast.
 
     Returns
     -------
     NDArray, the broadcast shape
-        A new array of the promoted dtype of `x1` and `x2`; of two scalars, of the
+        A new array of the promoted dtype of `x1` and `x2`; for two scalars, of the
         default dtype of their kinds.
 
     Raises

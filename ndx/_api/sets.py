@@ -7,20 +7,20 @@ __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_valu
 
 
 def unique_all(x, /):
-    """Return the distinct elements, where they are, and how often.
+    """Return the distinct elements, their indices, and their numbers of occurrences.
 
     Parameters
     ----------
     x : NDArray
-        It is flattened.
+        Flattened first.
 
     Returns
     -------
     UniqueAllResult
         A named tuple of `values`, shape (n,), sorted; `indices`, shape (n,), of their
         first occurrences in the flattened `x`; `inverse_indices`, of the shape of `x`,
-        with which ``values[inverse_indices]`` is `x`; and `counts`, shape (n,). The
-        last three are int64.
+        so that ``values[inverse_indices]`` is `x`; and `counts`, shape (n,). The last
+        three are int64.
 
     Notes
     -----
@@ -36,12 +36,12 @@ def unique_all(x, /):
 
 
 def unique_counts(x, /):
-    """Return the distinct elements and how often each occurs.
+    """Return the distinct elements and their numbers of occurrences.
 
     Parameters
     ----------
     x : NDArray
-        It is flattened.
+        Flattened first.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def unique_inverse(x, /):
     Parameters
     ----------
     x : NDArray
-        It is flattened.
+        Flattened first.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def unique_values(x, /):
     Parameters
     ----------
     x : NDArray
-        It is flattened.
+        Flattened first.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def unique_values(x, /):
     x = argument(x, "unique_values")
     if x.device != CPU:
         return on_device("unique_values", x)
-    # `np.unique` imports it on first use, with its constants in memory of ours.
+    # `np.unique` would import it on first use, with its constants in memory of ndx.
     import numpy.ma  # noqa: F401
 
     return call("unique", x, equal_nan=False)
@@ -129,7 +129,7 @@ def isin(x1, x2, /, *, invert=False):
     x1, x2 : NDArray, or one of them a Python scalar
         Of any shapes.
     invert : bool
-        Whether to return where it is *not*.
+        Whether to return the opposite.
 
     Returns
     -------

@@ -23,13 +23,13 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
 
 cdef enum:
-    # Axes that NumPy's iterators, which its sorting walks by, have room for.
+    # Limit of axes in NumPy's iterators, which its sorting uses.
     MAX_ITERATED = 32
 
 
 cdef object by_rows(object function, object x, int axis, object descending,
                     object stable):
-    """Sort an array of more axes than NumPy sorts, as a matrix of rows."""
+    """Sort an array with more axes than NumPy can sort, as a matrix of rows."""
     cdef object moved = moveaxis(x, axis, -1)
     cdef Py_ssize_t length = x.shape[axis]
     rows = reshape(moved, (x.size // length if length else 0, length))
@@ -85,7 +85,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     cdef Operands operands
     copy_into(result, array)
     if descending and result.size:
-        # Sorting a reversed view upwards keeps the order of equal elements, too.
+        # An ascending sort of the reversed view keeps the order of equal elements.
         view = flip(result, axis=which)
     operands.count = 0
     put(&operands, view)

@@ -33,7 +33,7 @@ cdef Ufunc SUBTRACT = find_ufunc("subtract")
 
 
 cdef int accumulator(int dtype, object wanted) except -1:
-    """Return the dtype in which a dtype is summed: small integers are upcast."""
+    """Return the dtype for sums of a dtype: small integers are upcast."""
     if wanted is not None:
         return dtype_code(wanted)
     if kind_of[dtype] == KIND_UINT:
@@ -43,7 +43,7 @@ cdef int accumulator(int dtype, object wanted) except -1:
 
 cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axis,
                        bint keepdims):
-    """Reduce an array in a dtype, without a copy of what does not fit in memory."""
+    """Reduce an array in a dtype; large arrays in files are cast part by part."""
     cdef BaseArray result
     cdef Py_ssize_t count
     if x.block.device:
@@ -73,12 +73,12 @@ cdef BaseArray extreme(str name, Ufunc ufunc, object x, object axis, bint keepdi
 
 
 cdef int floating(int dtype) noexcept:
-    """Return the dtype in which a dtype is averaged."""
+    """Return the dtype for means of a dtype."""
     return dtype if kind_of[dtype] >= KIND_FLOAT else FLOAT64
 
 
 cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
-    """Return how many elements make one element of the result."""
+    """Return the number of elements that are reduced to one element of the result."""
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t count = 1
     cdef int i
@@ -99,10 +99,10 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to sum over, each in ``[-x.ndim, x.ndim)``. Default: all.
     dtype : dtype, optional
-        Dtype of the sum. Default: that of `x`; int64 for smaller signed integers
-        and bools, uint64 for smaller unsigned ones.
+        Dtype of the sum. Default: that of `x`, except int64 for smaller signed integers
+        and bools, and uint64 for smaller unsigned ones.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     dtype : dtype, optional
         Dtype of the product. Default: as for `sum`.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def max(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def min(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def mean(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to average over, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -281,10 +281,10 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     axis : int or tuple of int, optional
         Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
     correction : int or float
-        Degrees of freedom to take off: the sum of squares is divided by
+        Degrees of freedom to subtract: the sum of squares is divided by
         ``N - correction``.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -293,8 +293,8 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 
     Notes
     -----
-    Array API 2025.12, `var`. Two passes over the data; of what is small, or not in
-    a file, through a copy of it.
+    Array API 2025.12, `var`. Computed in two passes over the data. Arrays that are
+    small or not in a file are copied.
 
     Examples
     --------
@@ -336,9 +336,9 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     axis : int or tuple of int, optional
         Axes to compute over, each in ``[-x.ndim, x.ndim)``. Default: all.
     correction : int or float
-        Degrees of freedom to take off, as for `var`.
+        Degrees of freedom to subtract, as for `var`.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
                        bint include_initial, str name):
-    """Return the running results of an operation along an axis."""
+    """Return the cumulative results of an operation along an axis."""
     cdef BaseArray array = argument(x, name)
     cdef int code = accumulator(array.dtype, dtype)
     cdef Py_ssize_t shape[MAXDIMS]
@@ -399,7 +399,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     x : NDArray
         Numeric, with one axis or more.
     axis : int, optional
-        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+        In ``[-x.ndim, x.ndim)``. Optional if `x` has one axis.
     dtype : dtype, optional
         Dtype of the sums. Default: as for `sum`.
     include_initial : bool
@@ -435,7 +435,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     x : NDArray
         Numeric, with one axis or more.
     axis : int, optional
-        In ``[-x.ndim, x.ndim)``. May be left out if `x` has one axis.
+        In ``[-x.ndim, x.ndim)``. Optional if `x` has one axis.
     dtype : dtype, optional
         Dtype of the products. Default: as for `sum`.
     include_initial : bool

@@ -29,7 +29,7 @@ cdef BaseArray truth(object x, str name):
 
 
 cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims):
-    """Combine whether elements are true."""
+    """Reduce the truth values of the elements by a logical operation."""
     cdef BaseArray values = argument(x, name), result
     if values.block.device:
         return on_device(name, values, axis=normalize_axes(axis, values.ndim),
@@ -54,7 +54,7 @@ def all(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def any(x, /, *, axis=None, keepdims=False):
     axis : int or tuple of int, optional
         Axes to test over, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
-        Whether the axes stay, with length 1.
+        Whether to keep the axes, with length 1.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def any(x, /, *, axis=None, keepdims=False):
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
-    """Return the differences of neighbours along an axis, n times over.
+    """Return the n-th differences of neighbours along an axis.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     axis : int
         In ``[-x.ndim, x.ndim)``.
     n : int
-        How many times; 0 or more. With 0 the result is `x`, to which nothing is added.
+        Number of times to take differences, 0 or more. With 0 the result is `x`,
+        without `prepend` and `append`.
     prepend, append : NDArray, optional
-        Put before and after `x` first; of its shape but for `axis`.
+        Joined before and after `x` first; of its shape except along `axis`.
 
     Returns
     -------
     NDArray
-        Of the shape of `x` but for `axis`, which is n shorter (after `prepend` and
-        `append`).
+        Of the shape of `x`, but n shorter along `axis` (after joining).
 
     Raises
     ------
@@ -150,7 +150,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     if len(parts) > 1:
         x = concat(parts, axis=axis)
     before = (slice(None),) * axis
-    # Of nothing there are no differences, however often.
+    # The axis is empty after as many steps as its length, so that more are useless.
     for _ in range(min(n, max(x.shape[axis], 1))):
         x = subtract(x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
     return x
