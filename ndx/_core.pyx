@@ -14,7 +14,6 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport (
     BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
-    lender_of,
 )
 from ndx._compute.copies cimport copy as copy_of, copy_into
 from ndx._compute.elementwise cimport as_operand, binary, inplace, refused, unary
@@ -171,7 +170,7 @@ cdef class NDArray(BaseArray):
     def backend(self):
         """Backend of the memory; None if foreign, freed, or that of an element."""
         if self.block.backend != NULL:
-            return lender_of(self.block)
+            return <object>self.block.backend
         if self.block.keeper != NULL:
             return adopted_backend(<object>self.block.keeper)
         if self.block.owner != NULL:

@@ -1,36 +1,24 @@
+from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
-from ndx._arenas.sizing cimport Sizing
+from ndx._arenas.sizing cimport Sizing, ndx_round_up
+from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport Block, BlockOwner
 from ndx.backends.base cimport Backend, Memory
 
 cdef enum:
-    LINE = 64                    # of the CPU's caches
     DEVICE_LINE = 256            # what CUDA's libraries expect, and copies best
 
 cdef class Arena(Watcher):
     cdef readonly Backend backend
     cdef size_t line                     # its unit: all places are multiples of it
-    cdef readonly Backend home           # of the chunk
-    cdef Backend spill_to                # serves what does not fit the arena
-    cdef Backend beyond                  # and what that can't; None: nobody
+    cdef readonly Backend home           # that is asked for the chunk
+    cdef Backend chunk_backend           # that served it: home, or its fallback
+    cdef Spill spilling                  # serves what does not fit the arena
     cdef readonly Arena twin             # of a device's, on the host; None: it has none
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
     cdef readonly size_t offset          # end of what this cycle has used
-    cdef readonly size_t cycle_bytes     # asked for in this cycle, rounded
-    cdef readonly size_t last_cycle_bytes
-    cdef readonly size_t max_cycle_bytes
-    cdef readonly size_t live_bytes      # of this cycle's blocks that are referenced
-    cdef readonly size_t peak_live_bytes  # the most of these, of all cycles
-    cdef readonly size_t cycles          # finished ones
-    cdef readonly size_t spilled_count   # of this cycle, or of the last when closed
-    cdef readonly size_t spilled_bytes
-    cdef readonly size_t total_spills
-    cdef readonly size_t escaped_count   # that were moved out alive, of all cycles
-    cdef readonly size_t escaped_bytes
-    cdef readonly size_t retired_bytes   # of outgrown chunks that are still in use
-    cdef readonly size_t departures      # from a plan, of all cycles
-    cdef readonly bint spill_fails
+    cdef CycleCounts counts
     cdef readonly bint escapes
     cdef readonly bint used              # it holds a cycle that has not been expired
     cdef bint spills_all
@@ -64,7 +52,6 @@ cdef class Arena(Watcher):
 
     cdef bint holds(self, Block *block) noexcept
     cdef int spill(self, Block *block, bint zero) except -1
-    cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero)
     cdef int escape(self, Backend outside) except -1
     cdef void let_go(self, Block *block) noexcept
     cdef void keep(self, Block *block) noexcept
@@ -74,19 +61,13 @@ cdef class Arena(Watcher):
     cdef int drop_chunk(self) except -1
 
 cdef inline size_t lines(Arena arena, size_t nbytes) noexcept:
-    """Return a number of bytes as whole lines of an arena.
-
-    Sizes are signed elsewhere, so that it can't overflow.
-    """
-    return (nbytes + arena.line - 1) & ~(arena.line - 1)
-
-cdef inline size_t start_of_line(Arena arena, size_t offset) noexcept:
-    """Return where the line starts that a byte is in."""
-    return offset & ~(arena.line - 1)
+    """Return a number of bytes as whole lines of an arena."""
+    return ndx_round_up(nbytes, arena.line)
 
 # An outgrown chunk, for as long as anything of it is in use.
 cdef class RetiredChunk(BlockOwner):
     cdef Arena arena
+    cdef Backend backend
     cdef Memory memory
 
 cdef int set_spill_everything(bint on) except -1

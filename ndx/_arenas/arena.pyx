@@ -11,16 +11,18 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
+from ndx._arenas.counts cimport (
+    counts_begin, counts_finish, counts_made, counts_reset, counts_spilled,
+)
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
-from ndx._arenas.sizing cimport Sizing, full_error, rounded
+from ndx._arenas.sizing cimport LINE, Sizing, ndx_round_up
+from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
-    Block, BlockOwner, Clock, Export, block_blank, block_decref, block_incref,
+    Block, BlockOwner, Clock, block_blank, block_decref, block_incref,
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
-    block_unpin, mark_cycle, obtain, obtain_from,
+    block_unpin, mark_cycle, obtain,
 )
 from ndx.backends.base cimport Backend, Memory
-
-from ndx import backends
 
 cdef extern from "ndx/poison.h":
     const bint NDX_POISONS
@@ -30,6 +32,7 @@ cdef extern from "ndx/poison.h":
 # A block that is to be copied out, and where to.
 cdef struct Move:
     Block *block
+    PyObject *backend            # of the memory; borrowed
     Memory memory
 
 cdef bint spill_everything = False
@@ -71,21 +74,12 @@ cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
         block_set_device(block, device)
 
 
-cdef inline void count_spill(Arena arena, Block *block) noexcept:
-    arena.spilled_count += 1
-    arena.spilled_bytes += lines(arena, block.nbytes)
-    arena.total_spills += 1
-
-
 cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
     """Make a block one of this cycle, and count its bytes."""
     Py_INCREF(arena)
     block.owner = <PyObject *>arena
     link(&arena.live, block)
-    arena.cycle_bytes += needed
-    arena.live_bytes += needed
-    if arena.live_bytes > arena.peak_live_bytes:
-        arena.peak_live_bytes = arena.live_bytes
+    counts_made(&arena.counts, needed)
 
 
 # Not cleared by the collector: it needs its backend to give its memory back.
@@ -119,14 +113,7 @@ cdef class Arena(Watcher):
         self.line = DEVICE_LINE if backend.device_number else LINE
         self.home = backend if home is None else home
         self.sizing = sizing
-        self.spill_fails = config.spill == "fail"
-        self.spill_to = backend
-        if config.spill in ("host", "mmap"):
-            if backend.device_number:
-                self.beyond = backends.get(
-                    f"cuda{config.spill}:{backend.device_number - 1}")
-            else:
-                self.spill_to = backends.get("mmap")
+        self.spilling = Spill(backend, config.spill)
         self.escapes = config.escape == "detach"
         self.debug = self.guarded = config.debug
         self.patience = 1
@@ -135,10 +122,10 @@ cdef class Arena(Watcher):
         # Every live or pinned block holds a reference to this, so there is none.
         if self.size:
             unpoison(self.home, self.chunk.ptr, self.size)
-            self.home.release(&self.chunk)
+            self.chunk_backend.release(&self.chunk)
 
     cdef Backend lender(self):
-        return self.home
+        return self.chunk_backend if self.size else self.home
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
         """Return where in the chunk a block of a size goes; NULL: nowhere."""
@@ -152,7 +139,7 @@ cdef class Arena(Watcher):
 
     cdef void observe(self) noexcept:
         """Tell the sizing what the cycle needed, at its end."""
-        self.sizing.observe(self.cycle_bytes)
+        self.sizing.observe(self.counts.cycle_bytes)
 
     cdef int prepare(self) except -1:
         """Make a cycle possible; the one before has expired."""
@@ -164,10 +151,7 @@ cdef class Arena(Watcher):
     cdef void begin(self) noexcept:
         """Start the cycle that was prepared."""
         self.offset = 0
-        self.cycle_bytes = 0
-        self.live_bytes = 0
-        self.spilled_count = 0
-        self.spilled_bytes = 0
+        counts_begin(&self.counts)
         self.used = True
         self.clock.open = True
         mark_cycle(self, True)
@@ -180,9 +164,7 @@ cdef class Arena(Watcher):
         mark_cycle(self, False)
         if self.twin is not None:
             self.twin.finish()
-        self.cycles += 1
-        self.last_cycle_bytes = self.cycle_bytes
-        self.max_cycle_bytes = max(self.max_cycle_bytes, self.cycle_bytes)
+        counts_finish(&self.counts)
         if not self.spills_all:
             self.observe()
         return 0
@@ -221,7 +203,7 @@ cdef class Arena(Watcher):
                 self.let_go(block)
                 block_release_memory(block)
         self.used = False
-        self.live_bytes = 0
+        self.counts.live_bytes = 0
         if interruption is not None:
             raise interruption
         if self.damage:
@@ -242,7 +224,7 @@ cdef class Arena(Watcher):
             if block.nbytes and block.keeper == NULL:
                 fill_dead(block.ptr, block.nbytes)
         if self.holds(block) and not block.device:
-            ndx_poison(block.ptr, rounded(block.nbytes))
+            ndx_poison(block.ptr, ndx_round_up(block.nbytes, LINE))
 
     cdef bint holds(self, Block *block) noexcept:
         """Whether a block lies in the chunk; not if it was spilled or adopted."""
@@ -296,10 +278,11 @@ cdef class Arena(Watcher):
         """Serve a request that does not fit from a backend; or raise."""
         cdef Backend backend
         try:
-            if self.spill_fails and self.size and block.generation == self.clock.now:
-                raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
-                                 self.size, self.backend.name)
-            backend = self.spill_from(block, block.nbytes + GUARD * self.guarded, zero)
+            if block.generation == self.clock.now:
+                self.spilling.check(
+                    self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
+            backend = self.spilling.serve(
+                block.nbytes + GUARD * self.guarded, zero, self.size, &block.memory)
         except BaseException:
             block_decref(block)
             raise
@@ -307,14 +290,8 @@ cdef class Arena(Watcher):
         block.backend = <PyObject *>backend
         block.ptr = block.memory.ptr
         if block.generation == self.clock.now:
-            count_spill(self, block)
+            counts_spilled(&self.counts, lines(self, block.nbytes))
         return 0
-
-    cdef Backend spill_from(self, Block *block, size_t nbytes, bint zero):
-        """Get memory for a block from a backend, which is returned."""
-        # While its size is still to be learned, nothing is too large for an arena.
-        cdef Backend backend = self.spill_to if self.size else self.backend
-        return obtain_from(backend, self.beyond, nbytes, zero, &block.memory)
 
     cdef int adopt(self, Block *block) except -1:
         """Make a block over memory that its keeper owns one of this cycle.
@@ -338,11 +315,11 @@ cdef class Arena(Watcher):
                 unpoison(self.backend, ptr, needed + extra)
             else:
                 spilled = True
-                if self.spill_fails and self.size:
-                    raise full_error(self.clock.name, block.nbytes, self.cycle_bytes,
-                                     self.size, self.backend.name)
-                if self.size and self.spill_to is not self.backend:
-                    backend = self.spill_from(block, block.nbytes + extra, False)
+                self.spilling.check(
+                    self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
+                if self.size and self.spilling.backend is not self.backend:
+                    backend = self.spilling.serve(
+                        block.nbytes + extra, False, self.size, &block.memory)
                     Py_INCREF(backend)
                     block.backend = <PyObject *>backend
                     ptr = block.memory.ptr
@@ -355,9 +332,9 @@ cdef class Arena(Watcher):
         if block.generation == self.clock.now:
             enlist(self, block, self.extent(block))
             # What it takes in the chunk, once that has room.
-            self.cycle_bytes += needed + extra - self.extent(block)
+            self.counts.cycle_bytes += needed + extra - self.extent(block)
             if spilled:
-                count_spill(self, block)
+                counts_spilled(&self.counts, lines(self, block.nbytes))
         if ptr != NULL:
             Py_DECREF(<object>keeper)
         return 0
@@ -369,9 +346,9 @@ cdef class Arena(Watcher):
             self.pinned_count -= 1
             return
         if self.guarded:
-            self.live_bytes -= self.extent(block)
+            self.counts.live_bytes -= self.extent(block)
         else:
-            self.live_bytes -= lines(self, block.nbytes)
+            self.counts.live_bytes -= lines(self, block.nbytes)
         if self.guarded or NDX_POISONS:
             self.clear(block)
         if self.reuses:
@@ -419,6 +396,7 @@ cdef class Arena(Watcher):
         cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
         cdef Py_ssize_t i, made = 0
         cdef Block *block
+        cdef Backend server
         cdef bint failed = moves == NULL
         interruption = None
         if outside.device_number != self.backend.device_number:
@@ -434,12 +412,14 @@ cdef class Arena(Watcher):
                     or block.refs == 1 or block.pins or block.exports != NULL:
                 continue
             try:
-                obtain(outside, block.nbytes, False, &moves[made].memory)
+                server = obtain(
+                    outside, None, block.nbytes, False, &moves[made].memory)
             except BaseException as error:
                 failed = True
                 interruption = None if isinstance(error, Exception) else error
                 break
             moves[made].block = block
+            moves[made].backend = <PyObject *>server
             made += 1
         for i in range(made):
             block = moves[i].block
@@ -453,24 +433,24 @@ cdef class Arena(Watcher):
             if block.owner != <PyObject *>self or block.exports != NULL:
                 continue
             unlink(block)
-            self.live_bytes -= self.extent(block)
+            self.counts.live_bytes -= self.extent(block)
             if self.reuses:
                 self.vacate(block)
             self.let_go(block)
             block.memory = moves[i].memory
             block.ptr = block.memory.ptr
-            Py_INCREF(outside)
-            block.backend = <PyObject *>outside
+            Py_INCREF(<object>moves[i].backend)
+            block.backend = moves[i].backend
             block_set_free(block)
-            self.escaped_count += 1
-            self.escaped_bytes += block.nbytes
+            self.counts.escaped_count += 1
+            self.counts.escaped_bytes += block.nbytes
             moves[i].memory.ptr = NULL
         for i in range(count):
             if blocks[i].owner == <PyObject *>self and blocks[i].refs > 1:
                 self.keep(blocks[i])
         for i in range(made):
             if moves[i].memory.ptr != NULL:
-                outside.release(&moves[i].memory)
+                (<Backend>moves[i].backend).release(&moves[i].memory)
         PyMem_RawFree(moves)
         for i in range(count):
             block_decref(blocks[i])
@@ -481,7 +461,7 @@ cdef class Arena(Watcher):
     cdef void keep(self, Block *block) noexcept:
         """Let a block leave with its memory: its own, or its range of the chunk."""
         unlink(block)
-        self.live_bytes -= self.extent(block)
+        self.counts.live_bytes -= self.extent(block)
         if self.holds(block):
             block.kept = True
             link(&self.pinned, block)
@@ -491,7 +471,7 @@ cdef class Arena(Watcher):
             block.owner = NULL
             block_set_free(block)
             Py_DECREF(self)
-        self.escaped_count += 1
+        self.counts.escaped_count += 1
 
     # ---------------------------------------------------------------- the chunk
 
@@ -500,14 +480,14 @@ cdef class Arena(Watcher):
 
         Where there is no memory for that it keeps its size, and asks again later.
         """
-        if self.size == self.sizing.wanted or self.cycles < self.ask_again:
+        if self.size == self.sizing.wanted or self.counts.cycles < self.ask_again:
             return 0
         try:
             self.resize(self.sizing.wanted)
             self.patience = 1
         except MemoryError:
             # A failure is slow: it tries all there is. Then less and less often.
-            self.ask_again = self.cycles + self.patience
+            self.ask_again = self.counts.cycles + self.patience
             self.patience = min(2 * self.patience, <size_t>1024)
         return 0
 
@@ -531,7 +511,7 @@ cdef class Arena(Watcher):
 
     cdef int get_chunk(self, size_t size) except -1:
         size = lines(self, size)
-        obtain(self.home, size, False, &self.chunk)
+        self.chunk_backend = obtain(self.home, None, size, False, &self.chunk)
         self.size = size
         if self.twin is not None:
             try:
@@ -569,20 +549,19 @@ cdef class Arena(Watcher):
         unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
         if retired is None:
-            self.home.release(&self.chunk)
+            self.chunk_backend.release(&self.chunk)
         else:
-            self.home.purge(&self.chunk, low, high)
+            self.chunk_backend.purge(&self.chunk, low, high)
             retired.memory = self.chunk
+            retired.backend = self.chunk_backend
             retired.arena = self
-            self.retired_bytes += self.chunk.nbytes - self.chunk.purged
+            self.counts.retired_bytes += self.chunk.nbytes - self.chunk.purged
         return 0
 
     cdef int destroy(self) except -1:
         """Give everything back; as new. Between cycles."""
         self.drop_chunk()
-        self.last_cycle_bytes = self.max_cycle_bytes = self.cycle_bytes = 0
-        self.peak_live_bytes = self.live_bytes = 0
-        self.spilled_count = self.spilled_bytes = 0
+        counts_reset(&self.counts)
         self.ask_again = 0
         self.patience = 1
         return 0
@@ -596,34 +575,10 @@ cdef class Arena(Watcher):
         """
         if stream != self.stream:
             if self.size:
-                self.backend.use_on(&self.chunk, stream)
+                self.chunk_backend.use_on(&self.chunk, stream)
             self.backend.hand_over(stream, self.stream)
             self.stream = stream
         return 0
-
-    # ------------------------------------------------- what foreign code reads
-
-    @property
-    def pinned_bytes(self):
-        """Bytes of past cycles that foreign code still uses, or arrays that left."""
-        cdef size_t total = 0
-        cdef Block *block = self.pinned.next
-        cdef Export *export
-        while block != &self.pinned:
-            if block.pins > 0 or block.kept or not self.holds(block):
-                total += lines(self, block.nbytes) - block.memory.purged
-            else:
-                export = block.exports
-                while export != NULL:
-                    total += lines(self, export.high) - start_of_line(self, export.low)
-                    export = export.next
-            block = block.next
-        return total
-
-    @property
-    def pinned_blocks(self):
-        """Number of blocks of past cycles that are still in use."""
-        return self.pinned_count
 
 
 # A block leaves with the chunk in which it lies; this gives that back in the end.
@@ -632,9 +587,9 @@ cdef class RetiredChunk(BlockOwner):
     """A chunk that its arena has outgrown, for as long as any of it is in use."""
 
     cdef Backend lender(self):
-        return self.arena.home
+        return self.backend
 
     def __dealloc__(self):
         if self.memory.ptr != NULL:
-            self.arena.retired_bytes -= self.memory.nbytes - self.memory.purged
-            self.arena.home.release(&self.memory)
+            self.arena.counts.retired_bytes -= self.memory.nbytes - self.memory.purged
+            self.backend.release(&self.memory)

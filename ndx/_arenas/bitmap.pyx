@@ -11,19 +11,8 @@ from libc.string cimport memset
 
 from ndx.backends.base cimport ALIGNMENT
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define NDX_LOWEST_BIT(word) ((size_t)__builtin_ctzll(word))
-    #else
-    static inline size_t NDX_LOWEST_BIT(uint64_t word) {
-        size_t bit = 0;
-        while (!(word & 1)) { word >>= 1; bit++; }
-        return bit;
-    }
-    #endif
-    """
-    size_t NDX_LOWEST_BIT(uint64_t word) noexcept nogil
+cdef extern from "ndx/arithmetic.h" nogil:
+    int ndx_lowest_bit(uint64_t number)
 
 cdef enum:
     MOST_BITS = 1 << 20
@@ -128,7 +117,7 @@ cdef size_t next_bit(const Bitmap *bitmap, size_t start, bint taken) noexcept no
         if word == words:
             return bitmap.nbits
         bits = bitmap.words[word] ^ flip
-    return min(bitmap.nbits, word * 64 + NDX_LOWEST_BIT(bits))
+    return min(bitmap.nbits, word * 64 + ndx_lowest_bit(bits))
 
 
 cdef Py_ssize_t find(const Bitmap *bitmap, size_t nbytes,

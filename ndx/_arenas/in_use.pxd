@@ -7,3 +7,4 @@ cdef struct Range:
 
 cdef Py_ssize_t count_pinned(Arena arena) noexcept
 cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept
+cdef size_t pinned_bytes(Arena arena) noexcept

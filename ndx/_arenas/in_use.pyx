@@ -1,6 +1,7 @@
 """What of an arena's memory is still in use by past cycles."""
 
-from ndx._arenas.arena cimport Arena, lines, start_of_line
+from ndx._arenas.arena cimport Arena, lines
+from ndx._arenas.sizing cimport ndx_round_down
 from ndx._blocks.block cimport Block, Export
 
 
@@ -37,9 +38,27 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
                 export = block.exports
                 while export != NULL:
                     if export.high > export.low:
-                        out[count].low = base + start_of_line(arena, export.low)
+                        out[count].low = base + ndx_round_down(export.low, arena.line)
                         out[count].high = base + lines(arena, export.high)
                         count += 1
                     export = export.next
         block = block.next
     return count
+
+
+cdef size_t pinned_bytes(Arena arena) noexcept:
+    """Return the bytes of past cycles that foreign code uses, or arrays that left."""
+    cdef size_t total = 0
+    cdef Block *block = arena.pinned.next
+    cdef Export *export
+    while block != &arena.pinned:
+        if block.pins > 0 or block.kept or not arena.holds(block):
+            total += lines(arena, block.nbytes) - block.memory.purged
+        else:
+            export = block.exports
+            while export != NULL:
+                total += lines(arena, export.high) - ndx_round_down(
+                    export.low, arena.line)
+                export = export.next
+        block = block.next
+    return total

@@ -10,7 +10,8 @@ cimport cython
 from libc.stdlib cimport free, realloc
 
 from ndx._arenas.arena cimport Arena
-from ndx._arenas.sizing cimport line_of, rounded
+from ndx._arenas.counts cimport counts_begin
+from ndx._arenas.sizing cimport LINE, ndx_round_down, ndx_round_up
 from ndx._blocks.block cimport Block
 from ndx.backends._pool.store cimport CPU
 from ndx.backends.pinned cimport PinnedBackend
@@ -37,7 +38,7 @@ cdef class TwinArena(Arena):
         return self.chunk.ptr + self.at
 
     cdef void begin(self) noexcept:
-        self.cycle_bytes = self.live_bytes = 0
+        counts_begin(&self.counts)
         self.used = True
         self.clock.open = True
 
@@ -52,7 +53,7 @@ cdef class TwinArena(Arena):
 
     cdef Block *serve(self, size_t low, size_t high) except? NULL:
         """Return a block of this cycle from the line of `low` on; NULL: it is taken."""
-        low, high = line_of(low), rounded(high)
+        low, high = ndx_round_down(low, LINE), ndx_round_up(high, LINE)
         if self.is_taken(low, high):
             return NULL
         self.land(low, high)

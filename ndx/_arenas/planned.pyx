@@ -61,7 +61,7 @@ cdef class PlannedArena(Arena):
         if offset < 0:
             self.departed += 1
             if self.planned:
-                self.departures += 1
+                self.counts.departures += 1
             offset = find(&self.taken, needed, 0)
             if offset < 0:
                 return NULL
@@ -106,7 +106,7 @@ cdef class PlannedArena(Arena):
 
     cdef void observe(self) noexcept:
         """Plan, if there is no plan or the cycle departed from it."""
-        if self.departed and not self.lost and self.cycles >= self.plan_again:
+        if self.departed and not self.lost and self.counts.cycles >= self.plan_again:
             try:
                 self.make_plan()
             except MemoryError:
@@ -122,7 +122,7 @@ cdef class PlannedArena(Arena):
         # Cycles that never repeat themselves are not worth a plan each.
         if self.planned:
             self.pause = min(2 * self.pause + 1, <size_t>256)
-            self.plan_again = self.cycles + self.pause
+            self.plan_again = self.counts.cycles + self.pause
         self.planned = count
         self.sizing.observe(needed)
         return 0

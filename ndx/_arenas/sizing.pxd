@@ -1,3 +1,10 @@
+cdef extern from "ndx/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
+    size_t ndx_round_down(size_t nbytes, size_t step)
+
+cdef enum:
+    LINE = 64                            # of the CPU's caches: the unit of arenas
+
 cdef enum Learn:
     LEARN_NONE
     LEARN_FIRST
@@ -23,17 +30,3 @@ cdef class Sizing:
     cdef void choose(self) noexcept
     cdef void reserve(self, size_t nbytes) noexcept
     cdef void forget(self) noexcept
-
-cdef object full_error(str name, size_t nbytes, size_t taken, size_t size,
-                       str backend)
-
-cdef inline size_t line_of(size_t offset) noexcept nogil:
-    """Return where the line of 64 bytes starts that a byte is in."""
-    return offset & ~<size_t>63
-
-cdef inline size_t rounded(size_t nbytes) noexcept nogil:
-    """Return a number of bytes as whole lines of 64, the unit of arenas.
-
-    Sizes are signed elsewhere, so that it can't overflow.
-    """
-    return (nbytes + 63) & ~<size_t>63

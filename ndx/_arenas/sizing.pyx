@@ -2,9 +2,6 @@
 
 from libc.stdint cimport SIZE_MAX
 
-from ndx._lib.errors import OutOfMemoryError
-from ndx._lib.sizes import format_size
-
 LEARN = {"none": LEARN_NONE, "first": LEARN_FIRST, "over-time": LEARN_OVER_TIME,
          "liveness": LEARN_LIVENESS}
 
@@ -25,7 +22,7 @@ cdef class Sizing:
         self.minimum = config.min_size
         self.maximum = config.max_size or 0
         self.overallocation = config.margin
-        self.initial = rounded(config.size)
+        self.initial = ndx_round_up(config.size, LINE)
         self.wanted = self.initial
         # A plan of lifetimes is made again when it no longer fits, and the arena with
         # it, unless its user gave it a size or bounds it.
@@ -51,7 +48,7 @@ cdef class Sizing:
         """Want no less than so many bytes; what cycles need is learned all the same."""
         if self.wanted == 0:
             self.provisional = True
-        self.wanted = max(self.wanted, rounded(nbytes))
+        self.wanted = max(self.wanted, ndx_round_up(nbytes, LINE))
 
     cdef void settle(self) noexcept:
         """Decide by what has been seen so far."""
@@ -67,7 +64,7 @@ cdef class Sizing:
         wanted = max(wanted, self.minimum)
         if self.maximum:
             wanted = min(wanted, self.maximum)
-        self.wanted = max(self.wanted, rounded(wanted))
+        self.wanted = max(self.wanted, ndx_round_up(wanted, LINE))
 
     cdef void forget(self) noexcept:
         """Start anew, as a workspace that was just made."""
@@ -75,14 +72,3 @@ cdef class Sizing:
         self.provisional = False
         self.observed = 0
         self.cycles = 0
-
-
-cdef object full_error(str name, size_t nbytes, size_t taken, size_t size,
-                       str backend):
-    """Return the error of a workspace that may not spill."""
-    return OutOfMemoryError(
-        f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) asked "
-        f"for, {format_size(taken)} of {format_size(size)} taken in this cycle. To go "
-        "on, make it larger (size=...), let it spill (spill='external'), or end the "
-        "scope earlier.",
-        nbytes, taken, size, size, backend)

@@ -28,7 +28,7 @@ cdef struct Block:
     uint64_t generation
     Export *exports
     Memory memory                # what goes back to `backend`; see `block_small`
-    PyObject *backend            # Backend, strong; NULL: not individually owned
+    PyObject *backend            # that served it, strong; NULL: not its own memory
     PyObject *owner              # BlockOwner, strong, while it has an interest
     PyObject *clock              # Clock, strong; NULL: in no workspace
     PyObject *keeper             # any object, strong, that owns the memory
@@ -70,9 +70,8 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object keeper) except NULL
 cdef Block *block_blank() except NULL
 cdef Block *block_small(size_t nbytes) except NULL
-cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1
-cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
-                         Memory *out)
+cdef Backend obtain(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                    Memory *out)
 cdef void block_release_memory(Block *block) noexcept
 cdef void block_set_free(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
@@ -81,7 +80,6 @@ cdef void block_purge(Block *block) noexcept
 cdef void block_unpin_slow(Block *block) noexcept
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL
 cdef void export_free(Export *export) noexcept
-cdef Backend lender_of(const Block *block)
 cdef bint block_is_closed(Block *block) noexcept
 cdef bint block_is_usable(Block *block) noexcept
 cdef void block_set_device(Block *block, int device) noexcept

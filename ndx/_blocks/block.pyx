@@ -75,22 +75,12 @@ cdef class BlockOwner:
         """Take back the range of a retired block that nothing uses any more."""
 
 
-cdef int obtain(Backend backend, size_t nbytes, bint zero, Memory *out) except -1:
-    """Get a range from a backend; on refusal do what helps, and try again.
+cdef Backend obtain(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                    Memory *out):
+    """Get a range from a backend, its fallback or, if not None, one beyond these.
 
-    Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
-    """
-    cdef int reason = backend.allocate(nbytes, zero, out)
-    if reason != ALLOCATED:
-        relieve(backend, None, nbytes, zero, NULL, out, reason)
-    return 0
-
-
-cdef Backend obtain_from(Backend backend, Backend beyond, size_t nbytes, bint zero,
-                         Memory *out):
-    """Get a range from a backend or, where that has no more, from one beyond it.
-
-    Returns the one of which it is.
+    Returns the backend that served, to which the range is to be released. Raises
+    OutOfMemoryError, with nothing changed, if no way to free memory helps.
     """
     cdef int reason = backend.allocate(nbytes, zero, out)
     if reason == ALLOCATED:
@@ -145,22 +135,29 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     """Return a block of the backend's memory, individually owned."""
     cdef Memory memory
     cdef Block *block
+    cdef int reason
+    # Borrowed: a reference of its own would be counted for each array.
+    cdef PyObject *server = <PyObject *>backend
+    cdef Backend other
     memory.ptr = NULL
     if nbytes:
-        obtain(backend, nbytes, zero, &memory)
+        reason = backend.allocate(nbytes, zero, &memory)
+        if reason != ALLOCATED:
+            other = relieve(backend, None, nbytes, zero, NULL, &memory, reason)
+            server = <PyObject *>other
     block = blank()
     if block == NULL:
         if nbytes:
-            backend.release(&memory)
+            (<Backend>server).release(&memory)
         raise MemoryError("no memory for the description of a block")
     if nbytes:
         block.memory = memory
         block.ptr = memory.ptr
         block.nbytes = nbytes
-    Py_INCREF(backend)
-    block.backend = <PyObject *>backend
-    if backend.device_number:
-        block_set_device(block, backend.device_number)
+    Py_INCREF(<object>server)
+    block.backend = server
+    if (<Backend>server).device_number:
+        block_set_device(block, (<Backend>server).device_number)
     return block
 
 
@@ -240,12 +237,6 @@ cdef void block_free(Block *block) noexcept:
     Py_XDECREF(owner)
     Py_XDECREF(clock)
     Py_XDECREF(origin)
-
-
-cdef Backend lender_of(const Block *block):
-    """Return the backend whose memory a block has of its own."""
-    cdef Backend backend = <Backend>block.backend
-    return backend if block.memory.ptr == NULL else backend.lender(&block.memory)
 
 
 cdef bint block_is_closed(Block *block) noexcept:

@@ -139,19 +139,20 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     """Return a new range for NumPy behind its header; raise if there is none."""
     cdef Memory memory
     cdef Header *header
+    cdef Backend server
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
         raise MemoryError(f"{nbytes} bytes are beyond the address space")
-    obtain(backend, nbytes + ALIGNMENT, zero, &memory)
+    server = obtain(backend, None, nbytes + ALIGNMENT, zero, &memory)
     try:
         header = new_header(memory.ptr + ALIGNMENT)
     except BaseException:
-        backend.release(&memory)
+        server.release(&memory)
         raise
     header.memory = memory
     header.nbytes = nbytes
-    Py_INCREF(backend)
-    header.backend = <PyObject *>backend
-    header.serial = record_range(memory.ptr + ALIGNMENT, nbytes, backend)
+    Py_INCREF(server)
+    header.backend = <PyObject *>server
+    header.serial = record_range(memory.ptr + ALIGNMENT, nbytes, server)
     return memory.ptr + ALIGNMENT
 
 
@@ -385,4 +386,4 @@ cdef object adopted_backend(object keeper):
     if isinstance(keeper, MappedFile):
         return None
     header = header_of(cnp.PyArray_DATA(root_of(keeper)))
-    return (<Backend>header.backend).lender(&header.memory)
+    return <Backend>header.backend

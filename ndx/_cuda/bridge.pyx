@@ -13,7 +13,7 @@ from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.mirror cimport TwinArena
-from ndx._arenas.sizing cimport line_of
+from ndx._arenas.sizing cimport LINE, ndx_round_down
 from ndx._array.interchange cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
@@ -21,7 +21,7 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport (
     Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
-    block_unpin, block_wrap, export_new, lender_of,
+    block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
@@ -244,7 +244,7 @@ def is_pinned(x):
         return False
     block = (<BaseArray>x).block
     return block.memory.ptr != NULL and block.clock == NULL and \
-        isinstance(lender_of(block), PinnedBackend)
+        isinstance(<object>block.backend, PinnedBackend)
 
 
 def send_pinned(BaseArray x not None, copy, size_t stream):
@@ -307,7 +307,7 @@ def twin_array(BaseArray x not None):
     result.block = twin.serve(low, low + nbytes_of(x))
     if result.block == NULL:
         return None
-    result.offset = low - line_of(low)
+    result.offset = low - ndx_round_down(low, LINE)
     result.dtype = x.dtype
     for axis in range(x.ndim):
         result.shape[axis] = x.shape[axis]

@@ -19,7 +19,7 @@ from libc.string cimport memset
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
-from ndx._blocks.block cimport ESCAPED, Block, BlockOwner, lender_of, observers
+from ndx._blocks.block cimport ESCAPED, Block, BlockOwner, observers
 from ndx._context.context cimport scope_of
 from ndx._context.placement cimport placing_backend
 from ndx._lib.dtypes cimport dtype_object
@@ -284,7 +284,7 @@ cdef void note_birth(BaseArray x) noexcept:
     event.nbytes = block.nbytes
     event.address = <size_t>block.ptr
     arena = arena_of(block)
-    backend = lender_of(block) if block.backend != NULL else arena.home
+    backend = <Backend>block.backend if block.backend != NULL else arena.lender()
     if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
     block.serial = log_birth(&event, x, backend, arena)
@@ -401,7 +401,7 @@ cdef void note_moved(Block *block) noexcept:
         try:
             if block.backend != NULL:
                 event.place = IN_BACKEND
-                event.backend = recorder.backend_number(lender_of(block))
+                event.backend = recorder.backend_number(<Backend>block.backend)
         except BaseException:
             event.backend = -1
         sample_known(recorder, &event)

@@ -215,9 +215,9 @@ cdef class Slots:
         """Whether anything of a past cycle is still in use."""
         cdef Arena arena
         for arena in self.all():
-            if arena.pinned_count or arena.retired_bytes or (
+            if arena.pinned_count or arena.counts.retired_bytes or (
                     arena.twin is not None and (
-                        arena.twin.pinned_count or arena.twin.retired_bytes)):
+                        arena.twin.pinned_count or arena.twin.counts.retired_bytes)):
                 return True
         return False
 
@@ -248,15 +248,14 @@ cdef class Slots:
     cdef int drop_row(self, Row row) except -1:
         """Give back the memory of arenas that are not used again; keep their counts."""
         cdef Arena arena
+        cdef dict counts
         try:
             empty(row.arenas)
         finally:
             for arena in row.arenas:
-                self.past["cycles"] += arena.cycles
-                self.past["total_spills"] += arena.total_spills
-                self.past["escaped_count"] += arena.escaped_count
-                self.past["escaped_bytes"] += arena.escaped_bytes
-                self.past["departures"] += arena.departures
+                counts = arena.counts
+                for key in EVER:
+                    self.past[key] += counts[key]
         return 0
 
 

@@ -1,102 +1,201 @@
-"""What is done when a backend refuses a request: only what can help against the reason.
+"""What is done when memory is short: steps, each against the refusals that it can help.
 
-A pool refuses only when its own idle memory can't help (`PooledBackend.may_help`).
-Then, until the request is served:
+A backend refuses a request for a reason (`Status`). The steps against that reason are
+taken in this order, from the cheapest on, until the request is served:
 
-====================  ======  ========  ==========  =========
-reason                others  fallback  collection  callbacks
-====================  ======  ========  ==========  =========
-the system, a device  x       x         x           x
+====================  ====  ======  ========  ====  ==========  =========
+reason                idle  others  fallback  trim  collection  callbacks
+====================  ====  ======  ========  ====  ==========  =========
+the system, a device  x     x       x         x     x           x
 or a disk is full
-limit of the process  x       x         x           x
-limit of the device   x       x         x           x
-limit of the backend          x         x           x
-an arena is full              x         x           x
-an adaptor                    x         x           x
-larger than possible          x                     x
-====================  ======  ========  ==========  =========
+limit of the process  x     x       x         x     x           x
+limit of the device   x     x       x         x     x           x
+limit of the backend  x             x         x     x           x
+an arena is full      x             x         x     x           x
+an adaptor                          x         x     x           x
+larger than possible                x                           x
+====================  ====  ======  ========  ====  ==========  =========
 
-*others*: the idle memory of pools that compete for the same resource. The fallback
-comes before the collection, which takes milliseconds: where a program works beyond a
-limit, every array does.
+*idle*: idle memory of the backend's own pool, if there is enough of it
+(`retry_from_idle`, which pools call themselves, without the GIL).
+*others*: the idle memory of pools that compete for the same resource.
+*fallback*: the backend's own, then the one beyond it (of a workspace's spill policy).
+It comes before the collection, which takes milliseconds: where a program works beyond
+a limit, every array does.
+*trim*: idle memory of a backend without a pool.
+
+No step imports a module: files may be what is short.
 """
 
 cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 
 from ndx._lib.collector cimport collect_for_memory
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx.backends._budget cimport budget_short, gpu_short
+from ndx.backends._pool.index cimport PoolBlock
+from ndx.backends._pool.pool cimport Pool
+from ndx.backends._pool.store cimport ARENA
+from ndx.backends._pool.trim cimport pool_settle, pool_trim
 from ndx.backends.base cimport (
-    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, SOURCE_FULL,
-    TOO_LARGE, Backend, Memory,
+    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+    SOURCE_FULL, TOO_LARGE, Backend, Memory,
 )
 
 from ndx.backends import _out_of_memory, _pressure
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
+
+cdef uint64_t FOR_EVER = <uint64_t>-1
 
 # What each Status is called in Python.
 cdef tuple REASONS = (
     None, "system", "source", "limit", "process", "size", "arena", "adaptor",
     "device")
 
+# ------------------------------------------------------- idle memory of the own pool
+
+
+cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
+    """Return how many bytes must go back before a limit allows so many more."""
+    cdef size_t wanted
+    if reason == OWN_LIMIT:
+        wanted = pool.counters.reserved + nbytes
+        return wanted - min(wanted, pool.limit)
+    if reason == PROCESS_LIMIT:
+        return budget_short(nbytes)
+    return gpu_short(pool.source.gpu, nbytes)
+
+
+cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
+    """Whether to give back the pool's idle memory could lead to another answer.
+
+    Only then it is worth a walk through all blocks: where another backend serves
+    what this one can't, requests are refused again and again.
+    """
+    cdef size_t reserved = pool.counters.reserved
+    cdef size_t idle = reserved - min(reserved, pool.extra.rounded)
+    if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
+        return missing_of(pool, need, reason) <= idle
+    if reason == SOURCE_FULL:
+        return idle > 0
+    if reason == ARENA_FULL:
+        return pool.source.streams
+    # Of the system it may have address space, too, in which nothing is held.
+    return reason == NO_MEMORY
+
+
+cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
+                         PoolBlock **out, bint *clean) except -1 nogil:
+    """Serve a request that a pool refused: give back some idle memory, then all.
+
+    Returns ALLOCATED, or why the last attempt failed.
+    """
+    # With streams, what they are done with may be merged even if nothing goes back.
+    cdef bint streams = pool.source.streams
+    cdef size_t need = pool.round(nbytes)
+    cdef size_t reserved, missing
+    if not idle_may_help(pool, need, reason):
+        return reason
+    if streams:
+        pool_settle(pool, False)
+        reason = pool.allocate(nbytes, stream, out, clean)
+    if reason == ALLOCATED or pool.kind == ARENA:
+        return reason
+    if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
+        reserved = pool.counters.reserved
+        missing = missing_of(
+            pool, ndx_round_up(need, pool.source.granularity), reason)
+        if pool_trim(pool, reserved - min(reserved, missing), FOR_EVER) == 0 \
+                and not streams:
+            return reason
+        reason = pool.allocate(nbytes, stream, out, clean)
+        if reason == ALLOCATED:
+            return ALLOCATED
+    if pool_trim(pool, 0, FOR_EVER) == 0 and not streams:
+        return reason
+    return pool.allocate(nbytes, stream, out, clean)
+
+
+# ------------------------------------------------------------- others, then fallbacks
+
+
+@cython.final
+cdef class Candidate:
+    """One that may serve a request: a backend, or its fallback."""
+
+    cdef Backend backend         # that is asked
+    cdef Backend short           # that is short of memory: the same, or its fallback
+    cdef int reason              # of its last refusal
+
+
+cdef Candidate new_candidate(Backend backend, Backend short, int reason):
+    cdef Candidate made = Candidate.__new__(Candidate)
+    made.backend = backend
+    made.short = short
+    made.reason = reason
+    return made
+
 
 @cython.final
 cdef class Request:
-    """A request that was refused, and the backends that may still serve it."""
+    """A request that was refused, and all that may still serve it."""
 
-    cdef Backend backend
-    cdef Backend fallback        # the backend's own, or None
-    cdef Backend beyond          # what is asked after these, or None
-    cdef Backend server          # who serves it: the backend, or `beyond`
+    cdef Backend backend         # that refused
+    cdef list candidates         # it, its fallback, the one beyond
     cdef size_t nbytes
     cdef bint zero
     cdef const size_t *stream    # NULL: the backend's current one
     cdef Memory *out
-    cdef int reason              # why the backend refused,
-    cdef int fallback_reason     # the fallback,
-    cdef int beyond_reason       # and the last one
+    cdef Backend server          # that has served it
 
-    cdef int ask(self, Backend backend, bint elsewhere) except -1:
-        if elsewhere:
-            return backend.allocate_elsewhere(self.nbytes, self.zero, self.out)
-        if self.stream != NULL:
-            return backend.allocate_on(
+    cdef int ask(self, Candidate each) except -1:
+        cdef Backend backend = each.backend
+        cdef PyObject *server = <PyObject *>backend
+        if each.short is not backend:
+            each.reason = backend.allocate_from_fallback(
+                self.nbytes, self.zero, self.out, &server)
+        elif self.stream != NULL:
+            each.reason = backend.allocate_on(
                 self.nbytes, self.zero, self.stream[0], self.out)
-        return backend.allocate(self.nbytes, self.zero, self.out)
+        else:
+            each.reason = backend.allocate(self.nbytes, self.zero, self.out)
+        if each.reason == ALLOCATED:
+            self.server = <Backend>server
+        else:
+            each.reason = find_reason(each.short, self.nbytes, each.reason)
+        return 0
 
-    cdef int ask_again(self) except -1:
-        """Ask all of them in turn; return whether the request is served."""
-        self.reason = self.ask(self.backend, False)
-        return self.go_on()
-
-    cdef int go_on(self) except -1:
-        """Do the same after the backend has refused."""
-        self.server = self.backend
-        self.reason = self.press(self.backend, self.backend, False, self.reason)
-        if self.reason == ALLOCATED:
-            return True
-        if self.fallback is not None:
-            self.fallback_reason = self.press(
-                self.backend, self.fallback, True, self.ask(self.backend, True))
-            if self.fallback_reason == ALLOCATED:
+    cdef bint ask_all(self) except -1:
+        """Ask the candidates in turn; return whether one has served."""
+        cdef Candidate each
+        for each in self.candidates:
+            self.ask(each)
+            if self.press(each):
                 return True
-        if self.beyond is None:
-            return False
-        self.server = self.beyond
-        self.beyond_reason = self.press(
-            self.beyond, self.beyond, False, self.ask(self.beyond, False))
-        return self.beyond_reason == ALLOCATED
+        return False
 
-    cdef int press(self, Backend backend, Backend short, bint elsewhere,
-                   int reason) except -1:
-        """Ask again if idle memory of other pools helps the one that is short of it."""
-        if reason == ALLOCATED:
-            return ALLOCATED
-        reason = find_reason(short, self.nbytes, reason)
-        if reason in (NO_MEMORY, SOURCE_FULL, PROCESS_LIMIT, DEVICE_LIMIT) and \
-                _pressure.release_others(short, self.nbytes, REASONS[reason]):
-            reason = self.ask(backend, elsewhere)
-            if reason != ALLOCATED:
-                reason = find_reason(short, self.nbytes, reason)
-        return reason
+    cdef bint go_on(self) except -1:
+        """Do the same after the first has refused."""
+        cdef Candidate each = self.candidates[0]
+        each.reason = find_reason(each.short, self.nbytes, each.reason)
+        if self.press(each):
+            return True
+        for each in self.candidates[1:]:
+            self.ask(each)
+            if self.press(each):
+                return True
+        return False
+
+    cdef bint press(self, Candidate each) except -1:
+        """If one has refused, ask again once pools that compete with it gave enough."""
+        if each.reason in (NO_MEMORY, SOURCE_FULL, PROCESS_LIMIT, DEVICE_LIMIT) and \
+                _pressure.release_others(
+                    each.short, self.nbytes, REASONS[each.reason]):
+            self.ask(each)
+        return each.reason == ALLOCATED
 
 
 cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
@@ -116,65 +215,92 @@ cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
     return NO_MEMORY
 
 
-cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
-                     const size_t *stream, Memory *out, int reason):
-    """Serve a request that a backend refused; return it, or `beyond` if that serves.
-
-    Raises OutOfMemoryError, with nothing changed, if all of that is not enough.
-    """
-    cdef Request request = Request.__new__(Request)
-    request.backend = backend
-    request.fallback = _pressure.fallback_of(backend)
-    request.beyond = beyond
-    request.nbytes = nbytes
-    request.zero = zero
-    request.stream = stream
-    request.out = out
-    request.reason = reason
-    return serve(request)
+# ----------------------------------- what takes long, or runs code of users: STEPS
 
 
-cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except -1:
-    """Do the same, but let no fallback serve it."""
-    cdef Request request = Request.__new__(Request)
-    request.backend = backend
-    request.nbytes = nbytes
-    request.out = out
-    request.reason = reason
-    serve(request)
-    return 0
+def trim(Request request):
+    """Let a backend without a pool give back what it keeps idle."""
+    if _pressure.release_own(request.backend):
+        yield
+
+
+def collect(Request request):
+    """Let the cyclic collector run."""
+    if collect_for_memory():
+        _pressure.release_own(request.backend)
+        yield
+
+
+def call_callbacks(Request request):
+    """Call the functions that users gave for this case."""
+    for _ in _pressure.callbacks(request.nbytes):
+        _pressure.release_own(request.backend)
+        yield
+
+
+# Each with whether it can help against TOO_LARGE; against all other reasons each can.
+# A step yields when it is worth to ask all candidates again.
+cdef tuple STEPS = ((trim, False), (collect, False), (call_callbacks, True))
+
+
+cdef bint take_steps(Request request) except -1:
+    cdef Candidate first = request.candidates[0]
+    for step, helps_any in STEPS:
+        if first.reason == TOO_LARGE and not helps_any:
+            continue
+        for _ in step(request):
+            if request.ask_all():
+                return True
+    return False
 
 
 cdef Backend serve(Request request):
+    """Return the backend that has served a request, or raise OutOfMemoryError."""
+    cdef Candidate each
     if request.go_on():
         return request.server
     # What runs now (finalizers, callbacks) may use NumPy.
     handler = suspend_handlers()
     try:
-        if persist(request):
+        if take_steps(request):
             return request.server
     finally:
         restore_numpy(handler)
-    refusals = [(request.backend, REASONS[request.reason])]
-    if request.fallback is not None:
-        refusals.append((request.fallback, REASONS[request.fallback_reason]))
-    if request.beyond is not None:
-        refusals.append((request.beyond, REASONS[request.beyond_reason]))
+    refusals = []
+    for each in request.candidates:
+        refusals.append((each.short, REASONS[each.reason]))
     raise _out_of_memory.error(request.nbytes, refusals)
 
 
-cdef int persist(Request request) except -1:
-    """Do what takes long, or runs code of users; return whether that served."""
-    cdef Backend backend = request.backend
-    if request.reason != TOO_LARGE:
-        if _pressure.release_own(backend) and request.ask_again():
-            return True
-        if collect_for_memory():
-            _pressure.release_own(backend)
-            if request.ask_again():
-                return True
-    for _ in _pressure.callbacks(request.nbytes):
-        _pressure.release_own(backend)
-        if request.ask_again():
-            return True
-    return False
+cdef Request new_request(Backend backend, size_t nbytes, Memory *out, int reason):
+    cdef Request request = Request.__new__(Request)
+    request.backend = backend
+    request.candidates = [new_candidate(backend, backend, reason)]
+    request.nbytes = nbytes
+    request.out = out
+    return request
+
+
+cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                     const size_t *stream, Memory *out, int reason):
+    """Serve a request that a backend refused; return the backend that has served.
+
+    That may be the backend, its fallback, or the one beyond it (None: there is none);
+    the range is to be released to it. Raises OutOfMemoryError, with nothing changed, if
+    no step helps.
+    """
+    cdef Request request = new_request(backend, nbytes, out, reason)
+    cdef Backend fallback = _pressure.fallback_of(backend)
+    request.zero = zero
+    request.stream = stream
+    if fallback is not None:
+        request.candidates.append(new_candidate(backend, fallback, NO_MEMORY))
+    if beyond is not None:
+        request.candidates.append(new_candidate(beyond, beyond, NO_MEMORY))
+    return serve(request)
+
+
+cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except -1:
+    """Do the same, but let no fallback serve it."""
+    serve(new_request(backend, nbytes, out, reason))
+    return 0

@@ -10,7 +10,9 @@ from libc.stdint cimport uintptr_t
 
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends.base cimport ALLOCATED, NOT_PASSED, Backend, Counters, Memory
+from ndx.backends.base cimport (
+    ALLOCATED, NOT_PASSED, Backend, Counters, Memory, counters_add, counters_remove,
+)
 
 import threading
 import time
@@ -41,9 +43,11 @@ cdef class Adaptor(Backend):
     """
 
     cdef readonly Backend upstream
+    cdef dict servers            # by address: who serves a range, if upstream does not
 
     def __init__(self, upstream):
         cdef Backend found = get(upstream)
+        self.servers = {}
         self.upstream = found
         self.name = found.name
         self.device = found.device
@@ -76,18 +80,18 @@ cdef class Adaptor(Backend):
         with gil:
             return Adaptor_pass(self, nbytes, zero, False, out)
 
-    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
-                                Memory *out) except -1 nogil:
-        with gil:
-            return Adaptor_pass(self, nbytes, zero, True, out)
+    cdef int allocate_from_fallback(self, size_t nbytes, bint zero, Memory *out,
+                                    PyObject **server) except -1:
+        server[0] = <PyObject *>self
+        return Adaptor_pass(self, nbytes, zero, True, out)
 
     cdef void release(self, Memory *memory) noexcept nogil:
         with gil:
             Adaptor_release(self, memory)
-        self.upstream.release(memory)
 
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
-        self.upstream.purge(memory, low, high)
+        with gil:
+            Adaptor_server(self, memory, False).purge(memory, low, high)
 
     cdef size_t trim_idle(self) noexcept nogil:
         return self.upstream.trim_idle()
@@ -103,24 +107,26 @@ cdef class Adaptor(Backend):
         out.system_frees = inner.system_frees
 
 
-cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint elsewhere,
+cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint fallback,
                       Memory *out) except -1:
     """Pass a request on, with NumPy's own allocator for what users wrote."""
     handler = suspend_handlers()
     try:
-        return Adaptor_allocate(self, nbytes, zero, elsewhere, out)
+        return Adaptor_allocate(self, nbytes, zero, fallback, out)
     finally:
         restore_numpy(handler)
 
 
-cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint elsewhere,
+cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint fallback,
                           Memory *out) except -1:
     """Pass a request on: to upstream, or to its fallback."""
     cdef int status
+    cdef Backend lender
+    cdef PyObject *server = <PyObject *>self.upstream
     if not self.before(nbytes):
         return NOT_PASSED
-    if elsewhere:
-        status = self.upstream.allocate_elsewhere(nbytes, zero, out)
+    if fallback:
+        status = self.upstream.allocate_from_fallback(nbytes, zero, out, &server)
         if status != ALLOCATED:
             return status
     else:
@@ -129,25 +135,33 @@ cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint elsewhere
             if not self.refused(nbytes):
                 return status
             status = self.upstream.allocate(nbytes, zero, out)
+    lender = <Backend>server
     try:
+        if lender is not self.upstream:
+            self.servers[<uintptr_t>out.ptr] = lender
         self.allocated(nbytes, <uintptr_t>out.ptr)
     except BaseException:
-        self.upstream.release(out)
+        self.servers.pop(<uintptr_t>out.ptr, None)
+        lender.release(out)
         raise
-    self.counters.allocations += 1
-    self.counters.live += 1
-    self.counters.allocated += nbytes
-    if self.counters.allocated > self.counters.peak_allocated:
-        self.counters.peak_allocated = self.counters.allocated
+    counters_add(&self.counters, nbytes)
     return ALLOCATED
+
+
+cdef Backend Adaptor_server(Adaptor self, const Memory *memory, bint forget):
+    """Return the backend that a range is from: upstream, or what serves for it."""
+    if not self.servers:
+        return self.upstream
+    if forget:
+        return self.servers.pop(<uintptr_t>memory.ptr, self.upstream)
+    return self.servers.get(<uintptr_t>memory.ptr, self.upstream)
 
 
 cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     cdef PyObject *kind = NULL
     cdef PyObject *value = NULL
     cdef PyObject *trace = NULL
-    self.counters.live -= 1
-    self.counters.allocated -= memory.nbytes
+    counters_remove(&self.counters, memory.nbytes)
     PyErr_Fetch(&kind, &value, &trace)
     try:
         handler = suspend_handlers()
@@ -157,6 +171,7 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
             restore_numpy(handler)
     except BaseException as error:
         report_ignored(self, error)
+    Adaptor_server(self, memory, True).release(memory)
     PyErr_Restore(kind, value, trace)
 
 

@@ -1,3 +1,4 @@
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 cdef enum:
@@ -53,8 +54,8 @@ cdef class Backend:
     cdef size_t trim_idle(self) noexcept nogil
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil
-    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
-                                Memory *out) except -1 nogil
+    cdef int allocate_from_fallback(self, size_t nbytes, bint zero, Memory *out,
+                                    PyObject **server) except -1
     cdef void read_counters(self, Counters *out) noexcept nogil
     cdef void rewind_peak(self) noexcept nogil
     cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil
@@ -65,4 +66,29 @@ cdef class Backend:
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
     cdef int finish(self, Memory *memory) except -1 nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
-    cdef Backend lender(self, const Memory *memory)
+
+cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
+    """Count a range that is handed out."""
+    counters.allocations += 1
+    counters.live += 1
+    counters.allocated += nbytes
+    if counters.allocated > counters.peak_allocated:
+        counters.peak_allocated = counters.allocated
+
+cdef inline void counters_remove(Counters *counters, size_t nbytes) noexcept nogil:
+    """Count a range that is taken back."""
+    counters.live -= 1
+    counters.allocated -= nbytes
+
+cdef inline void counters_lift(Counters *counters, size_t allocated,
+                               size_t reserved) noexcept nogil:
+    """Raise both peaks to at least these values."""
+    if allocated > counters.peak_allocated:
+        counters.peak_allocated = allocated
+    if reserved > counters.peak_reserved:
+        counters.peak_reserved = reserved
+
+cdef inline void counters_rewind(Counters *counters) noexcept nogil:
+    """Let both peaks start again from what is held now."""
+    counters.peak_allocated = counters.allocated
+    counters.peak_reserved = counters.reserved

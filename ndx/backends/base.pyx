@@ -125,9 +125,13 @@ cdef class Backend:
         """Like `allocate`, for a stream that need not be the current one."""
         return self.allocate(nbytes, zero, out)
 
-    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
-                                Memory *out) except -1 nogil:
-        """Like `allocate`, from the fallback, or that one's fallback."""
+    cdef int allocate_from_fallback(self, size_t nbytes, bint zero, Memory *out,
+                                    PyObject **server) except -1:
+        """Like `allocate`, from the fallback or, if that refuses, its own fallback.
+
+        `server` is set to the backend that the range is to be released to, a borrowed
+        reference.
+        """
         return NO_MEMORY
 
     # Of ranges of its memory, which may be a device's; in the order of the stream
@@ -163,13 +167,7 @@ cdef class Backend:
         out[0] = self.counters
 
     cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
-        self.counters.peak_allocated = max(self.counters.peak_allocated, allocated)
-        self.counters.peak_reserved = max(self.counters.peak_reserved, reserved)
+        counters_lift(&self.counters, allocated, reserved)
 
     cdef void rewind_peak(self) noexcept nogil:
-        self.counters.peak_allocated = self.counters.allocated
-        self.counters.peak_reserved = self.counters.reserved
-
-    cdef Backend lender(self, const Memory *memory):
-        """Return the backend that a range is from: this one, or its fallback."""
-        return self
+        counters_rewind(&self.counters)

@@ -2,6 +2,7 @@
 
 from typing import final
 
+from ndx.backends.base import Backend
 from ndx.backends.pooled import PooledBackend
 
 __all__ = ["Buffer"]
@@ -12,7 +13,7 @@ class Buffer:
         self, backend: str | PooledBackend, nbytes: int | str, *, stream: int = 0
     ) -> None: ...
     @property
-    def backend(self) -> PooledBackend: ...
+    def backend(self) -> Backend: ...
     @property
     def nbytes(self) -> int: ...
     @property

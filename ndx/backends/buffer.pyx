@@ -6,7 +6,7 @@ from libc.stdint cimport uintptr_t
 
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._relief cimport relieve
-from ndx.backends.base cimport ALLOCATED, Memory
+from ndx.backends.base cimport ALLOCATED, Backend, Memory
 from ndx.backends.pooled cimport PooledBackend
 
 from ndx._lib.sizes import parse_size
@@ -18,7 +18,7 @@ __all__ = ["Buffer"]
 @cython.final
 @cython.no_gc_clear
 cdef class Buffer:
-    """A range of a backend's memory.
+    """A range of a backend's memory, or of what that falls back to.
 
     It goes back to the pool when it is released or its last reference is gone, in
     the order of its stream's work.
@@ -47,13 +47,14 @@ cdef class Buffer:
     """
 
     cdef Memory memory
-    cdef readonly PooledBackend backend
+    cdef readonly Backend backend
     cdef readonly size_t nbytes
     cdef readonly size_t stream
     cdef Py_ssize_t exports
 
     def __cinit__(self, backend, nbytes, *, size_t stream=0):
         cdef PooledBackend pooled = pooled_backend(backend)
+        cdef Backend server = pooled
         cdef int status
         cdef size_t size = parse_size(nbytes, "nbytes")
         self.stream = stream
@@ -64,9 +65,10 @@ cdef class Buffer:
         with nogil:
             status = pooled.allocate_on(size, False, stream, &self.memory)
         if status != ALLOCATED:
-            relieve(pooled, None, size, False, &stream, &self.memory, status)
+            server = relieve(
+                pooled, None, size, False, &stream, &self.memory, status)
         # Set last: only then there is something to release.
-        self.backend = pooled
+        self.backend = server
 
     def __dealloc__(self):
         if self.backend is not None:
@@ -91,10 +93,9 @@ cdef class Buffer:
     @property
     def rounded(self):
         """Bytes of the pool that it takes."""
-        cdef PoolBlock *block = <PoolBlock *>self.memory.cookie
-        if self.memory.ptr == NULL or block.segment == NULL:
+        if self.memory.ptr == NULL or not isinstance(self.backend, PooledBackend):
             return 0
-        return block.nbytes
+        return (<PoolBlock *>self.memory.cookie).nbytes
 
     def record_use(self, size_t stream):
         """Say that another stream uses it, too: it is not used again before that.

@@ -32,15 +32,10 @@ cdef extern from *:
     #if !defined(EDQUOT)
     #define EDQUOT ENOSPC
     #endif
-    #if defined(_WIN32)
-    #include <process.h>
-    #define NDX_PID() ((long)_getpid())
-    #else
-    #include <unistd.h>
-    #define NDX_PID() ((long)getpid())
-    #endif
     """
-    long NDX_PID() nogil
+
+cdef extern from "ndx/lock.h" nogil:
+    long ndx_process_id()
 
 cdef extern from "ndx/poison.h":
     bint NDX_POISONS
@@ -66,7 +61,7 @@ cdef class FileSource(Source):
         self.resource = ("disk", disk_of(self.directory))
         self.path_bytes = os.fsencode(self.directory)
         self.path = self.path_bytes
-        self.process = NDX_PID()
+        self.process = ndx_process_id()
         self.granularity = STEP
         self.paged = True
         self.zeroed = True
@@ -112,7 +107,7 @@ cdef class FileSource(Source):
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
         cdef Mapped mapped
         # A forked child has the file of its parent.
-        if NDX_PID() != self.process or not find_mapping(ptr, &mapped):
+        if ndx_process_id() != self.process or not find_mapping(ptr, &mapped):
             return False
         return file_punch(mapped.fd, <char *>ptr - mapped.start, nbytes) == 0
 

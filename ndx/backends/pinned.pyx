@@ -161,9 +161,6 @@ cdef class PinnedBackend(PooledBackend):
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         cdef PoolEvent *event
         cdef void *done
-        if block.segment == NULL:
-            PooledBackend.use_on(self, memory, stream)
-            return
         drop_done(self.source, block)
         event = <PoolEvent *>malloc(sizeof(PoolEvent))
         if event == NULL:
@@ -181,11 +178,8 @@ cdef class PinnedBackend(PooledBackend):
         block.events = event
 
     cdef int finish(self, Memory *memory) except -1 nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if block.segment == NULL:
-            return PooledBackend.finish(self, memory)
         with gil, finishing:
-            self.pool.finish_events(block, CPU)
+            self.pool.finish_events(<PoolBlock *>memory.cookie, CPU)
         return 0
 
 

@@ -8,7 +8,7 @@ from ndx.backends.user_code cimport UserCode
 
 cdef class PooledBackend(Backend):
     cdef Pool pool
-    cdef Backend elsewhere           # serves what this can't; None: nobody
+    cdef readonly Backend fallback   # serves what this can't; None: nobody
     cdef size_t recycled             # bytes given back to avoid growth, in all
     cdef uint64_t traffic            # bytes allocated, but from quick lists
     cdef public size_t headroom_nbytes   # of the source, that are left to others
@@ -22,13 +22,9 @@ cdef class PooledBackend(Backend):
     cdef bint hooked
 
     cdef int setup(self, Source source, dict options) except -1
-    cdef bint may_help(self, size_t need, int reason) noexcept nogil
-    cdef int try_again(self, size_t nbytes, size_t stream, int reason, Memory *out,
-                       bint *clean) except -1 nogil
     cdef size_t idle(self) noexcept nogil
     cdef void look(self) noexcept nogil
     cdef size_t release_some(self, size_t nbytes) noexcept nogil
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
-    cdef Backend lender(self, const Memory *memory)
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

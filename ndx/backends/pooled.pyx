@@ -3,11 +3,9 @@
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends._budget cimport budget_short, gpu_short
 from ndx.backends._pool.history cimport history_begin, pool_look, pool_release_since
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
@@ -20,9 +18,9 @@ from ndx.backends._pool.store cimport (
 from ndx.backends._pool.trim cimport (
     pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
 )
+from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
-    SOURCE_FULL, Backend, Counters, Memory,
+    ALLOCATED, NO_MEMORY, Backend, Counters, Memory, counters_lift, counters_rewind,
 )
 from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
@@ -49,12 +47,6 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
-
-# Memory that another backend gave, in place of the description of a block; its
-# segment is NULL.
-cdef struct Elsewhere:
-    PoolBlock mark
-    Memory memory
 
 
 @cython.no_gc_clear
@@ -119,7 +111,7 @@ cdef class PooledBackend(Backend):
         fraction = fraction_of(options.get("reserve_fraction", 0.0))
         if fraction and source.info(NULL, &total):
             self.headroom_nbytes = <size_t>(fraction * total)
-        self.elsewhere = options.get("fallback")
+        self.fallback = options.get("fallback")
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=self.kind, limit=limit, initial=initial,
                          cutoff=cutoff_of(options))
@@ -160,10 +152,10 @@ cdef class PooledBackend(Backend):
             self.recycle(nbytes)
         status = self.pool.allocate(nbytes, stream, &block, &clean)
         if status != ALLOCATED:
-            status = self.try_again(nbytes, stream, status, out, &clean)
+            status = retry_from_idle(
+                self.pool, nbytes, stream, status, &block, &clean)
             if status != ALLOCATED:
                 return status
-            block = <PoolBlock *>out.cookie
         out.ptr = block.ptr
         out.nbytes = nbytes
         out.cookie = block
@@ -184,103 +176,22 @@ cdef class PooledBackend(Backend):
         cdef size_t reserved = self.pool.counters.reserved
         return reserved - min(reserved, self.pool.extra.rounded)
 
-    cdef bint may_help(self, size_t need, int reason) noexcept nogil:
-        """Whether to give back idle memory could lead to another answer.
-
-        Only then it is worth a walk through all blocks: where another backend serves
-        what this one can't, requests are refused again and again.
-        """
-        if reason == OWN_LIMIT:
-            return self.pool.extra.rounded + need <= self.pool.limit
-        if reason == PROCESS_LIMIT:
-            return budget_short(need) <= self.idle()
-        if reason == DEVICE_LIMIT:
-            return gpu_short(self.pool.source.gpu, need) <= self.idle()
-        if reason == SOURCE_FULL:
-            return self.idle() > 0
-        if reason == ARENA_FULL:
-            return self.pool.source.streams
-        # Of the system it may have address space, too, in which nothing is held.
-        return reason == NO_MEMORY
-
-    cdef int try_again(self, size_t nbytes, size_t stream, int reason, Memory *out,
-                       bint *clean) except -1 nogil:
-        """Free just enough, then all that is idle; the cookie is the block found."""
-        cdef bint streams = self.pool.source.streams
-        cdef size_t need = self.pool.round(nbytes)
-        cdef size_t pages = need + self.pool.source.granularity - 1
-        cdef size_t reserved, missing
-        cdef int turn
-        out.cookie = NULL
-        if not self.may_help(need, reason):
-            return reason
-        pages &= ~(self.pool.source.granularity - 1)
-        for turn in range(3):
-            if turn == 0:
-                if not streams:
-                    continue
-                pool_settle(self.pool, False)
-            elif self.pool.kind == ARENA:
-                return reason
-            elif turn == 1:
-                reserved = self.pool.counters.reserved
-                if reason == OWN_LIMIT:
-                    missing = reserved + pages - min(
-                        reserved + pages, self.pool.limit)
-                elif reason == PROCESS_LIMIT:
-                    missing = budget_short(pages)
-                elif reason == DEVICE_LIMIT:
-                    missing = gpu_short(self.pool.source.gpu, pages)
-                else:
-                    continue
-                if pool_trim(self.pool, reserved - min(reserved, missing),
-                             FOR_EVER) == 0 and not streams:
-                    return reason
-            elif pool_trim(self.pool, 0, FOR_EVER) == 0:
-                # Nothing was idle; what streams were done with may still be merged.
-                if not streams:
-                    return reason
-            reason = self.pool.allocate(
-                nbytes, stream, <PoolBlock **>&out.cookie, clean)
-            if reason == ALLOCATED:
-                return ALLOCATED
-        return reason
-
-    cdef int allocate_elsewhere(self, size_t nbytes, bint zero,
-                                Memory *out) except -1 nogil:
-        cdef Elsewhere *mark
-        cdef int status = NO_MEMORY
-        if self.elsewhere is None:
+    cdef int allocate_from_fallback(self, size_t nbytes, bint zero, Memory *out,
+                                    PyObject **server) except -1:
+        cdef int status
+        if self.fallback is None:
             return NO_MEMORY
-        mark = <Elsewhere *>calloc(1, sizeof(Elsewhere))
-        if mark == NULL:
-            return NO_MEMORY
-        try:
-            status = self.elsewhere.allocate(nbytes, zero, &mark.memory)
-            if status != ALLOCATED:
-                # Which may have one, too.
-                if self.elsewhere.allocate_elsewhere(
-                        nbytes, zero, &mark.memory) == ALLOCATED:
-                    status = ALLOCATED
-        finally:
-            if status != ALLOCATED:
-                free(mark)
-        if status != ALLOCATED:
-            return status
-        out[0] = mark.memory
-        out.cookie = mark
-        return ALLOCATED
+        server[0] = <PyObject *>self.fallback
+        status = self.fallback.allocate(nbytes, zero, out)
+        if status != ALLOCATED and self.fallback.allocate_from_fallback(
+                nbytes, zero, out, server) == ALLOCATED:
+            return ALLOCATED
+        # The reason is the fallback's own.
+        return status
 
     cdef void release(self, Memory *memory) noexcept nogil:
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        cdef Elsewhere *mark
-        if not self.hooked and block.segment != NULL and quick_give(self.pool, block):
-            return
-        if block.segment == NULL:
-            mark = <Elsewhere *>block
-            mark.memory.purged = memory.purged
-            self.elsewhere.release(&mark.memory)
-            free(mark)
+        if not self.hooked and quick_give(self.pool, block):
             return
         if self.hooked:
             with gil:
@@ -288,25 +199,14 @@ cdef class PooledBackend(Backend):
         self.pool.release(block)
 
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if block.segment == NULL:
-            self.elsewhere.use_on(&(<Elsewhere *>block).memory, stream)
-        else:
-            self.pool.record_use(block, stream)
-
-    cdef int finish(self, Memory *memory) except -1 nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
-        if block.segment == NULL:
-            self.elsewhere.finish(&(<Elsewhere *>block).memory)
-        return 0
+        self.pool.record_use(<PoolBlock *>memory.cookie, stream)
 
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
-        cdef PoolBlock *block = <PoolBlock *>memory.cookie
         # Once; and small ranges are worth more whole.
-        if block.segment == NULL or memory.purged \
-                or memory.nbytes <= self.pool.quick_max:
+        if memory.purged or memory.nbytes <= self.pool.quick_max:
             return
-        memory.purged = pool_purge_used(self.pool, block, low, high)
+        memory.purged = pool_purge_used(
+            self.pool, <PoolBlock *>memory.cookie, low, high)
 
     cdef size_t trim_idle(self) noexcept nogil:
         return pool_trim(self.pool, 0, FOR_EVER)
@@ -375,21 +275,13 @@ cdef class PooledBackend(Backend):
 
     cdef void rewind_peak(self) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
-        self.pool.counters.peak_allocated = self.pool.counters.allocated
-        self.pool.counters.peak_reserved = self.pool.counters.reserved
+        counters_rewind(&self.pool.counters)
         ndx_lock_release(&self.pool.lock)
 
     cdef void lift_peak(self, size_t allocated, size_t reserved) noexcept nogil:
-        cdef Counters *counters = &self.pool.counters
         ndx_lock_acquire(&self.pool.lock)
-        counters.peak_allocated = max(counters.peak_allocated, allocated)
-        counters.peak_reserved = max(counters.peak_reserved, reserved)
+        counters_lift(&self.pool.counters, allocated, reserved)
         ndx_lock_release(&self.pool.lock)
-
-    cdef Backend lender(self, const Memory *memory):
-        if (<PoolBlock *>memory.cookie).segment == NULL:
-            return self.elsewhere.lender(&(<Elsewhere *>memory.cookie).memory)
-        return self
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
         # A hook may drop arrays of the pool: the hooks are told of that.
@@ -457,11 +349,6 @@ cdef class PooledBackend(Backend):
     def place(self):
         """Where the memory is, as messages name it: a folder; None: in the machine."""
         return self.pool.source.place
-
-    @property
-    def fallback(self):
-        """The backend that serves what this one can't, or None."""
-        return self.elsewhere
 
     def trim(self, target=0, idle=None):
         """Give idle memory back to the system, what has been so longest first.

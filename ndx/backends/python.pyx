@@ -11,7 +11,7 @@ from libc.string cimport memset
 from ndx.backends._budget cimport budget_arrive, budget_give, budget_obtain
 from ndx.backends.base cimport (
     ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
-    Memory,
+    Memory, counters_add, counters_lift, counters_remove,
 )
 from ndx.backends.user_code cimport UserCode, hold_buffer
 
@@ -147,14 +147,9 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     out.cookie = acquired
     if zero:
         memset(out.ptr, 0, nbytes)
-    self.counters.allocations += 1
     self.counters.system_allocations += 1
-    self.counters.live += 1
-    self.counters.allocated += nbytes
-    if self.counters.allocated > self.counters.peak_allocated:
-        self.counters.peak_allocated = self.counters.allocated
-    if self.counters.reserved > self.counters.peak_reserved:
-        self.counters.peak_reserved = self.counters.reserved
+    counters_add(&self.counters, nbytes)
+    counters_lift(&self.counters, 0, self.counters.reserved)
     return ALLOCATED
 
 
@@ -187,8 +182,7 @@ cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except N
 
 cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     cdef Acquired *acquired = <Acquired *>memory.cookie
-    self.counters.live -= 1
-    self.counters.allocated -= memory.nbytes
+    counters_remove(&self.counters, memory.nbytes)
     self.counters.reserved -= memory.nbytes
     budget_give(memory.nbytes)
     self.counters.system_frees += 1

@@ -29,7 +29,7 @@ from ndx.backends._pool.store cimport (
     quick_give, quick_take,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE,
+    ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE, counters_remove,
 )
 from ndx.backends.source cimport RESERVED, Source
 
@@ -37,24 +37,16 @@ __all__ = ["Pool"]
 
 cdef extern from "ndx/lock.h" nogil:
     int ndx_at_fork(void (*before)() noexcept nogil, void (*after)() noexcept nogil)
+    long ndx_process_id()
+
+cdef extern from "ndx/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
 
 cdef extern from "ndx/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-
-cdef extern from *:
-    """
-    #if defined(_WIN32)
-    #include <process.h>
-    #define ndx_process_id() ((long)_getpid())
-    #else
-    #include <unistd.h>
-    #define ndx_process_id() ((long)getpid())
-    #endif
-    """
-    long ndx_process_id() nogil
 
 cdef enum:
     SPARE = 8                    # that one turn may need
@@ -93,11 +85,6 @@ cdef void after_fork() noexcept nogil:
 
 if ndx_at_fork(before_fork, after_fork) != 0:
     raise MemoryError("ndx: no memory to register its fork handlers")
-
-
-cdef inline size_t round_up(size_t nbytes, size_t step) noexcept nogil:
-    """Return the next multiple of a power of two."""
-    return (nbytes + step - 1) & ~(step - 1)
 
 
 # Not cleared by the collector: it needs its source to give its memory back.
@@ -312,8 +299,7 @@ cdef class Pool(PoolStore):
         if self.source.host_accessible and block.events == NULL:
             ndx_poison(block.ptr, block.nbytes)
         ndx_lock_acquire(&self.lock)
-        self.counters.live -= 1
-        self.counters.allocated -= block.requested
+        counters_remove(&self.counters, block.requested)
         self.extra.rounded -= block.nbytes
         if self.kind == UNPOOLED:
             segment = block.segment
@@ -398,7 +384,7 @@ cdef class Pool(PoolStore):
         elif self.kind == ROUND and nbytes > step:
             step = max(step, <size_t>1 << min(
                 ndx_highest_bit(nbytes - 1) + 1, self.cutoff))
-        return max(round_up(nbytes, step), step)
+        return max(ndx_round_up(nbytes, step), step)
 
     # --- all below runs with the lock, but what grows ---------------------------------
 
@@ -441,12 +427,12 @@ cdef class Pool(PoolStore):
         cdef size_t nbytes
         if cold != NULL:
             block = cold.prev
-            nbytes = round_up(need - block.nbytes, self.source.granularity)
+            nbytes = ndx_round_up(need - block.nbytes, self.source.granularity)
         else:
             cold = index_search(self.cold[small], need)
             if cold == NULL:
                 return False
-            nbytes = round_up(need, self.source.granularity)
+            nbytes = ndx_round_up(need, self.source.granularity)
         grant.refusal = self.reserve_bytes(nbytes)
         if grant.refusal != ALLOCATED:
             return False
@@ -487,7 +473,7 @@ cdef class Pool(PoolStore):
         """Reserve address space; that costs nothing until it is used."""
         cdef void *ptr = NULL
         cdef void *cookie = NULL
-        cdef size_t least = round_up(need, HUGE)
+        cdef size_t least = ndx_round_up(need, HUGE)
         cdef size_t extent = space_share(self.source.extent)
         cdef size_t nbytes = max(extent >> (4 if small else 0), least)
         cdef int status
@@ -500,7 +486,7 @@ cdef class Pool(PoolStore):
                 break
             if status < 0 or nbytes == least:
                 return status
-            nbytes = max(least, round_up(nbytes >> 2, HUGE))
+            nbytes = max(least, ndx_round_up(nbytes >> 2, HUGE))
         status = self.add_segment(ptr, nbytes, cookie, small, slot, True)
         if status != ALLOCATED:
             self.source.release(ptr, nbytes, cookie)
@@ -508,7 +494,7 @@ cdef class Pool(PoolStore):
 
     cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil:
         """Get memory: as much as will serve others too, or else just enough."""
-        cdef size_t exact = round_up(need, self.source.granularity)
+        cdef size_t exact = ndx_round_up(need, self.source.granularity)
         cdef size_t nbytes = exact
         cdef int status
         if self.kind == ARENA:
@@ -521,7 +507,7 @@ cdef class Pool(PoolStore):
             elif need < self.large_segment // 2:
                 nbytes = max(exact, self.large_segment)
             else:
-                nbytes = round_up(exact, HUGE)
+                nbytes = ndx_round_up(exact, HUGE)
         while True:
             status = self.reserve_plain(nbytes, small, slot)
             if status <= ALLOCATED or nbytes == exact:

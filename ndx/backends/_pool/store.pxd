@@ -1,7 +1,7 @@
 from libc.stdint cimport uint64_t
 
 from ndx.backends._pool.index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
-from ndx.backends.base cimport Counters
+from ndx.backends.base cimport Counters, counters_add, counters_remove
 from ndx.backends.source cimport Source
 
 cdef extern from "ndx/lock.h" nogil:
@@ -109,7 +109,6 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
     """Return the block of a small size that was released last, or NULL."""
     cdef PoolBlock **head
     cdef PoolBlock *block
-    cdef Counters *counters = &self.counters
     if nbytes > self.quick_max:
         return NULL
     head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
@@ -120,11 +119,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
         self.quick_bytes -= block.nbytes
         block.state = USED
         block.requested = nbytes
-        counters.allocations += 1
-        counters.live += 1
-        counters.allocated += nbytes
-        if counters.allocated > counters.peak_allocated:
-            counters.peak_allocated = counters.allocated
+        counters_add(&self.counters, nbytes)
         self.extra.rounded += block.nbytes
     ndx_lock_release(&self.lock)
     if block != NULL:
@@ -144,8 +139,7 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
         ndx_lock_release(&self.lock)
         return False
     head = &self.quick[nbytes >> self.unit_shift]
-    self.counters.live -= 1
-    self.counters.allocated -= block.requested
+    counters_remove(&self.counters, block.requested)
     self.extra.rounded -= nbytes
     self.quick_bytes += nbytes
     block.state = QUICK

@@ -15,7 +15,8 @@ from ndx.backends._pool.index cimport (
     index_remove, index_search, index_search_exact, ndx_highest_bit,
 )
 from ndx.backends.base cimport (
-    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
+    ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, counters_add,
+    counters_lift,
 )
 
 cdef extern from "ndx/clock.h" nogil:
@@ -66,11 +67,7 @@ cdef class PoolStore:
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil:
         block.state = USED
         block.requested = nbytes
-        self.counters.allocations += 1
-        self.counters.live += 1
-        self.counters.allocated += nbytes
-        if self.counters.allocated > self.counters.peak_allocated:
-            self.counters.peak_allocated = self.counters.allocated
+        counters_add(&self.counters, nbytes)
         self.extra.rounded += block.nbytes
         if self.extra.rounded > self.extra.crest:
             self.extra.crest = self.extra.rounded
@@ -260,8 +257,7 @@ cdef class PoolStore:
 
     cdef void note_peak(self) noexcept nogil:
         """Remember what is held, now that it has been obtained."""
-        if self.counters.reserved > self.counters.peak_reserved:
-            self.counters.peak_reserved = self.counters.reserved
+        counters_lift(&self.counters, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
         self.counters.reserved -= nbytes

@@ -11,14 +11,19 @@ from ndx.backends._pool.index cimport BUSY, FREE, PoolBlock, PoolEvent, PoolSegm
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
 
+cdef extern from "ndx/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
+    size_t ndx_round_down(size_t nbytes, size_t step)
+
+
 cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
     """Return how many bytes can be given back of a free block."""
     cdef size_t page = pool.source.granularity
     cdef size_t low, high
     if not block.segment.paged:
         return block.nbytes if block.nbytes == block.segment.nbytes else 0
-    low = (<size_t>block.ptr + page - 1) & ~(page - 1)
-    high = (<size_t>block.ptr + block.nbytes) & ~(page - 1)
+    low = ndx_round_up(<size_t>block.ptr, page)
+    high = ndx_round_down(<size_t>block.ptr + block.nbytes, page)
     return high - low if high > low else 0
 
 
@@ -123,7 +128,7 @@ cdef PoolBlock *cut_to(Pool pool, PoolBlock *block, size_t nbytes) noexcept nogi
     if returnable(pool, block) <= nbytes + 16 * page or pool.spare_count < 8:
         return block
     # The end goes: what is kept can grow into it again.
-    cut = (cut & ~(page - 1)) - ((nbytes + page - 1) & ~(page - 1))
+    cut = ndx_round_down(cut, page) - ndx_round_up(nbytes, page)
     tail = pool.split(block, cut - start)
     block.state = FREE
     pool.insert(block)
@@ -210,8 +215,8 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
     """
     cdef size_t page = pool.source.granularity
     cdef size_t start = <size_t>block.ptr
-    cdef size_t first = (start + low) & ~(page - 1)
-    cdef size_t end = (start + high + page - 1) & ~(page - 1)
+    cdef size_t first = ndx_round_down(start + low, page)
+    cdef size_t end = ndx_round_up(start + high, page)
     cdef size_t released = 0
     cdef PoolBlock *head = NULL
     cdef PoolBlock *tail = NULL

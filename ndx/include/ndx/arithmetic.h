@@ -47,6 +47,16 @@ static inline Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) {
     return ndx_add(a, b, &out) ? PY_SSIZE_T_MAX : out;
 }
 
+/* A number of bytes as a multiple of a step, a power of two. Sizes of ranges are signed
+ * in Python, so that rounding up can't overflow. */
+static inline size_t ndx_round_up(size_t nbytes, size_t step) {
+    return (nbytes + step - 1) & ~(step - 1);
+}
+
+static inline size_t ndx_round_down(size_t nbytes, size_t step) {
+    return nbytes & ~(step - 1);
+}
+
 /* The index of the highest bit that is set; of a number that is not 0. */
 static inline int ndx_highest_bit(size_t number) {
 #if defined(__GNUC__)

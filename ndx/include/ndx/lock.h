@@ -7,6 +7,7 @@
 
 #if defined(_MSC_VER)
 #include <intrin.h>
+#include <process.h>
 #include <windows.h>
 typedef volatile long ndx_lock;
 static inline void ndx_lock_acquire(ndx_lock *lock) {
@@ -18,9 +19,11 @@ static inline void ndx_lock_release(ndx_lock *lock) { _InterlockedExchange(lock,
 static inline int ndx_at_fork(void (*before)(void), void (*after)(void)) {
     (void)before; (void)after; return 0;
 }
+static inline long ndx_process_id(void) { return (long)_getpid(); }
 #else
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 #if defined(__has_include)
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
@@ -48,6 +51,7 @@ static inline void ndx_lock_release(ndx_lock *lock) {
 static inline int ndx_at_fork(void (*before)(void), void (*after)(void)) {
     return pthread_atfork(before, after, after);
 }
+static inline long ndx_process_id(void) { return (long)getpid(); }
 #endif
 
 #endif

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndx.backends._budget import process_reserved
 
 import ndx
-from ndx.backends import Buffer, PooledBackend, PythonBackend, PythonSource
+from ndx.backends import PooledBackend, PythonBackend, PythonSource
 from ndx.backends._pressure import release_others
 from ndx.memory import FailureCallbackAdaptor, LimitingAdaptor, LoggingAdaptor
 
@@ -422,14 +422,6 @@ def test_files_are_named_where_they_would_do():
     assert "fallback" not in text
     with ndx.use(Refusing()) as backend:
         assert "fallback" not in message(backend, 100, "system")
-
-
-def test_a_range_for_another_library_is_served_alike():
-    backend = host(limit="64KiB", fallback=device())
-    x = Buffer(backend, MIB)
-    assert x.rounded == 0
-    assert backend.fallback.stats()["allocated_bytes"] == MIB
-    x.release()
 
 
 @pytest.mark.skipif(not hasattr(threading, "get_native_id"), reason="needs Linux")

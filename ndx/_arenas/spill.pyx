@@ -1,0 +1,49 @@
+"""The policy ``spill``: who serves what does not fit an arena.
+
+While the size of an arena is still to be learned (it is 0), nothing is too large for
+it: its own backend serves all.
+"""
+
+from ndx._blocks.block cimport obtain
+from ndx.backends.base cimport Backend, Memory
+
+from ndx import backends
+from ndx._lib.errors import OutOfMemoryError
+from ndx._lib.sizes import format_size
+
+
+cdef class Spill:
+    """What is done with requests that an arena has no room for.
+
+    Parameters
+    ----------
+    backend : Backend
+        The arena's.
+    policy : str
+        The value of ``spill``.
+    """
+
+    def __cinit__(self, Backend backend, str policy):
+        self.own = self.backend = backend
+        self.fails = policy == "fail"
+        if policy in ("host", "mmap"):
+            if backend.device_number:
+                self.beyond = backends.get(f"cuda{policy}:{backend.device_number - 1}")
+            else:
+                self.backend = backends.get("mmap")
+
+    cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1:
+        """Raise if an arena of a size, of which some is taken, may not spill."""
+        if self.fails and size:
+            raise OutOfMemoryError(
+                f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) "
+                f"asked for, {format_size(taken)} of {format_size(size)} taken in this "
+                "cycle. To go on, make it larger (size=...), let it spill "
+                "(spill='external'), or end the scope earlier.",
+                nbytes, taken, size, size, self.own.name)
+        return 0
+
+    cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out):
+        """Get memory for what an arena of a size can't serve; return whose it is."""
+        return obtain(
+            self.backend if size else self.own, self.beyond, nbytes, zero, out)
