@@ -1,13 +1,24 @@
 """Types that the other stubs use; for type checkers only, there is no such module."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from os import PathLike
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+)
 
 import numpy as np
 import numpy.typing as npt
 
 from ndx._core import NDArray
 from ndx._lib.device import Device
+from ndx.backends.base import Backend
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -71,3 +82,32 @@ class Graph(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def stats(self) -> dict[str, int]: ...
     def reset(self) -> None: ...
+
+class PoolKeywords(TypedDict, total=False):
+    """What `ndx.backends._pool.options.PoolOptions` has, as keywords."""
+
+    limit: int | str | None
+    pool: Literal["split", "round", "naive", "unpooled", "arena"]
+    initial: int | str | None
+    idle_release: float | None
+    reserve_fraction: float
+    fallback: str | Backend | None
+    cutoff: int | None
+
+class MmapKeywords(PoolKeywords, total=False):
+    directory: str | PathLike[str] | None
+    keep_idle: int | str
+
+class GpuKeywords(PoolKeywords, total=False):
+    device: int
+
+class CudaKeywords(GpuKeywords, total=False):
+    source: Literal["pool", "async"]
+
+class CudaMmapKeywords(GpuKeywords, total=False):
+    directory: str | PathLike[str] | None
+
+class SimulatedKeywords(PoolKeywords, total=False):
+    capacity: int | str
+    page: int | str
+    latency: float

@@ -1,10 +1,11 @@
-"""What is said of options that nobody knows."""
+"""Options: which there are, what is said of unknown ones, and how they are printed."""
 
+import dataclasses
 import functools
 import inspect
 import re
 
-__all__ = ["option_error", "option_errors", "options_of"]
+__all__ = ["option_error", "option_errors", "options_of", "repr_of_changes"]
 
 _SECTION = re.compile(r"\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w*\n-+\n|\Z)", re.S)
 _ENTRY = re.compile(r"^(\w[\w, ]*) : ", re.M)
@@ -56,3 +57,13 @@ def option_errors(owner):
         return wrapper
 
     return decorate
+
+
+def repr_of_changes(options):
+    """Return the `repr` of a dataclass that shows the fields which were changed."""
+    changed = ", ".join(
+        f"{field.name}={getattr(options, field.name)!r}"
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) != field.default
+    )
+    return f"{type(options).__name__}({changed})"

@@ -5,6 +5,7 @@ import math
 import operator
 import os
 
+from ndx._lib.options import repr_of_changes
 from ndx._lib.sizes import parse_size
 
 __all__ = ["WorkspaceConfig"]
@@ -187,13 +188,7 @@ class WorkspaceConfig:
             return self.overallocation
         return 0.0 if self.learn == "liveness" else 0.3
 
-    def __repr__(self):
-        changed = ", ".join(
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
-        )
-        return f"WorkspaceConfig({changed})"
+    __repr__ = repr_of_changes
 
 
 def _fraction(value):

@@ -1,12 +1,6 @@
 """Options of backends that the environment gives: ``NDX_<NAME>_<OPTION>``."""
 
-__all__ = ["OPTIONS", "check_names", "describe", "read_options"]
-
-# What the backends of ndx take; only to tell a misspelt variable from a foreign one.
-OPTIONS = frozenset({
-    "capacity", "cutoff", "device", "directory", "fallback", "idle_release", "initial",
-    "keep_idle", "latency", "limit", "page", "pool", "reserve_fraction", "source",
-})  # fmt: skip
+__all__ = ["check_names", "describe", "read_options"]
 
 _PREFIX = "NDX_"
 _OTHERS = ("NDX_BACKEND", "NDX_LIMIT")
@@ -40,10 +34,11 @@ def read_options(environment, kind):
     return options, variables
 
 
-def check_names(environment, kinds):
+def check_names(environment, kinds, all_options):
     """Raise ValueError for a variable that is a misspelt one of ndx.
 
-    Others may begin with ``NDX_``, too: only what is close to a name is refused.
+    Others may begin with ``NDX_``, too: only what is close to a name is refused. A call
+    of `all_options` returns the names of all options.
     """
     known = {kind.upper() for kind in kinds}
     unknown = [
@@ -61,11 +56,9 @@ def check_names(environment, kinds):
     for name in unknown:
         kind, _, option = name.removeprefix(_PREFIX).partition("_")
         close = get_close_matches(name, _OTHERS, cutoff=0.85)
-        if get_close_matches(option.lower(), OPTIONS, cutoff=0.8):
-            close += [
-                f"{_PREFIX}{match}_{option}"
-                for match in get_close_matches(kind, sorted(known), cutoff=0.7)
-            ]
+        meant = get_close_matches(kind, sorted(known), cutoff=0.7)
+        if meant and get_close_matches(option.lower(), all_options(), cutoff=0.8):
+            close += [f"{_PREFIX}{match}_{option}" for match in meant]
         if close:
             msg = (
                 f"in the environment, {name}={environment[name]!r} is not a variable "

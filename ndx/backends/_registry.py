@@ -176,7 +176,7 @@ def set_environment(environment, chosen):
         If a variable is bad; it names the variable.
     """
     kinds = [*BUILTIN, *({chosen} - {*BUILTIN})]
-    check_names(environment, kinds)
+    check_names(environment, kinds, _all_options)
     for kind in kinds:
         options, variables = read_options(environment, kind)
         if options == _options.get(kind, {}):
@@ -189,6 +189,11 @@ def set_environment(environment, chosen):
         # CuPy is imported for who uses it only.
         if _options.get(kind) and kind not in BY_CUPY:
             get(kind)
+
+
+def _all_options():
+    """Return the names of all options that backends of ndx take."""
+    return {option for kind in BUILTIN for option in options_of(_builtin(kind))}
 
 
 def _canonical(name):

@@ -1,7 +1,8 @@
 """The memory of a GPU."""
 
-from typing import Any
+from typing import Any, Unpack
 
+from ndx._typing import CudaKeywords
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.source import Source
 
@@ -23,18 +24,6 @@ class CudaSource(Source):
     def index(self) -> int: ...
 
 class CudaBackend(PooledBackend):
-    def __init__(
-        self,
-        *,
-        device: int = 0,
-        limit: int | str | None = None,
-        source: str = "pool",
-        pool: str = "split",
-        initial: int | str | None = None,
-        idle_release: float | None = 30.0,
-        reserve_fraction: float = 0.0,
-        fallback: str | PooledBackend | None = None,
-        cutoff: int | None = None,
-    ) -> None: ...
+    def __init__(self, **options: Unpack[CudaKeywords]) -> None: ...
     @property
     def source(self) -> CudaSource: ...

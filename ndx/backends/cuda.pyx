@@ -10,6 +10,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
+import dataclasses
 import functools
 import sys
 from importlib import import_module
@@ -22,8 +23,8 @@ from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 
 from ndx._lib.errors import DeviceError
-from ndx._lib.sizes import parse_limit
 from ndx.backends._capture_lock import refuse_here, wait_or_owe, waiting
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 from ndx.backends._cupy import check_device, is_forked
 
 __all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",
@@ -302,6 +303,32 @@ cdef size_t stream_here(CudaSource source) except? 0:
 SOURCES = {"pool": ("cuda", "CudaSource"), "async": ("cuda_async", "CudaAsyncSource")}
 
 
+@options_class
+class GpuOptions(PoolOptions):
+    """The options of all pools of memory that a GPU addresses."""
+
+    device: int = 0
+
+
+@options_class
+class CudaOptions(GpuOptions):
+    """The options of a pool of a GPU's own memory."""
+
+    source: str = "pool"
+
+    def __post_init__(self):
+        GpuOptions.__post_init__(self)
+        if self.source not in SOURCES:
+            raise ValueError(
+                f"source={self.source!r} is not a source of a GPU's memory; valid are "
+                + ", ".join(map(repr, SOURCES)))
+        if self.source == "async" and (
+                self.pool not in ("split", "unpooled") or self.initial is not None):
+            raise ValueError(
+                f"source={self.source!r} is a pool of CUDA's: it takes no pool= and "
+                "initial=, which are for pools of ndx")
+
+
 @cython.no_gc_clear
 cdef class CudaBackend(PooledBackend):
     """A pool of a GPU's memory, on which CuPy computes.
@@ -334,48 +361,24 @@ cdef class CudaBackend(PooledBackend):
     ndx.synchronize : wait until the GPU is done.
     """
 
-    # Of classes derived from this one: what gives the memory, and its own options.
-    _source_type = None
-    _source_options = ()
+    _options = CudaOptions
+    _source_type = None          # of classes derived from this: what gives the memory
+    __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, int device=0, limit=None, fallback=None, source="pool",
-                  **options):
-        if source not in SOURCES:
-            raise ValueError(
-                f"source={source!r} is not a source of a GPU's memory; valid are "
-                + ", ".join(map(repr, SOURCES)))
-        given = {name: options.pop(name) for name in type(self)._source_options
-                 if name in options}
-        kind = type(self)._source_type
+    def __cinit__(self, *args, **given):
+        options = self.take_options(given)
+        kind = self._source_type
         if kind is None:
-            module, name = SOURCES[source]
+            module, name = SOURCES[options.source]
             kind = getattr(import_module(f"ndx.backends.{module}"), name)
-        self.source = kind(device=device, **given)
+        self.source = kind(**options.own)
         if self.source.ordered:
-            if options.get("pool", "split") != "split" or \
-                    options.get("initial") is not None:
-                raise ValueError(
-                    f"source={source!r} is a pool of CUDA's: it takes no pool= and "
-                    "initial=, which are for pools of ndx")
-            options["pool"] = "unpooled"
-        self.name = f"cuda:{device}"
+            options = dataclasses.replace(options, pool="unpooled")
+        self.name = f"cuda:{options.device}"
         self.device = self.name
-        self.device_number = device + 1
+        self.device_number = options.device + 1
         devices.in_use = True
-        if limit is not None:
-            parse_limit(limit)
-        if fallback is not None and (
-                (<PooledBackend?>fallback).device_number != self.device_number):
-            raise ValueError(
-                f"fallback={fallback!r} is not memory of {self.name}, where its arrays "
-                f"are computed on; ndx.use({self.name!r}, fallback='host') falls back "
-                "to memory of the host that it can address")
-        self.setup(self.source, {"limit": limit, "fallback": fallback, **options})
-
-    def __init__(self, *, device=0, limit=None, source="pool", pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0,
-                 fallback=None, cutoff=None):
-        pass
+        self.setup(self.source, options)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil:

@@ -1,9 +1,10 @@
 """Memory in files that a GPU reads and writes by itself."""
 
 from os import PathLike
+from typing import Unpack
 
+from ndx._typing import CudaMmapKeywords
 from ndx.backends.cuda import CudaBackend, CudaSource
-from ndx.backends.pooled import PooledBackend
 
 __all__ = ["CudaFileSource", "CudaMmapBackend"]
 
@@ -15,19 +16,7 @@ class CudaFileSource(CudaSource):
     def directory(self) -> str: ...
 
 class CudaMmapBackend(CudaBackend):
-    def __init__(
-        self,
-        *,
-        device: int = 0,
-        directory: str | PathLike[str] | None = None,
-        limit: int | str | None = None,
-        pool: str = "split",
-        initial: int | str | None = None,
-        idle_release: float | None = 30.0,
-        reserve_fraction: float = 0.0,
-        fallback: str | PooledBackend | None = None,
-        cutoff: int | None = None,
-    ) -> None: ...
+    def __init__(self, **options: Unpack[CudaMmapKeywords]) -> None: ...
     @property
     def source(self) -> CudaFileSource: ...
     @property

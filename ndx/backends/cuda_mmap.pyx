@@ -7,10 +7,14 @@ while they are used.
 
 cimport cython
 
+import os
+
 from ndx.backends.cuda cimport CudaBackend, CudaSource
 from ndx.backends.mmap cimport file_source
 
 from ndx._lib.errors import DeviceError
+from ndx.backends._pool.options import OptionsSignature, options_class
+from ndx.backends.cuda import GpuOptions
 
 __all__ = ["CudaFileSource", "CudaMmapBackend"]
 
@@ -61,6 +65,13 @@ cdef class CudaFileSource(CudaSource):
         return self.files.directory
 
 
+@options_class
+class CudaMmapOptions(GpuOptions):
+    """The options of a pool of files that a GPU addresses."""
+
+    directory: str | os.PathLike[str] | None = None
+
+
 @cython.no_gc_clear
 cdef class CudaMmapBackend(CudaBackend):
     """Files as a GPU's memory, where it can address them: there is most of it.
@@ -99,16 +110,12 @@ cdef class CudaMmapBackend(CudaBackend):
     Memory" in NVIDIA's CUDA C++ Programming Guide.
     """
 
+    _options = CudaMmapOptions
     _source_type = CudaFileSource
-    _source_options = ("directory",)
+    __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, int device=0, **options):
+    def __cinit__(self, *args, int device=0, **given):
         self.name = f"cudammap:{device}"
-
-    def __init__(self, *, device=0, directory=None, limit=None, pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0,
-                 fallback=None, cutoff=None):
-        pass
 
     @property
     def directory(self):

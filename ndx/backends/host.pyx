@@ -10,6 +10,7 @@ from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 from ndx._lib.system import (
     address_space_is_rationed, available_memory, machine_memory, memory_and_swap,
 )
+from ndx.backends._pool.options import OptionsSignature
 
 __all__ = ["HostBackend", "HostSource"]
 
@@ -93,10 +94,8 @@ cdef class HostBackend(PooledBackend):
     'host'
     """
 
-    def __cinit__(self, *args, **options):
-        self.name = "host"
-        self.setup(HostSource.__new__(HostSource), options)
+    __signature__ = OptionsSignature()
 
-    def __init__(self, *, limit=None, pool="split", initial=None, idle_release=30.0,
-                 reserve_fraction=0.0, fallback=None, cutoff=None):
-        pass
+    def __cinit__(self, *args, **given):
+        self.name = "host"
+        self.setup(HostSource.__new__(HostSource), self.take_options(given))

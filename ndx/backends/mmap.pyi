@@ -1,7 +1,9 @@
 """Memory in files: arrays that are larger than the machine's own."""
 
 from os import PathLike
+from typing import Unpack
 
+from ndx._typing import MmapKeywords
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.source import Source
 
@@ -12,18 +14,6 @@ class FileSource(Source):
     def __init__(self, directory: str | PathLike[str]) -> None: ...
 
 class MmapBackend(PooledBackend):
-    def __init__(
-        self,
-        *,
-        directory: str | PathLike[str] | None = None,
-        limit: int | str | None = None,
-        keep_idle: int | str = "256MiB",
-        pool: str = "split",
-        initial: int | str | None = None,
-        idle_release: float | None = 30.0,
-        reserve_fraction: float = 0.0,
-        fallback: str | PooledBackend | None = None,
-        cutoff: int | None = None,
-    ) -> None: ...
+    def __init__(self, **options: Unpack[MmapKeywords]) -> None: ...
     @property
     def directory(self) -> str: ...

@@ -23,6 +23,7 @@ from ndx.backends.source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import address_space_is_rationed, default_directory
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = ["FileSource", "MmapBackend"]
 
@@ -154,6 +155,14 @@ def disk_of(directory):
         return directory
 
 
+@options_class
+class MmapOptions(PoolOptions):
+    """The options of a pool of files."""
+
+    directory: str | os.PathLike[str] | None = None
+    keep_idle: int | str = "256MiB"
+
+
 cdef class MmapBackend(PooledBackend):
     """Memory in files of a directory: it may be larger than the machine's.
 
@@ -196,15 +205,14 @@ cdef class MmapBackend(PooledBackend):
     'mmap'
     """
 
-    def __cinit__(self, *args, **options):
-        self.name = "mmap"
-        self.keep_idle = parse_size(options.get("keep_idle", "256MiB"), "keep_idle")
-        self.setup(file_source(options.get("directory")), options)
+    _options = MmapOptions
+    __signature__ = OptionsSignature()
 
-    def __init__(self, *, directory=None, limit=None, keep_idle="256MiB", pool="split",
-                 initial=None, idle_release=30.0, reserve_fraction=0.0,
-                 fallback=None, cutoff=None):
-        pass
+    def __cinit__(self, *args, **given):
+        options = self.take_options(given)
+        self.name = "mmap"
+        self.keep_idle = parse_size(options.keep_idle, "keep_idle")
+        self.setup(file_source(options.directory), options)
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef int status

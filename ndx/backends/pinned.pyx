@@ -23,6 +23,9 @@ from ndx.backends.pooled cimport PooledBackend
 
 import threading
 
+from ndx.backends._pool.options import OptionsSignature
+from ndx.backends.cuda import GpuOptions
+
 __all__ = ["CudaHostBackend", "HostAllocSource", "PinnedBackend", "PinnedSource"]
 
 cdef enum:
@@ -135,14 +138,12 @@ cdef class PinnedBackend(PooledBackend):
         If CuPy, the driver or a GPU is missing.
     """
 
-    def __cinit__(self, *args, **options):
+    __signature__ = OptionsSignature()
+
+    def __cinit__(self, *args, **given):
         self.source = PinnedSource()
         self.name = "pinned"
-        self.setup(self.source, options)
-
-    def __init__(self, *, limit=None, pool="split", initial=None, idle_release=30.0,
-                 reserve_fraction=0.0, fallback=None, cutoff=None):
-        pass
+        self.setup(self.source, self.take_options(given))
 
     def __dealloc__(self):
         # What is idle may still be read, and goes back to CUDA now.
@@ -221,11 +222,9 @@ cdef class CudaHostBackend(CudaBackend):
         If CuPy, the driver or the GPU is missing.
     """
 
+    _options = GpuOptions
     _source_type = HostAllocSource
+    __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, int device=0, **options):
+    def __cinit__(self, *args, int device=0, **given):
         self.name = f"cudahost:{device}"
-
-    def __init__(self, *, device=0, limit=None, pool="split", initial=None,
-                 idle_release=30.0, reserve_fraction=0.0, fallback=None, cutoff=None):
-        pass

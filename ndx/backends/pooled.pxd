@@ -16,12 +16,13 @@ cdef class PooledBackend(Backend):
     cdef uint64_t idle_after         # milliseconds; 0: never
     cdef PoolHistory history         # of what was needed, for what is idle
     cdef size_t stream               # that the memory is for, and first used on
-    cdef readonly object kind        # of pool, as given
+    cdef readonly object options     # that it was made with, as a `PoolOptions`
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # of hooks
     cdef bint hooked
 
-    cdef int setup(self, Source source, dict options) except -1
+    cdef object take_options(self, dict given)
+    cdef int setup(self, Source source, object options) except -1
     cdef size_t idle(self) noexcept nogil
     cdef void look(self) noexcept nogil
     cdef size_t release_some(self, size_t nbytes) noexcept nogil

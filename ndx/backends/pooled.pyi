@@ -1,8 +1,10 @@
 """What backends with a pool have in common."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
+from ndx._typing import PoolKeywords
+from ndx.backends._pool.options import PoolOptions
 from ndx.backends.base import Backend
 from ndx.backends.source import Source
 
@@ -11,20 +13,11 @@ __all__ = ["PooledBackend"]
 class PooledBackend(Backend):
     headroom_nbytes: int
     kept_nbytes: int
-    def __init__(
-        self,
-        source: Source,
-        *,
-        limit: int | str | None = None,
-        pool: str = "split",
-        initial: int | str | None = None,
-        idle_release: float | None = 30.0,
-        reserve_fraction: float = 0.0,
-        fallback: Backend | None = None,
-        cutoff: int | None = None,
-    ) -> None: ...
+    def __init__(self, source: Source, **options: Unpack[PoolKeywords]) -> None: ...
     @property
     def kind(self) -> str: ...
+    @property
+    def options(self) -> PoolOptions: ...
     @property
     def limit(self) -> int | None: ...
     @limit.setter

@@ -27,9 +27,7 @@ from ndx.backends.user_code cimport UserCode
 
 from ndx._lib.sizes import parse_limit, parse_size
 from ndx.backends import _pressure
-from ndx.backends._pool.options import (
-    cutoff_of, fraction_of, initial_of, milliseconds_of,
-)
+from ndx.backends._pool.options import OptionsSignature, PoolOptions
 from ndx.backends._reserve import warm_up
 
 __all__ = ["PooledBackend"]
@@ -82,44 +80,64 @@ cdef class PooledBackend(Backend):
         multiples of that. Default: 24 (16 MiB).
     """
 
-    def __cinit__(self, *args, **options):
+    # What the constructor takes: of derived classes, one that is derived from this.
+    _options = PoolOptions
+    __signature__ = OptionsSignature("source")
+
+    def __cinit__(self, *args, **given):
         self.hooks = ()
         self.inside = UserCode()
 
-    def __init__(self, source, *, limit=None, pool="split", initial=None,
-                 idle_release=30.0, reserve_fraction=0.0, fallback=None, cutoff=None):
-        if self.pool is not None:
+    def __init__(self, *args, **given):
+        derived = self.pool is not None
+        if not derived and "source" in given:
+            args = (*args, given.pop("source"))
+        if len(args) != (not derived):
+            raise TypeError(
+                f"{type(self).__name__} takes its options by name"
+                + ("" if derived else f", after one source; {len(args)} were given"))
+        self._options.refuse_others(type(self).__name__, given)
+        if derived:
+            # `__cinit__` of its class has made the pool.
             return
+        source = args[0]
         if not isinstance(source, Source):
             raise TypeError(
                 f"source must be an ndx.backends.Source, not {type(source).__name__}")
         self.name = type(source).__name__.removesuffix("Source").lower() or "pooled"
-        self.setup(source, {
-            "limit": limit, "pool": pool, "initial": initial,
-            "idle_release": idle_release, "reserve_fraction": reserve_fraction,
-            "fallback": fallback, "cutoff": cutoff})
+        self.setup(source, self.take_options(given))
 
-    cdef int setup(self, Source source, dict options) except -1:
+    cdef object take_options(self, dict given):
+        """Return its options, checked; what else was given is left to `__init__`."""
+        return self._options.among(given)
+
+    cdef int setup(self, Source source, object options) except -1:
+        """Make the pool."""
         cdef size_t total = 0
-        self.kind = options.get("pool", "split")
-        limit = options.get("limit")
-        if limit is not None:
-            limit = limit_on(source, limit)
-            self.limit_nbytes = limit
-        initial = initial_of(options, limit, source.granularity)
-        self.idle_after = milliseconds_of(options.get("idle_release", 30.0))
-        fraction = fraction_of(options.get("reserve_fraction", 0.0))
-        if fraction and source.info(NULL, &total):
-            self.headroom_nbytes = <size_t>(fraction * total)
-        self.fallback = options.get("fallback")
+        known = (options.is_share or options.reserve_fraction) and source.info(
+            NULL, &total)
+        options = options.for_source(total if known else None, source.granularity)
+        self.options = options
+        if options.limit is not None:
+            self.limit_nbytes = options.limit
+        self.idle_after = options.idle_milliseconds
+        self.headroom_nbytes = <size_t>(options.reserve_fraction * total)
+        self.fallback = options.fallback
+        if self.fallback is not None and \
+                self.fallback.device_number != self.device_number:
+            raise ValueError(
+                f"fallback={self.fallback!r} is not memory of {self.device}, where "
+                "its arrays are computed on" + (
+                    f"; ndx.use({self.device!r}, fallback='host') falls back to memory "
+                    "of the host that it can address" if self.device_number else ""))
         self.host_accessible = source.host_accessible
-        self.pool = Pool(source, kind=self.kind, limit=limit, initial=initial,
-                         cutoff=cutoff_of(options))
+        self.pool = Pool(source, kind=options.pool, limit=options.limit,
+                         initial=options.initial, cutoff=options.round_below)
         history_begin(&self.history)
         _pressure.pooled.add(self)
-        if initial and self.kind != "arena":
-            self.kept_nbytes = initial
-            warm_up(self, initial, False)
+        if options.initial and options.pool != "arena":
+            self.kept_nbytes = options.initial
+            warm_up(self, options.initial, False)
         return 0
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
@@ -294,6 +312,11 @@ cdef class PooledBackend(Backend):
         finally:
             self.inside.leave(entered)
         return 0
+
+    @property
+    def kind(self):
+        """What is done with memory that is released: the option ``pool``."""
+        return self.options.pool
 
     @property
     def limit(self):

@@ -1,5 +1,8 @@
 """A device that is not there."""
 
+from typing import Unpack
+
+from ndx._typing import SimulatedKeywords
 from ndx.backends.pooled import PooledBackend
 from ndx.backends.source import Source
 
@@ -24,19 +27,6 @@ class SimulatedSource(Source):
     def finish(self, stream: int) -> None: ...
 
 class SimulatedBackend(PooledBackend):
-    def __init__(
-        self,
-        *,
-        capacity: int | str = "64MiB",
-        page: int | str = 65536,
-        latency: float = 0.0,
-        limit: int | str | None = None,
-        pool: str = "split",
-        initial: int | str | None = None,
-        idle_release: float | None = 30.0,
-        reserve_fraction: float = 0.0,
-        fallback: str | PooledBackend | None = None,
-        cutoff: int | None = None,
-    ) -> None: ...
+    def __init__(self, **options: Unpack[SimulatedKeywords]) -> None: ...
     @property
     def source(self) -> SimulatedSource: ...

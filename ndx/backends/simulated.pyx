@@ -12,7 +12,8 @@ from ndx.backends.source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 
 import time
 
-from ndx._lib.sizes import parse_limit, parse_size
+from ndx._lib.sizes import parse_size
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 
@@ -171,6 +172,15 @@ cdef bint SimulatedSource_take(SimulatedSource self, size_t nbytes) noexcept:
     return True
 
 
+@options_class
+class SimulatedOptions(PoolOptions):
+    """The options of a device that is not there."""
+
+    capacity: int | str = "64MiB"
+    page: int | str = 65536
+    latency: float = 0.0
+
+
 cdef class SimulatedBackend(PooledBackend):
     """A pool over a device that is not there, to test what uses one.
 
@@ -196,15 +206,11 @@ cdef class SimulatedBackend(PooledBackend):
 
     cdef readonly SimulatedSource source
 
-    def __cinit__(self, *args, limit=None, **options):
-        self.name = "simulated"
-        self.source = SimulatedSource(**{key: options[key] for key in (
-            "capacity", "page", "latency") if key in options})
-        if limit is not None:
-            parse_limit(limit)
-        self.setup(self.source, {"limit": limit, **options})
+    _options = SimulatedOptions
+    __signature__ = OptionsSignature()
 
-    def __init__(self, *, capacity="64MiB", page=65536, latency=0.0, limit=None,
-                 pool="split", initial=None, idle_release=30.0, reserve_fraction=0.0,
-                 fallback=None, cutoff=None):
-        pass
+    def __cinit__(self, *args, **given):
+        options = self.take_options(given)
+        self.name = "simulated"
+        self.source = SimulatedSource(**options.own)
+        self.setup(self.source, options)

@@ -75,6 +75,8 @@ def test_a_fallback_of_another_gpu_is_refused(gpu):
     for wrong in ("pinned", ndx.backends.get("mmap"), ndx.backends.HostBackend()):
         with pytest.raises(ValueError, match="fallback='host'"):
             ndx.use("cuda:0", fallback=wrong)
+    with pytest.raises(ValueError, match="is not memory of cpu"):
+        ndx.use("host", fallback="cuda:0")
 
 
 def test_fallback_memory_waits_for_its_streams(machine, stand_in):

@@ -1,77 +1,199 @@
-"""Options of pools, as users give them."""
+"""The options of backends with a pool: a frozen value that is printed.
 
-from ndx._lib.sizes import parse_size
+`PoolOptions` has those that all of them take; a backend with options of its own derives
+a class from it. A constructor takes what the fields of its class say, and no other list
+of options exists: signatures, checks and messages read the fields.
+"""
 
-__all__ = ["cutoff_of", "fraction_of", "initial_of", "milliseconds_of"]
+import dataclasses
+import inspect
+from typing import Any
 
+from ndx._lib.options import option_error, repr_of_changes
+from ndx._lib.sizes import parse_limit, parse_size
+from ndx.backends.base import Backend
+
+__all__ = ["OptionsSignature", "PoolOptions", "options_class"]
+
+KINDS = ("split", "round", "naive", "unpooled", "arena")
 USUAL_CUTOFF = 24
 
 
-def initial_of(options, limit, page):
-    """Return ``initial`` in bytes, or None, of a pool with a limit in bytes or None."""
-    given = options.get("initial")
-    kind = options.get("pool", "split")
-    if given is None:
-        return None
-    nbytes = parse_size(given, "initial")
-    if limit is not None and nbytes > limit:
-        msg = (
-            f"initial={given!r} is more than limit={options['limit']!r}: nothing could "
-            "be allocated; raise the limit, or ask for less"
-        )
-        raise ValueError(msg)
-    if kind == "arena" and nbytes < page:
-        msg = (
-            f"initial={given!r} is less than a page of {page} bytes: an arena has at "
-            "least one"
-        )
-        raise ValueError(msg)
-    if kind == "unpooled" and nbytes:
-        msg = (
-            f"initial={given!r} is memory that a pool keeps, and pool='unpooled' keeps "
-            "none; choose another type of pool"
-        )
-        raise ValueError(msg)
-    return nbytes
+# The decorator of all classes of options, whose `__repr__` is that of the first.
+options_class = dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 
 
-def milliseconds_of(idle_release):
-    """Return after how many idle memory goes back; 0 for never."""
-    if idle_release is None:
-        return 0
-    if not isinstance(idle_release, int | float) or not idle_release >= 0:
-        msg = (
-            f"idle_release={idle_release!r} is not a time: give seconds, 0 or more, or "
-            "None to keep idle memory for ever"
-        )
-        raise ValueError(msg)
-    return max(1, int(min(idle_release, 1e9) * 1000))
+@options_class
+class PoolOptions:
+    """The options of a pool; see `ndx.backends.PooledBackend` for their meaning.
+
+    Raises
+    ------
+    ValueError
+        If a value is not among the valid ones, or two contradict each other.
+    TypeError
+        If a value is of a wrong type.
+    """
+
+    limit: int | str | None = None
+    pool: str = "split"
+    initial: int | str | None = None
+    idle_release: float | None = 30.0
+    reserve_fraction: float = 0.0
+    fallback: Backend | None = None
+    cutoff: int | None = None
+
+    @classmethod
+    def among(cls, given: dict[str, Any]):
+        """Return the options that are among those given; others are left alone."""
+        known = cls.__dataclass_fields__
+        return cls(**{name: given[name] for name in given if name in known})
+
+    @classmethod
+    def refuse_others(cls, owner: str, given: dict[str, Any]) -> None:
+        """Raise the TypeError that lists the valid options, if one is unknown."""
+        known = cls.__dataclass_fields__
+        if not given.keys() <= known.keys():
+            raise option_error(owner, given, list(known))
+
+    def __post_init__(self):
+        self._check_sizes()
+        if not isinstance(self.pool, str) or self.pool not in KINDS:
+            msg = f"pool={self.pool!r} is not a type of pool; valid are " + ", ".join(
+                KINDS
+            )
+            raise ValueError(msg)
+        if self.fallback is not None and not isinstance(self.fallback, Backend):
+            msg = (
+                "fallback must be an ndx.backends.Backend (ndx.use takes its name, "
+                f"too), not {type(self.fallback).__name__}"
+            )
+            raise TypeError(msg)
+        self._check_numbers()
+
+    def _check_sizes(self):
+        limit = None if self.limit is None else parse_limit(self.limit)
+        # What a percentage is of, the source says.
+        if limit is not None and not self.is_share:
+            self._check_initial(limit)
+            object.__setattr__(self, "limit", limit)
+        if self.initial is None:
+            return
+        initial = parse_size(self.initial, "initial")
+        if self.pool == "unpooled" and initial:
+            msg = (
+                f"initial={self.initial!r} is memory that a pool keeps, and "
+                "pool='unpooled' keeps none; choose another type of pool"
+            )
+            raise ValueError(msg)
+        object.__setattr__(self, "initial", initial)
+
+    def _check_initial(self, limit):
+        if self.initial is not None and parse_size(self.initial, "initial") > limit:
+            msg = (
+                f"initial={self.initial!r} is more than limit={self.limit!r}: nothing "
+                "could be allocated; raise the limit, or ask for less"
+            )
+            raise ValueError(msg)
+
+    def _check_numbers(self):
+        seconds, part = self.idle_release, self.reserve_fraction
+        if seconds is not None and not (
+            isinstance(seconds, int | float) and seconds >= 0
+        ):
+            msg = (
+                f"idle_release={seconds!r} is not a time: give seconds, 0 or more, or "
+                "None to keep idle memory for ever"
+            )
+            raise ValueError(msg)
+        if not isinstance(part, int | float) or not 0 <= part < 1:
+            msg = (
+                f"reserve_fraction={part!r} is not a part of the memory: give a number "
+                "from 0 to less than 1"
+            )
+            raise ValueError(msg)
+        if self.cutoff is None:
+            return
+        if not isinstance(self.cutoff, int) or not 12 <= self.cutoff <= 40:
+            msg = (
+                f"cutoff={self.cutoff!r} is not valid: give the power of two up to "
+                "which sizes are rounded to powers of two, from 12 (4 KiB) to 40 "
+                "(1 TiB)"
+            )
+            raise ValueError(msg)
+        if self.pool != "round":
+            msg = (
+                f"cutoff={self.cutoff!r} is for pool='round'; pool={self.pool!r} does "
+                "not round so"
+            )
+            raise ValueError(msg)
+
+    def for_source(self, total, page):
+        """Return the same with `limit` in bytes, for a source of memory.
+
+        Parameters
+        ----------
+        total : int or None
+            Bytes that the source has in all, if that is known.
+        page : int
+            Bytes of the pieces in which it gives memory.
+        """
+        found = self
+        if self.is_share:
+            limit = parse_limit(self.limit, total)
+            self._check_initial(limit)
+            found = dataclasses.replace(self, limit=limit)
+        if self.pool == "arena" and self.initial is not None and self.initial < page:
+            msg = (
+                f"initial={self.initial!r} is less than a page of {page} bytes: an "
+                "arena has at least one"
+            )
+            raise ValueError(msg)
+        return found
+
+    @property
+    def is_share(self):
+        """Whether `limit` is a percentage of what the source has."""
+        return isinstance(self.limit, str) and "%" in self.limit
+
+    @property
+    def idle_milliseconds(self):
+        """After how long idle memory goes back; 0 for never."""
+        if self.idle_release is None:
+            return 0
+        return max(1, int(min(self.idle_release, 1e9) * 1000))
+
+    @property
+    def round_below(self):
+        """The power of two from which on ``round`` rounds to its multiples."""
+        return USUAL_CUTOFF if self.cutoff is None else self.cutoff
+
+    @property
+    def own(self):
+        """The options that a derived class adds, by name."""
+        names = self.__dataclass_fields__.keys() - PoolOptions.__dataclass_fields__
+        return {name: getattr(self, name) for name in names}
+
+    __repr__ = repr_of_changes
 
 
-def fraction_of(reserve_fraction):
-    """Return the part of the source's memory that is left to others."""
-    if not isinstance(reserve_fraction, int | float) or not 0 <= reserve_fraction < 1:
-        msg = (
-            f"reserve_fraction={reserve_fraction!r} is not a part of the memory: give "
-            "a number from 0 to less than 1"
-        )
-        raise ValueError(msg)
-    return reserve_fraction
+class OptionsSignature:
+    """The signature of compiled backends: the fields of the class `_options`.
 
+    A descriptor, since a derived class may have a constructor, and a signature, of its
+    own.
+    """
 
-def cutoff_of(options):
-    """Return the power of two from which on ``round`` rounds to its multiples."""
-    cutoff = options.get("cutoff")
-    if cutoff is None:
-        return USUAL_CUTOFF
-    if not isinstance(cutoff, int) or not 12 <= cutoff <= 40:
-        msg = (
-            f"cutoff={cutoff!r} is not valid: give the power of two up to which sizes "
-            "are rounded to powers of two, from 12 (4 KiB) to 40 (1 TiB)"
-        )
-        raise ValueError(msg)
-    kind = options.get("pool", "split")
-    if kind != "round":
-        msg = f"cutoff={cutoff!r} is for pool='round'; pool={kind!r} does not round so"
-        raise ValueError(msg)
-    return cutoff
+    def __init__(self, *positional):
+        self.positional = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for name in positional
+        ]
+
+    def __get__(self, instance, owner):
+        maker = next(each for each in owner.__mro__ if "__init__" in vars(each))
+        if "_options" not in vars(maker):
+            msg = f"{maker.__name__} has a constructor of its own"
+            raise AttributeError(msg)
+        fields = inspect.signature(owner._options).parameters.values()
+        return inspect.Signature([*self.positional, *fields])
