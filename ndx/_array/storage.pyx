@@ -31,7 +31,9 @@ from errno import EIO
 
 from ndx._lib.circumstances import what_was_done
 from ndx._lib.device import device_of
-from ndx._lib.errors import MappedFileError, StaleArrayError
+from ndx._lib.errors import (
+    MappedFileError, StaleArrayError, closed_array_text, stale_array_text,
+)
 
 cnp.import_array()
 
@@ -410,28 +412,14 @@ cdef object stale_error(BaseArray x):
     operation, operand = what_was_done(x)
     known = {"shape": shape_tuple(x.ndim, x.shape), "dtype": str(dtype_object(x.dtype)),
              "operation": operation, "operand": operand}
-    use = "" if operation is None else f" It was used in `{operation}`"
-    if operand is not None and operand != operation:
-        use += f", as `{operand}`"
-    use += "." if use else ""
     if block_is_closed(block):
-        return StaleArrayError(
-            f"the {what} was closed, and its memory given back.{use} To use it again, "
-            "make it anew, or close it later.", **known)
+        return StaleArrayError(closed_array_text(what, operation, operand), **known)
     clock = <Clock>block.clock
-    state = "open" if clock.open else "closed"
-    made = "" if block.origin == NULL else f" at {<object>block.origin}"
-    advice = "" if block.origin != NULL else \
-        " debug=True of the workspace makes this error say where the array was made."
+    origin = None if block.origin == NULL else <object>block.origin
+    known.update(workspace=clock.name, generation=block.generation, current=clock.now)
     return StaleArrayError(
-        f"the {what} is stale: it was made{made} in generation {block.generation} of "
-        f"workspace {clock.name!r}, which is now in generation {clock.now} and "
-        f"{state}; its memory is reused.{use} To keep a result: (1) x.detach() inside "
-        "the scope gives an independent copy; (2) make the array before the scope is "
-        "entered and write into it (x[...] = y, x += y); (3) use it before the scope "
-        "ends; (4) or let what is still referenced leave, by escape='detach' of the "
-        f"workspace.{advice}", **known,
-        workspace=clock.name, generation=block.generation, current=clock.now)
+        stale_array_text(what, operation, operand, clock.name, block.generation,
+                         clock.now, clock.open, origin), **known)
 
 
 cdef int find_loss(BaseArray x) except -1:

@@ -13,6 +13,59 @@ __all__ = [
 ]
 
 
+def _use(operation, operand):
+    """Return what was done with an array, as a sentence, where that is known."""
+    if operation is None:
+        return ""
+    role = "" if operand in (None, operation) else f", as `{operand}`"
+    return f" It was used in `{operation}`{role}."
+
+
+def closed_array_text(what, operation, operand):
+    """Return the message of `StaleArrayError` for an array that was closed."""
+    return (
+        f"the {what} was closed, and its memory given back.{_use(operation, operand)} "
+        "To use it again, make it anew, or close it later."
+    )
+
+
+def stale_array_text(
+    what, operation, operand, workspace, generation, current, is_open, origin
+):
+    """Return the message of `StaleArrayError` for an array whose cycle has ended.
+
+    Parameters
+    ----------
+    what : str
+        The array, in words.
+    operation, operand : str or None
+        The function that was called, and the name of its parameter.
+    workspace : str
+    generation, current : int
+        Of the array, and of the workspace now.
+    is_open : bool
+        Whether a scope of the workspace is open.
+    origin : str or None
+        The line that made the array; known with ``debug=True``.
+    """
+    made, advice = f" at {origin}", ""
+    if origin is None:
+        made = ""
+        advice = (
+            " debug=True of the workspace makes this error say where the array was made."
+        )
+    return (
+        f"the {what} is stale: it was made{made} in generation {generation} of "
+        f"workspace {workspace!r}, which is now in generation {current} and "
+        f"{'open' if is_open else 'closed'}; its memory is reused."
+        f"{_use(operation, operand)} To keep a result: (1) x.detach() inside the scope "
+        "gives an independent copy; (2) make the array before the scope is entered and "
+        "write into it (x[...] = y, x += y); (3) use it before the scope ends; (4) or "
+        "let what is still referenced leave, by escape='detach' of the workspace."
+        f"{advice}"
+    )
+
+
 class StaleArrayError(RuntimeError):
     """An array was used after the memory under it was given back.
 
