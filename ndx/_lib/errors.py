@@ -50,10 +50,7 @@ def stale_array_text(
     """
     made, advice = f" at {origin}", ""
     if origin is None:
-        made = ""
-        advice = (
-            " debug=True of the workspace makes this error say where the array was made."
-        )
+        made, advice = "", " With debug=True the workspace says where it was made."
     return (
         f"the {what} is stale: it was made{made} in generation {generation} of "
         f"workspace {workspace!r}, which is now in generation {current} and "
