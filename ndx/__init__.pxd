@@ -1,6 +1,6 @@
-# `cimport ndx`: the C level. "ndx/ndx.h" says what each function does; the include
-# path is `ndx.get_include()`. All functions need the GIL; what lies under a view may be
-# used without it.
+# `cimport ndx`: the C level. "ndx/ndx.h" documents each function; `ndx.get_include()`
+# returns the include path. All functions need the GIL. The memory of a view may be used
+# without it.
 
 from libc.stdint cimport int32_t
 

@@ -1,8 +1,8 @@
-"""The C level: the table of functions that other packages are compiled against.
+"""The C level: a table of functions for packages that are compiled against ndx.
 
-``ndx/ndx.h`` is its contract and ``cimport ndx`` the same for Cython. Modules that
-were compiled against an earlier ndx go on working: what is there never changes, and
-new functions are appended.
+``ndx/ndx.h`` is the contract for C and C++, and ``cimport ndx`` for Cython. Modules
+compiled against an earlier ndx keep working: entries of the table never change, and
+new ones are appended.
 """
 
 import os
@@ -57,7 +57,7 @@ cdef extern from "ndx/ndx.h":
 cdef enum:
     DEVICE_CPU = 1               # DLPack's kDLCPU
 
-# By dtype code, as in the header.
+# The field `kind` for each dtype code.
 cdef const char *KINDS = b"biiiiuuuuffcc"
 
 
@@ -65,9 +65,9 @@ cdef const char *KINDS = b"biiiiuuuuffcc"
 @cython.no_gc
 @cython.freelist(16)
 cdef class Acquired:
-    """What a view holds: the array, for its layout, and an export, for its bytes.
+    """References of a view: the array, for its layout, and an export of its bytes.
 
-    An object, so that releasing it keeps a pending exception as every dealloc does.
+    An object, because a dealloc keeps a pending exception.
     """
 
     cdef BaseArray array
@@ -126,7 +126,7 @@ cdef object unfit_error(BaseArray x, str reason):
 
 cdef void drop(ndx_array_view *view) noexcept:
     cdef PyObject *acquired = <PyObject *>view.token
-    # Emptied first: what the last reference frees may run Python.
+    # Cleared first, because dropping the last reference may run Python code.
     memset(view, 0, sizeof(ndx_array_view))
     Py_DECREF(<object>acquired)
 
@@ -161,8 +161,8 @@ def get_include():
     Returns
     -------
     str
-        For ``include_dirs`` of an extension, whether it is written in C or C++ or
-        does ``cimport ndx`` (which Cython finds by itself where ndx is installed).
+        For ``include_dirs`` of an extension in C or C++, or one that does ``cimport
+        ndx``. Cython itself finds the installed ndx.
 
     Examples
     --------

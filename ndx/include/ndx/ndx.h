@@ -1,5 +1,6 @@
-/* The C level of ndx, for C and C++: arrays of other packages' choosing, checked,
- * pinned and without the GIL. In Cython, `cimport ndx` offers the same.
+/* The C level of ndx, for C and C++: checked access to the memory of arrays. An export
+ * keeps the memory in place, also without the GIL. In Cython, `cimport ndx` offers the
+ * same.
  *
  *     ndx_array_view view;
  *     if (ndx_acquire(object, &view, NDX_C_CONTIGUOUS) < 0) { return NULL; }
@@ -8,11 +9,11 @@
  *     Py_END_ALLOW_THREADS
  *     ndx_release(&view);
  *
- * All functions here need the GIL. Between acquire and release the memory stays where
- * it is, whatever becomes of the array, and any thread may use it without the GIL.
+ * All functions here need the GIL. Between acquire and release the memory stays in
+ * place, even if the array is deleted, and any thread may use it without the GIL.
  *
- * The include path is what `ndx.get_include()` returns. Nothing is linked: the
- * functions come from a table that the first call finds in `ndx._capi.C_API`. */
+ * `ndx.get_include()` returns the include path. Nothing is linked: the first call finds
+ * the table of functions in `ndx._capi.C_API`. */
 #ifndef NDX_NDX_H
 #define NDX_NDX_H
 
@@ -23,8 +24,8 @@
 extern "C" {
 #endif
 
-/* Raised by changes that break a compiled module. Additions only make the table
- * longer: a module runs with the ndx that it was compiled against and later ones. */
+/* Increased by changes that break compiled modules. Additions only make the table
+ * longer: a module runs with the ndx that it was compiled against, and later ones. */
 #define NDX_API_VERSION 1
 #define NDX_API_NAME "ndx._capi.C_API"
 
@@ -36,14 +37,14 @@ enum {
     NDX_COMPLEX64, NDX_COMPLEX128
 };
 
-/* What to ask of ndx_acquire. */
+/* Flags of ndx_acquire: properties that the array must have. */
 enum {
     NDX_WRITABLE = 1,
     NDX_C_CONTIGUOUS = 2
 };
 
-/* An array between acquire and release. Its pointers are valid until then. Don't copy
- * it: the copy would be released, too. */
+/* An array between acquire and release. Its pointers are valid until the release. Don't
+ * copy the struct: the copy would be released, too. */
 typedef struct ndx_array_view {
     void *data;                  /* the first element, aligned for its dtype */
     const Py_ssize_t *shape;
@@ -54,12 +55,12 @@ typedef struct ndx_array_view {
     int32_t dtype;               /* NDX_FLOAT64, ... */
     int32_t kind;                /* 'b', 'i', 'u', 'f' or 'c' */
     int32_t bits;                /* of one element: 8 * itemsize */
-    int32_t readonly;            /* writing is undefined behaviour then */
+    int32_t readonly;            /* if true, writing is undefined behaviour */
     int32_t c_contiguous;
-    int32_t device_type;         /* as in DLPack; 1 is the CPU, so far the only one */
+    int32_t device_type;         /* as in DLPack; always 1, the CPU: GPUs are refused */
     int32_t device_id;
-    void *token;                 /* ndx's own */
-    void (*drop)(struct ndx_array_view *view);   /* ndx's own; NULL: holds nothing */
+    void *token;                 /* private */
+    void (*drop)(struct ndx_array_view *view);   /* private; NULL: the view is empty */
     void *reserved[4];
 } ndx_array_view;
 
@@ -72,7 +73,7 @@ typedef struct {
     PyObject *(*empty)(int ndim, const Py_ssize_t *shape, int dtype);
 } ndx_api;
 
-/* Find and check the table; NULL with an ImportError set if it won't do. */
+/* Find and check the table. NULL with an ImportError set if it is not compatible. */
 static inline const ndx_api *ndx_get_api(void) {
     static const ndx_api *found = NULL;
     const ndx_api *table;
@@ -106,25 +107,25 @@ static inline const ndx_api *ndx_get_api(void) {
     return table;
 }
 
-/* Check at once, in a module's initialisation, what the first call would check.
- * 0, or -1 with an ImportError set. */
+/* Find the table early, in a module's initialisation. 0, or -1 with an ImportError
+ * set. */
 static inline int ndx_import(void) { return ndx_get_api() != NULL ? 0 : -1; }
 
-/* Check that an array may be used, pin its memory, and describe it in `view`.
+/* Check that an array may be used, export its memory, and describe it in `view`.
  *
- * `flags` is 0 or the sum of NDX_WRITABLE and NDX_C_CONTIGUOUS. A scope that ends, or
- * the last reference that goes, leaves the memory in place until ndx_release; close()
- * raises BufferError. Returns 0, or -1 with an exception set (and a view that holds
- * nothing): TypeError (no NDArray), ndx.StaleArrayError, BufferError (read-only or not
- * contiguous, but asked for), ValueError (unknown flags). */
+ * `flags` is 0 or the sum of NDX_WRITABLE and NDX_C_CONTIGUOUS. The memory stays in
+ * place until ndx_release, even if the scope ends or the last reference is dropped, and
+ * close() raises BufferError. Returns 0, or -1 with an exception set and an empty view:
+ * TypeError (no NDArray), ndx.StaleArrayError, ndx.DeviceError (on a GPU), BufferError
+ * (read-only or not contiguous, against the flags), ValueError (unknown flags). */
 static inline int ndx_acquire(PyObject *array, ndx_array_view *view, int flags) {
     const ndx_api *api = ndx_get_api();
     view->drop = NULL;
     return api != NULL ? api->acquire(array, view, flags) : -1;
 }
 
-/* Let the memory of a view go; it holds nothing then. Harmless if it holds nothing
- * already, whether released or never acquired. Keeps a pending exception. */
+/* End the export of a view, which is empty then. Does nothing if the view is empty
+ * already, released or never acquired. Keeps a pending exception. */
 static inline void ndx_release(ndx_array_view *view) {
     if (view->drop != NULL) { view->drop(view); }
 }
@@ -135,9 +136,9 @@ static inline int ndx_is_array(PyObject *object) {
     return api != NULL ? api->is_array(object) : -1;
 }
 
-/* A new ndx.NDArray whose elements are not set, in the current workspace or on the
- * current backend; C-contiguous, its data 64-byte aligned. NULL with an exception set:
- * ValueError (ndim, shape or dtype), ndx.OutOfMemoryError. */
+/* A new ndx.NDArray, not initialized, in the current workspace or on the current
+ * backend. It is C-contiguous, and its data is 64-byte aligned. NULL with an exception
+ * set: ValueError (ndim, shape or dtype), ndx.OutOfMemoryError. */
 static inline PyObject *ndx_empty(int ndim, const Py_ssize_t *shape, int dtype) {
     const ndx_api *api = ndx_get_api();
     return api != NULL ? api->empty(ndim, shape, dtype) : NULL;
