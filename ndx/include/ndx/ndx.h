@@ -116,8 +116,8 @@ static inline int ndx_import(void) { return ndx_get_api() != NULL ? 0 : -1; }
  * `flags` is 0 or the sum of NDX_WRITABLE and NDX_C_CONTIGUOUS. The memory stays in
  * place until ndx_release, even if the scope ends or the last reference is dropped, and
  * close() raises BufferError. Returns 0, or -1 with an exception set and an empty view:
- * TypeError (no NDArray), ndx.StaleArrayError, ndx.DeviceError (on a GPU), BufferError
- * (read-only or not contiguous, against the flags), ValueError (unknown flags). */
+ * TypeError (no NDArray, or on a GPU), ndx.StaleArrayError, BufferError (read-only or
+ * not contiguous, against the flags), ValueError (unknown flags). */
 static inline int ndx_acquire(PyObject *array, ndx_array_view *view, int flags) {
     const ndx_api *api = ndx_get_api();
     view->drop = NULL;
