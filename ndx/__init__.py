@@ -1,20 +1,20 @@
-"""ndx: the array library whose memory you control.
+"""ndx: an array library with control of the memory of every array.
 
 The module is a namespace of the Python Array API standard 2025.12. Its arrays are
-`ndx.NDArray`; where they live is chosen by context.
+`ndx.NDArray`; the context decides where they live.
 
 Where to begin
 --------------
 ndx.asarray, zeros, arange, ...    make arrays; ndx.exp, sum, matmul, ... compute
 ndx.linalg, fft, random            chapters of their own
-ndx.use("mmap", limit="200GiB")    a backend for what is made in a scope
-ndx.workspace("step")              memory that each turn of a loop uses again
-ndx.memory.summary()               what is held; limits, peaks, recordings
+ndx.use("mmap", limit="200GiB")    a backend for the arrays made in a scope
+ndx.workspace("step")              memory that each turn of a loop reuses
+ndx.memory.summary()               memory in use; limits, peaks, recordings
 ndx.open, save, load               arrays in files
-ndx.backends                       kinds of memory, and those of your own
+ndx.backends                       kinds of memory, and how to add your own
 
-``help(ndx.sum)`` explains a function, ``dir(ndx)`` lists all names. ``import *`` leaves
-out names that Python has itself, such as `abs`, `open` and `sum`.
+``help(ndx.sum)`` explains a function, ``dir(ndx)`` lists all names. ``import *`` omits
+the names of Python's builtins, such as `abs`, `open` and `sum`.
 
 Examples
 --------
@@ -29,7 +29,7 @@ NDArray([4., 6.])
 import sys as _sys
 from math import e, inf, nan, pi
 
-# First: it says so where ndx was never built.
+# First: it raises a helpful error if ndx was never built.
 from ndx._lib import built as _built
 
 # isort: split
@@ -89,7 +89,7 @@ _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
-# Without `abs`, `open`, `sum` and so on: these would replace Python's.
+# Without `abs`, `open`, `sum` and the like, which would replace Python's.
 __all__ = _star_names(globals())
 
 

@@ -1,4 +1,4 @@
-"""``python -m ndx``: record a script's memory, or say what is installed here."""
+"""``python -m ndx``: record a script's memory, or describe the installation."""
 
 import argparse
 import os

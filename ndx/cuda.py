@@ -1,4 +1,4 @@
-"""What is only on NVIDIA's GPUs: captured graphs. Importing it needs no GPU."""
+"""Captured graphs, for NVIDIA's GPUs only. Importing it needs no GPU."""
 
 import functools
 
@@ -6,27 +6,27 @@ __all__ = ["graph"]
 
 
 def graph(function=None, /, *, max_graphs=8):
-    """Return a function that runs as a captured graph: one launch, for all it does.
+    """Return a function that runs as a captured graph: one launch for all kernels.
 
-    A step of many small operations is bound by the CPU, which prepares each kernel. A
-    graph is captured once, and replayed as a whole.
+    The CPU, which prepares each kernel, is the bottleneck of a step of many small
+    operations. A graph is captured once, and replayed as a whole.
 
     Parameters
     ----------
     function : callable
-        What computes on one GPU. Its arguments and results are arrays on that, in
-        tuples, lists and dicts if need be, and other values that can be hashed.
+        A function that computes on one GPU. Its arguments and results are arrays on
+        that GPU, also in tuples, lists and dicts, and other hashable values.
     max_graphs : int, default 8
-        How many graphs each thread keeps. Calls that would need more run eagerly.
+        The number of graphs that each thread keeps. Calls beyond it run eagerly.
 
     Returns
     -------
     Graph
-        To be called as `function` is. The first call with arguments of an *address*,
-        shape, strides and dtype (and, of what is no array, a value) runs eagerly, in
-        a workspace of its own; the second one captures; the others replay. What
-        differs in any of that runs eagerly, or is captured as well. Results are the
-        caller's: new arrays, in its workspace or backend. It has ``stats()``,
+        Called like `function`. The first call with arguments of one *address*, shape,
+        strides and dtype (or, for other arguments, one value) runs eagerly, in a
+        workspace of its own; the second one is captured; the others are replayed.
+        Calls with other arguments run eagerly, or get a graph of their own. Results
+        are new arrays in the caller's workspace or backend. It has ``stats()``,
         ``reset()``, and the function as ``__wrapped__``.
 
     Raises
@@ -39,24 +39,23 @@ def graph(function=None, /, *, max_graphs=8):
     DeviceError
         In a call: if there is no GPU; or, while it is captured, if the function waits
         for the GPU (`float`, ``to_device("cpu")``, `ndx.nonzero`, ...), copies from
-        the CPU, makes memory that outlives it (``detach``) or that is of another
-        workspace, or uses what CuPy does not let be captured (`linalg.solve`, ...).
-        The next call is as if that had not been.
+        the CPU, makes memory that outlives it (``detach``) or that is in another
+        workspace, or uses functions that CuPy can't capture (`linalg.solve`, ...).
+        The next call behaves as if the failed one had not happened.
 
     Notes
     -----
-    What is replayed are the kernels, with the addresses that they had; Python is not
-    run. So:
+    A replay launches the kernels with their captured addresses, and runs no Python:
 
     - a branch, a loop or a number that Python computes stays as it was when captured;
-      what depends on the values of arrays has to be computed by arrays;
+      results that depend on the values of arrays must be computed by arrays;
     - ``w = w - g`` binds a name once only: update in place, ``w -= g``, or return it;
-    - what the function reads besides its arguments is kept alive, and in its place;
-      if that has gone stale, the call runs eagerly, which raises;
-    - new data goes where the old was: ``batch[...] = new``, or a workspace, whose
+    - other arrays that the function reads are kept alive and in place; if one has
+      gone stale, the call runs eagerly, which raises;
+    - new data goes to the same place: ``batch[...] = new``, or a workspace, whose
       cycles have the same addresses.
 
-    Within another function that is being captured, it becomes a part of that.
+    Within another captured function, it becomes a part of that graph.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def graph(function=None, /, *, max_graphs=8):
     """
     if function is None:
         return functools.partial(graph, max_graphs=max_graphs)
-    # Loaded here: what it needs is loaded for GPUs only.
+    # Imported here: its dependencies are loaded for GPUs only.
     from ndx._cuda.graphs import Graph
 
     return Graph(function, max_graphs)

@@ -1,4 +1,4 @@
-"""What is installed here: the text of ``python -m ndx info``."""
+"""The installation and its machine: the text of ``python -m ndx info``."""
 
 import importlib.metadata
 import os
@@ -13,13 +13,13 @@ from ndx._lib.system import available_memory, physical_memory, usable_cores
 
 __all__ = ["report"]
 
-# Installed beside ndx, or not; none of them is imported for this.
+# Optional or required packages; none of them is imported for this.
 _PACKAGES = ("numpy", "array-api-compat", "matplotlib", "scipy", "Cython")
 _GPU_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 
 def report():
-    """Return a description of this installation, for a person (or an issue)."""
+    """Return a description of this installation, for a reader or a bug report."""
     sections = [
         ("ndx", _versions()),
         ("packages", _packages()),
@@ -70,7 +70,7 @@ def _machine():
 
 
 def _cpu_features():
-    """Return what NumPy found, and its loops use where they are made for it."""
+    """Return the CPU features that NumPy found and its loops may use."""
     try:
         features = np.show_config(mode="dicts")["SIMD Extensions"]
     except (AttributeError, KeyError, TypeError):
@@ -84,7 +84,7 @@ def _backends():
         try:
             backend = ndx.backends.get(name)
         except Exception as error:
-            # One that needs what is not here must not hide the others.
+            # An unusable backend must not hide the others.
             rows.append((name, f"not usable: {error}"))
             continue
         stats = backend.stats()

@@ -1,4 +1,4 @@
-"""Running a program while its memory is recorded, as if Python itself ran it."""
+"""Running a program as Python does, while its memory is recorded."""
 
 import builtins
 import os
@@ -15,7 +15,7 @@ __all__ = ["new_trace", "run_traced"]
 
 
 def new_trace(output, max_events, stacks):
-    """Return a trace; raise ValueError if it could not be saved as `output`."""
+    """Return a trace; raise ValueError if it can't be saved as `output`."""
     writer_for(output)
     folder = os.path.dirname(os.path.abspath(output))
     if not os.access(folder, os.W_OK):
@@ -36,13 +36,13 @@ def run_traced(trace, output, program, arguments, is_module):
             except SystemExit as stop:
                 status = _status_of(stop)
             except Exception as error:
-                # As Python reports it, without the frames of this package.
+                # Reported as by Python, without the frames of this package.
                 error.__traceback__ = _of_program(error.__traceback__)
                 sys.excepthook(type(error), error, error.__traceback__)
                 status = 1
             _join_threads()
     finally:
-        # A child that was forked, and returned to here, has nothing to say.
+        # A forked child that returns to here saves nothing.
         if os.getpid() == process:
             trace.save(output)
             print(f"{trace.summary()}\n\nsaved as {output}", file=sys.stderr)
@@ -57,7 +57,7 @@ def _run_script(path, arguments):
     with open(path, "rb") as file:
         source = file.read()
     sys.argv[:] = [path, *arguments]
-    # `-m ndx` put the working directory there.
+    # `-m ndx` has put the working directory there.
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     module = types.ModuleType("__main__")
     module.__dict__.update(
@@ -66,13 +66,13 @@ def _run_script(path, arguments):
         __loader__=SourceFileLoader("__main__", path),
         __cached__=None,
     )
-    # It stays: threads, finalizers and pickles look for it after the script's end.
+    # Kept: threads, finalizers and pickles need it after the script's end.
     sys.modules["__main__"] = module
     exec(compile(source, path, "exec"), module.__dict__)
 
 
 def _run_module(name, arguments):
-    # The first of these is replaced by the module's file.
+    # runpy replaces the first item by the module's file.
     sys.argv[:] = [name, *arguments]
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
@@ -88,7 +88,7 @@ def _status_of(stop):
 
 
 def _of_program(traceback):
-    """Return the part of a traceback that is the program's."""
+    """Return the program's part of a traceback."""
     ours = os.path.dirname(ndx.__file__) + os.sep
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(
         (ours, "<frozen ")

@@ -1,4 +1,4 @@
-"""The engine of GPUs: CuPy computes, on memory of ours."""
+"""The engine of GPUs: CuPy computes, on ndx's memory."""
 
 
 def load():

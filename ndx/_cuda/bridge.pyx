@@ -1,7 +1,7 @@
-"""Between our arrays and CuPy's: the same memory, seen by either, never copied.
+"""Conversion between arrays of ndx and of CuPy, over the same memory, without copies.
 
-What CuPy gets keeps the bytes in place (a `Holder`), as every export does; what it
-allocates is ours from the start, so that its results only have to be described.
+CuPy's view of an array keeps the bytes in place, as every export does. CuPy allocates
+its results in memory of ndx, so that the bridge only has to describe them.
 """
 
 import sys
@@ -48,35 +48,35 @@ __all__ = [
 
 
 def device_index(x):
-    """Return the number of the GPU that an array is on; None of what is on none."""
+    """Return the number of the GPU that an array is on; None for other values."""
     if not is_array(x) or not (<BaseArray>x).block.device:
         return None
     return (<BaseArray>x).block.device - 1
 
 
 class Lent:
-    """Keeps another library's memory, and gives it back after all that used it.
+    """Keeps another library's memory alive until all streams that used it are done.
 
-    Its owner knows of the stream alone that it was asked for.
+    The owner of the memory knows only the stream for which it was exported.
 
     Parameters
     ----------
     owner : object
-        What the memory lives as long as.
+        Keeps the memory alive.
     stream : cupy.cuda.Stream
-        For which the memory was asked for.
+        The stream for which the memory was exported.
     wait_for : callable
-        Called with a handle: lets that stream wait for what another was given.
+        Called with a handle: makes `stream` wait for the work of that stream.
     """
 
     def __init__(self, owner, stream, wait_for):
         self.owner = owner
         self.stream = stream
         self.wait_for = wait_for
-        self.used = {}  # handle -> CuPy's stream, which lives on; None: another's
+        self.used = {}  # handle -> CuPy's stream, kept alive; None: a foreign one
 
     def use_on(self, handle, stream=None):
-        """Say that a stream uses the memory."""
+        """Record that a stream uses the memory."""
         if handle != self.stream.ptr and self.used.get(handle) is None:
             self.used[handle] = stream
 
@@ -88,7 +88,7 @@ class Lent:
 
 
 def lend(BaseArray x not None, stream, wait_for):
-    """Let a foreign array, that was just made, be given back after its uses."""
+    """Make a new array over foreign memory release it only after all its uses."""
     x.owner = Lent(x.owner, stream, wait_for)
 
 
@@ -114,7 +114,7 @@ def common_index(name, values):
     Raises
     ------
     ValueError
-        If some are elsewhere: on the CPU, or on another GPU.
+        If some are on the CPU, or on another GPU.
     """
     cdef set found = set()
     cdef list where
@@ -145,7 +145,7 @@ cdef int collect(object value, set found) except -1:
 
 
 def block_of(BaseArray x not None):
-    """Return what is the same for arrays that share memory, as long as one lives."""
+    """Return an id of the block of an array, valid as long as the block lives."""
     return <size_t>x.block
 
 
@@ -165,7 +165,7 @@ def new_array(int index, shape, dtype, *, bint zero=False, bint detached=False):
 def elementwise_dtypes(str name, operands):
     """Return the dtypes that an operation computes in and returns.
 
-    They are the CPU's, whatever CuPy's rules are, and so are the errors.
+    They and the errors are those of the CPU, not CuPy's.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def elementwise_dtypes(str name, operands):
     Raises
     ------
     TypeError
-        If the operation is not for such dtypes.
+        If the operation does not support the dtypes.
     OverflowError
         If a Python integer does not fit.
     """
@@ -211,22 +211,22 @@ def inplace_fits(result, into):
 
 
 def use_on(BaseArray x not None, size_t handle, stream=None):
-    """Say that a stream will use an array: its memory is not given out before that.
+    """Record that a stream will use an array: its memory is not reused before that.
 
     Parameters
     ----------
     x : NDArray
     handle : int
-        Of the stream.
+        The handle of the stream.
     stream : cupy.cuda.Stream, optional
-        It itself, where it is the current one: it is kept alive from now on.
+        The stream itself, if it is the current one; it is kept alive.
     """
     cdef Block *block = x.block
     if is_lent(x):
         x.owner.use_on(handle, stream)
     elif stream is not None:
         use_block_here(block)
-    # Arrays without elements have a backend, but nothing of it.
+    # Arrays without elements have a backend, but no memory.
     elif block.memory.ptr != NULL:
         (<Backend>block.backend).use_on(&block.memory, handle)
     elif block.owner != NULL and isinstance(<object>block.owner, Arena):
@@ -248,18 +248,18 @@ def is_pinned(x):
 
 
 def send_pinned(BaseArray x not None, copy, size_t stream):
-    """Start to copy an array with page-locked memory; say if its end is looked after.
+    """Start the copy of an array in page-locked memory; return whether it is tracked.
 
-    Then the CPU waits for it where it uses the array again.
+    If it is, the CPU waits for the copy when it uses the array again.
 
     Parameters
     ----------
     x : NDArray
-        One that `is_pinned` is true of.
+        An array for which `is_pinned` is true.
     copy : callable
-        Called with the address of the first element; starts it.
+        Called with the address of the first element; starts the copy.
     stream : int
-        The current GPU's, which does it.
+        The current GPU's stream that copies.
     """
     cdef Block *block = x.block
     check_usable(x)
@@ -267,7 +267,7 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
     try:
         copy(<size_t>(block.ptr + x.offset))
     finally:
-        # Also if Ctrl-C came when it had started.
+        # Also after Ctrl-C: the copy may have started.
         (<Backend>block.backend).use_on(&block.memory, stream)
         block_unpin(block)
     return block_fly(block)
@@ -374,17 +374,17 @@ cdef class Bridge:
         self.refusals = {}
 
     def at_work(self):
-        """Let CuPy compute on this GPU with memory of ours, in a ``with``."""
+        """Return a context manager: CuPy computes on this GPU, in ndx's memory."""
         return AtWork(self)
 
     def compute(self, function, args, kwargs):
-        """Return what a function of CuPy's computes of our arrays."""
+        """Call a function of CuPy with arrays of ndx; return its result as one."""
         with AtWork(self):
             return self.wrap(function(*self.unwrap(args), **{
                 key: self.unwrap(value) for key, value in kwargs.items()}))
 
     def unwrap(self, x):
-        """Return what CuPy is given for an argument of ours."""
+        """Return an argument with CuPy's arrays in place of ndx's."""
         if is_array(x) and (<BaseArray>x).block.device:
             array = self.to_cupy(x)
             notes = current()
@@ -398,7 +398,7 @@ cdef class Bridge:
         return x
 
     def wrap(self, result):
-        """Return what CuPy computed as arrays of ours."""
+        """Return a result of CuPy with ndx's arrays in place of CuPy's."""
         if isinstance(result, self.array):
             return self.from_cupy(result)
         if isinstance(result, tuple):
@@ -409,7 +409,7 @@ cdef class Bridge:
         return result
 
     def to_cupy(self, BaseArray x not None):
-        """Return CuPy's array over the memory of `x`, which stays while that lives."""
+        """Return CuPy's array over the memory of `x`, which it keeps in place."""
         cdef Holder holder
         check_usable(x)
         self.use_here(x)
@@ -423,14 +423,14 @@ cdef class Bridge:
                           shape_tuple(x.ndim, x.strides))
 
     def use_here(self, BaseArray x not None):
-        """Say that CuPy's current stream will use an array, after all others."""
+        """Record that CuPy's current stream will use an array, after all others."""
         use_block_here(x.block)
         if is_lent(x):
             stream = replaying_stream(self.stream_of(self.index))
             x.owner.use_on(stream.ptr, stream)
 
     def from_cupy(self, array):
-        """Return an array over the memory of CuPy's: ours again, or foreign."""
+        """Return an array over the memory of CuPy's, which may be foreign."""
         cdef BaseArray x
         cdef int dtype = code_or_none(array.dtype), axis
         cdef bint born
@@ -460,10 +460,10 @@ cdef class Bridge:
         return x
 
     def allocate(self, size_t nbytes):
-        """Return memory of ours for CuPy: its allocator, while it works for us.
+        """Be CuPy's allocator during a call: return memory of ndx.
 
-        What it raises is kept in `refusals`: where CuPy calls it from C++, for Thrust,
-        all that remains of it is a bare MemoryError, and of others not even that.
+        An exception is also kept in `refusals`: if Thrust calls the allocator from
+        C++, CuPy raises a bare MemoryError in its place, and loses other exceptions.
         """
         cdef Holder holder = Holder.__new__(Holder)
         cdef Block *block
@@ -484,10 +484,10 @@ cdef class Bridge:
 
 
 cdef class AtWork:
-    """Lets CuPy compute on one GPU, and take its memory from us, in a ``with``.
+    """Context manager: CuPy computes on one GPU, and allocates in ndx's memory.
 
-    CuPy's allocator is the thread's. No other task runs on it meanwhile: nothing that
-    computes awaits.
+    CuPy's allocator belongs to the thread. No other task of the thread runs meanwhile,
+    because computations never await.
     """
 
     cdef Bridge bridge
@@ -514,7 +514,7 @@ cdef class AtWork:
             self.bridge.device.__exit__(None, None, None)
         if refusals:
             reason = refusals.pop(get_ident(), None)
-            # Of what the allocator raised, Thrust leaves a bare MemoryError.
+            # Thrust replaces the allocator's exception by a bare MemoryError.
             if reason is not None and reason is not error and \
                     isinstance(error, MemoryError):
                 raise reason from None
@@ -522,7 +522,7 @@ cdef class AtWork:
 
 
 cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
-    """Let an array share a block; say whether it is the first that does."""
+    """Make an array share a block; return whether it is the first one."""
     block_incref(block)
     x.block = block
     x.offset = address - <size_t>block.ptr if x.size else 0
@@ -530,7 +530,7 @@ cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
 
 
 cdef int use_block_here(Block *block) except -1:
-    """Take note of the stream on which a block is about to be used."""
+    """Record the stream on which a block is about to be used."""
     cdef Backend backend
     if block.memory.ptr != NULL:
         backend = <Backend>block.backend

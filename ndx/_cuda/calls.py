@@ -1,7 +1,7 @@
 """CuPy's functions, by the names of the standard.
 
-They are those of ``array_api_compat.cupy``. What CuPy does otherwise than the standard
-and the CPU is mended in the modules `overrides_*`.
+They are those of ``array_api_compat.cupy``. The modules `overrides_*` replace the ones
+that differ from the standard and the CPU.
 """
 
 from operator import attrgetter
@@ -34,16 +34,16 @@ def standard(session, name, /, *args, **kwargs):
 
 
 def factored(name, reason):
-    """Return a function that factorises matrices, and raises where that can't be.
+    """Return a function that factorises matrices, and raises LinAlgError on failure.
 
-    CuPy would return what it has; to know, the CPU waits for the GPU.
+    CuPy would return partial results. To detect them, the CPU waits for the GPU.
 
     Parameters
     ----------
     name : str
         As for `standard`.
     reason : str
-        What is said of a matrix that has no such factors.
+        The error message for a matrix without such factors.
     """
 
     def function(session, *args, **kwargs):

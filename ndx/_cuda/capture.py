@@ -1,4 +1,4 @@
-"""While a function is captured: whose arrays it reads, and its matrix products."""
+"""State of a capture: the arrays that the function reads, its matrix products."""
 
 import contextlib
 from typing import ClassVar
@@ -19,13 +19,13 @@ __all__ = [
 
 
 class Unprepared(Exception):
-    """The function does what it did not do in the call before: that comes again."""
+    """The captured call needs something that the warm-up call did not prepare."""
 
 
 class Lane:
-    """What captures on a GPU: a stream, and a handle of cuBLAS's if need be.
+    """The stream of a capture on a GPU and, if needed, a handle of cuBLAS.
 
-    Neither is ever destroyed, which would wait for the GPU; the next call has them.
+    They are reused, and never destroyed, because that would wait for the GPU.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Lane:
     @classmethod
     @contextlib.contextmanager
     def of(cls, session):
-        """Have a lane of a GPU, which is current, in a ``with``."""
+        """Context manager: a lane of a GPU, which must be the current one."""
         idle = cls.idle.setdefault(session, [])
         try:
             lane = idle.pop()
@@ -54,7 +54,7 @@ class Lane:
             idle.append(lane)
 
     def prepare(self):
-        """Make cuBLAS's handle: that takes memory, and may wait for the GPU."""
+        """Make cuBLAS's handle, which takes memory and may wait for the GPU."""
         if self.blas is None:
             session = self.session
             major = session.runtime.getDeviceProperties(session.index)["major"]
@@ -63,13 +63,13 @@ class Lane:
 
 
 class Products:
-    """The matrix products of one call, by cuBLAS in memory of the graph's own.
+    """The matrix products of one call, by cuBLAS in memory of the graph.
 
     Parameters
     ----------
     lane : Lane
     workspace : Workspace
-        The graph's, open in the call. If there is a product, cuBLAS works in it.
+        The graph's workspace, open during the call, with cuBLAS's work area.
     """
 
     def __init__(self, lane, workspace):
@@ -79,14 +79,14 @@ class Products:
         self.used = False
 
     def handle(self):
-        """Return cuBLAS's handle, at work on the current stream."""
+        """Return cuBLAS's handle, set to the current stream."""
         lane, session = self.lane, self.lane.session
         if not here.capturing:
             lane.prepare()
         elif lane.blas is None:
             raise Unprepared
         if self.memory is None:
-            # Of its own, also where something else is current.
+            # In the graph's workspace, even if another is current.
             with self.workspace.borrow():
                 nbytes = lane.blas.nbytes + cublas.ALIGN
                 self.memory = new_array(session.index, (nbytes,), "uint8")
@@ -100,14 +100,14 @@ class Products:
 
 
 class Owners:
-    """Tells whose memory an array has: the graph's, an argument's, or another's.
+    """Tells whether an array has memory of the graph, of an argument, or other memory.
 
     Parameters
     ----------
     workspace : Workspace
-        In which all is made that the graph has to itself.
+        The graph's workspace.
     arguments : list of NDArray
-        Of the call.
+        The arrays among the call's arguments.
     """
 
     def __init__(self, workspace, arguments):
@@ -119,27 +119,27 @@ class Owners:
         return block_of(x) in self.arguments
 
     def are_others(self, x):
-        """Whether an array has neither that nor the graph's."""
+        """Whether an array has memory of neither an argument nor the graph."""
         return x.workspace != self.name and not self.is_argument(x)
 
 
 class Notes:
-    """Takes note of what a function reads of others' memory, in a ``with``.
+    """Context manager that records the foreign arrays which a function reads.
 
     Parameters
     ----------
     owners : Owners
-        Tells what is others'.
+        Tells which arrays are foreign.
     products : Products
-        Of the call.
+        The products of the call.
     replaying : Stream, optional
-        If the function is captured, too: who is to replay it, and to whom all memory
-        belongs in the meantime. What no graph can contain is refused then.
+        If the function is captured: the stream that replays it, which owns all memory
+        meanwhile. Operations that no graph can contain are then refused.
 
     Attributes
     ----------
     outer : dict
-        Of pairs of our array and CuPy's, which keeps the bytes in their place.
+        Pairs of ndx's array and CuPy's, which keeps the bytes in place.
     """
 
     def __init__(self, owners, products, replaying=None):
@@ -162,10 +162,10 @@ class Notes:
             end_capture(self.products.lane.stream.ptr)
             here.capturing = False
         here.notes = None
-        # Of the workspace, which ends soon.
+        # The memory belongs to the workspace, whose scope ends soon.
         self.products.memory = None
 
     def take(self, x, export):
-        """Keep an array that is used, if it is another's."""
+        """Keep an array that the function uses, if it is foreign."""
         if self.owners.are_others(x):
             self.outer[address_of(x), x.shape, x.strides] = x, export

@@ -1,6 +1,6 @@
-"""Functions for a captured graph where CuPy's can't be captured.
+"""Replacements in captured graphs for functions that CuPy can't capture.
 
-The eager call before the capture uses them, too: it takes the same memory, and loads
+The eager warm-up call uses them, too, so that it allocates the same memory and loads
 the same kernels. Operands are of one dtype.
 """
 
@@ -14,7 +14,7 @@ _MOST_JOINED = 8  # of more small arrays, CuPy copies a list of addresses to the
 
 
 def matmul(a, b, /):
-    """Multiply matrices; CuPy's own kernels do so for integers and two vectors."""
+    """Multiply matrices; integers, and two vectors, by CuPy's own kernels."""
     if a.dtype.kind not in "fc" or a.ndim == b.ndim == 1:
         return _cupy.namespace().matmul(a, b)
     return cublas.product(current().products.handle, a, b)
@@ -30,7 +30,7 @@ def vecdot(a, b, /):
 
 
 def concat(arrays, /, *, axis):
-    """Join arrays of one dtype along an axis: many of them each in its place."""
+    """Join arrays of one dtype along an axis; many arrays are copied one by one."""
     if len(arrays) <= _MOST_JOINED:
         return _cupy.namespace().concat(arrays, axis=axis)
     shape = list(arrays[0].shape)

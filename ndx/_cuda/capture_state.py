@@ -1,4 +1,4 @@
-"""Whether this thread captures a graph, or runs a function that it is about to."""
+"""Whether this thread captures a graph, or runs the warm-up call before it."""
 
 import threading
 
@@ -16,7 +16,7 @@ here = _Here()
 
 
 def current():
-    """Return the `capture.Notes` of this thread's arrays, or None."""
+    """Return this thread's `capture.Notes`, or None."""
     return here.notes
 
 

@@ -2,8 +2,8 @@
 
 The functions and their parameters are those of NVIDIA's cuBLAS documentation
 (``cublasCreate``, ``cublasSetStream``, ``cublasSetWorkspace``,
-``cublasGemmStridedBatchedEx``); the library has the first three with ``_v2`` at the end
-of their names. Its matrices are in column-major order, ours in row-major, which is the
+``cublasGemmStridedBatchedEx``). The library exports the first three with the suffix
+``_v2``. Its matrices are in column-major order, those of ndx in row-major, which is the
 same memory transposed: so ``C = A B`` is computed as ``C^T = B^T A^T``.
 """
 
@@ -35,7 +35,7 @@ PROTOTYPES = {
 
 _AS_IT_IS, _TRANSPOSED = 0, 1  # CUBLAS_OP_N, CUBLAS_OP_T
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT
-# Of each dtype: its cudaDataType, its cublasComputeType_t, and the numbers 1 and 0.
+# For each dtype: its cudaDataType, its cublasComputeType_t, and the numbers 1 and 0.
 _TYPES = {
     "float32": (0, 68, (c_float * 1)(1), (c_float * 1)()),
     "float64": (1, 70, (c_double * 1)(1), (c_double * 1)()),
@@ -51,26 +51,26 @@ _STATUS = {
 }  # fmt: skip
 _MOST = 2**31 - 1
 
-ALIGN = 256  # bytes: where cuBLAS wants its workspace
-# As NVIDIA recommends, by the major number of compute capabilities (Hopper, Blackwell).
+ALIGN = 256  # bytes: of cuBLAS's workspace
+# NVIDIA's recommendation, by major compute capability (Hopper, Blackwell).
 _WORKSPACE_MIB = {9: 32, 10: 32, 12: 32}
 _WORKSPACE_MIB_OF_OTHERS = 4
 
 
 class Handle:
-    """A handle of cuBLAS's, of the current GPU; for one thread at a time.
+    """A handle of cuBLAS for the current GPU, used by one thread at a time.
 
-    It is never destroyed, which would wait for the GPU: whoever has it gives it on.
+    It is reused, and never destroyed, because that would wait for the GPU.
 
     Parameters
     ----------
     major : int
-        Of the GPU's compute capability.
+        The major number of the GPU's compute capability.
 
     Attributes
     ----------
     nbytes : int
-        How much memory it is to be given to work in.
+        Bytes of the work area that it needs.
     """
 
     def __init__(self, major):
@@ -83,9 +83,9 @@ class Handle:
         self._call("cublasCreate_v2", byref(self.handle))
 
     def work_on(self, stream, address):
-        """Compute on a stream from now on, in `nbytes` of the caller's memory."""
+        """Set the stream, and the work area: `nbytes` of the caller's memory."""
         self._call("cublasSetStream_v2", self.handle, stream)
-        # The stream's is set first: that takes the workspace away.
+        # The stream first: setting it resets the workspace.
         self._call("cublasSetWorkspace_v2", self.handle, address, self.nbytes)
 
     def multiply(self, dtype, sizes, first, second, out, count):
@@ -95,7 +95,7 @@ class Handle:
         ----------
         dtype : dtype
         sizes : tuple of int
-            Rows and columns of the result, and what is summed over.
+            Rows and columns of the result, and the length of the sums.
         first, second : tuple of int
             The operation, the address, the leading dimension, and the elements from
             one matrix of a stack to the next.
@@ -137,7 +137,7 @@ def product(handle, a, b):
     Parameters
     ----------
     handle : callable
-        Returns the `Handle`, at work on the current stream.
+        Returns the `Handle`, set to the current stream.
     a, b : cupy.ndarray
         Of floating-point or complex numbers.
     """
@@ -158,14 +158,14 @@ def product(handle, a, b):
 
 
 def _fill_in(handle, left, right, out):
-    """Compute a product that has elements, and sums of some, into an array."""
+    """Compute a product with elements, whose sums are not empty, into an array."""
     rows, columns = out.shape[-2:]
     itemsize = out.dtype.itemsize
     left, *left_as = _as_cublas_can(left)
     right, *right_as = _as_cublas_can(right)
     steps = _steps(left, out), _steps(right, out)
     axes = _merged(out.shape[:-2], *steps, rows * columns)
-    # One call for the longest stack, with a loop over the others.
+    # One call for the longest stack; a loop over the others.
     stack = max(axes, default=(1, 0, 0, 0))
     others = [axis for axis in axes if axis is not stack]
     count, *steps = stack
@@ -187,11 +187,11 @@ def _fill_in(handle, left, right, out):
 
 
 def _as_cublas_can(x):
-    """Return an array, as it is or compacted, with an operation and leading dimension.
+    """Return an array, compacted if necessary, with operation and leading dimension.
 
-    The memory of a matrix in row-major order, and of a view of it, is for cuBLAS that
-    of the transposed one, which is what it is to have: taken as it is. A transposed
-    view has to be transposed by cuBLAS.
+    For cuBLAS, the memory of a matrix in row-major order, or of a view of one, is the
+    transposed matrix. That is the operand that it needs, without an operation. A
+    transposed view has to be transposed by cuBLAS.
     """
     found = _described(x)
     if found is None:
@@ -227,12 +227,12 @@ def _steps(x, out):
 
 
 def _merged(shape, left, right, size):
-    """Return axes of stacks as few as can be: (length, steps of left, right, result).
+    """Return the least axes of stacks: (length, steps of left, right, result).
 
     Parameters
     ----------
     shape : tuple of int
-        Of the stacks.
+        The shape of the stacks.
     left, right : list of int
         Elements from one matrix to the next.
     size : int

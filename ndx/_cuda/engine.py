@@ -1,4 +1,4 @@
-"""The engine of GPUs: what `ndx._array.engine.Engine` asks for, computed by CuPy."""
+"""The engine of GPUs: `ndx._array.engine.Engine`, computed by CuPy."""
 
 from ndx._array.engine import Engine
 from ndx._cuda import transfer
@@ -19,7 +19,7 @@ class CudaEngine(Engine):
     """
 
     def compute(self, name, /, *args, **kwargs):
-        """Compute a function of the namespace by CuPy, or by what overrides it."""
+        """Compute a function of the namespace by CuPy, or by its override."""
         session = common_device(name, args, kwargs)
         override = OVERRIDES.get(name)
         if override is not None:
@@ -55,13 +55,13 @@ class CudaEngine(Engine):
         return out
 
     def fill(self, x, value):
-        """Make all elements that of an array without axes, on the CPU."""
+        """Set all elements to that of an array without axes, on the CPU."""
         session = common_device("fill", x)
         with session.at_work():
             fill(session.unwrap(x), value[()])
 
     def upload(self, x, device, *, detached=False):
-        """Return a copy on a GPU, whose number as a device this is."""
+        """Return a copy on the GPU with this device number."""
         return transfer.upload(session_of(device - 1), x, detached=detached)
 
     get_item = staticmethod(get_item)

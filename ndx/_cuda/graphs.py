@@ -1,11 +1,11 @@
 """Functions that are captured once as a graph of kernels, and replayed.
 
-A graph is a list of kernels with addresses. So all that it reads or writes must be
-there, and mean the same, whenever it is replayed:
+A graph is a list of kernels with addresses. So all memory that it reads or writes must
+exist, with the same meaning, at every replay:
 
-- what it makes for itself lies in a workspace of its own, which has no other cycle;
-- arguments have the addresses of the capture, or else it is not replayed;
-- what else it reads is exported, and so stays where it is.
+- its own arrays are in a workspace of its own, which has no other cycle;
+- it is replayed only if the arguments have the addresses of the capture;
+- other arrays that it reads are exported, and so stay in place.
 """
 
 import collections
@@ -43,9 +43,9 @@ class Graph:
     Parameters
     ----------
     function : callable
-        What is captured.
+        The function to capture.
     max_graphs : int
-        How many graphs each thread keeps.
+        The number of graphs that each thread keeps.
     """
 
     def __init__(self, function, max_graphs):
@@ -74,7 +74,7 @@ class Graph:
             self._replays += 1
             return captured.replay(arrays)
         if captured is not None:
-            # Something that it reads is stale: the function says what.
+            # It reads a stale array: an eager call raises the error.
             del mine.captured[key]
         call = functools.partial(self.__wrapped__, *args, **kwargs)
         if key in mine.warm:
@@ -91,14 +91,14 @@ class Graph:
         return f"<ndx.cuda.graph of {self.__wrapped__!r}>"
 
     def stats(self):
-        """Return a dict of ints: of the calls, and of this thread's graphs.
+        """Return counts of the calls, and of this thread's graphs, as a dict of ints.
 
         Returns
         -------
         dict
-            ``"replays"`` and ``"eager"``, calls so far that were replayed (or
+            ``"replays"`` and ``"eager"``: calls so far that were replayed (or
             captured, which includes a replay), or run eagerly; ``"graphs"``, and
-            ``"bytes"`` of the workspaces that they have.
+            ``"bytes"`` of their workspaces.
         """
         captured = self._mine().captured.values()
         return {
@@ -109,11 +109,11 @@ class Graph:
         }
 
     def reset(self):
-        """Forget the graphs of this thread: what is called next is captured anew."""
+        """Forget the graphs of this thread: later calls are captured anew."""
         self._threads.pop(threading.current_thread(), None)
 
     def _mine(self):
-        """Return what this thread has."""
+        """Return the state of this thread."""
         thread = threading.current_thread()
         found = self._threads.get(thread)
         if found is None:
@@ -121,9 +121,9 @@ class Graph:
         return found
 
     def _warm_up(self, key, session, call, arrays):
-        """Run eagerly in a workspace, which learns how much memory there has to be.
+        """Run eagerly in a workspace, which learns how much memory the call needs.
 
-        CuPy compiles its kernels meanwhile, which no capture could contain.
+        CuPy compiles its kernels meanwhile, which a capture can't contain.
         """
         own = _own_workspace(session)
         owners = capture.Owners(own, arrays)
@@ -140,10 +140,10 @@ class Graph:
             found = self._captured(session, warm, call, arrays)
         except (WorkspaceError, MemoryError, capture.Unprepared):
             found = None
-        # Not in the handler: what was tried still has its memory there.
+        # Not in the handler: there the failed attempt still holds its memory.
         del warm
         if found is None:
-            # The function did other things than before; nothing was computed yet.
+            # Not as in the warm-up; nothing was computed yet.
             self._eager += 1
             return self._warm_up(key, session, call, arrays)
         self._mine().captured[key] = found
@@ -181,13 +181,13 @@ class Graph:
         )
 
 
-# Of a call that was run once: the workspace, whether there were matrix products, and
-# which call it was.
+# The state after one eager call: the workspace, whether there were matrix products, and
+# the number of the call.
 _Warm = collections.namedtuple("_Warm", "workspace multiplies call")
 
 
 class _OfThread:
-    """What a thread has: workspaces belong to one, and streams are current in one."""
+    """The state of a thread: workspaces and current streams belong to one."""
 
     def __init__(self):
         self.captured = {}
@@ -195,7 +195,7 @@ class _OfThread:
         self.calls = 0
 
     def admits(self, count):
-        """Whether one more call may become warm; one that came once only makes room."""
+        """Whether one more call may become warm; calls made only once give way."""
         if len(self.warm) < count:
             return True
         oldest = next(iter(self.warm))
@@ -206,7 +206,7 @@ class _OfThread:
 
 
 class _Captured:
-    """A graph, and all that has to stay in its place for it."""
+    """A graph, and all objects that it keeps in place."""
 
     def __init__(self, session, graph, own, outer, results, stream):
         self.session = session
@@ -214,16 +214,16 @@ class _Captured:
         self.workspace = own
         self.outer = outer
         self.results = results
-        # CuPy's, so that no other stream gets its handle.
+        # CuPy's object, so that no other stream gets its handle.
         self.last = stream
-        # Captured transforms use the tables and the memory of CuPy's plans, which it
+        # Captured transforms use the tables and the memory of CuPy's plans, which CuPy
         # drops when there are too many.
         with session.device:
             cache = _cupy.load().fft.config.get_plan_cache()
             self.plans = [node.plan for _, node in cache]
 
     def is_usable(self):
-        """Whether what the graph reads besides its arguments is still valid."""
+        """Whether the other arrays that the graph reads are still valid."""
         try:
             for x, _ in self.outer:
                 address_of(x)
@@ -247,22 +247,22 @@ class _Captured:
             return self.results.copies(arrays)
 
     def __del__(self, is_finalizing=sys.is_finalizing, is_forked=_cupy.is_forked):
-        # Its memory may go back only when it is done. At exit modules may be empty.
+        # The memory is freed only after the graph. At exit, modules may be empty.
         if not is_finalizing() and not is_forked():
             with self.session.device:
                 self.last.synchronize()
 
 
 class _Results:
-    """What a call returned; arrays in the workspace are copied for each caller.
+    """The value of a call, whose arrays in the workspace are copied for each caller.
 
-    Made in the scope of the workspace; the memory is exported, and so stays.
+    Made in the scope of the workspace; the memory is exported, and so stays in place.
 
     Parameters
     ----------
     session : Session
     value : object
-        What the call returned.
+        The value that the call returned.
     arguments : list of NDArray
         The arrays among its arguments.
     owners : Owners
@@ -280,14 +280,14 @@ class _Results:
             if device_index(value) is None or owners.are_others(value):
                 return value
             if owners.is_argument(value):
-                # A view: of what another call has there, then.
+                # A view of memory that the next call overwrites.
                 value = reshape(value, value.shape, copy=True)
             return _Copied(session.unwrap(value))
 
         self.value = kept(value)
 
     def copies(self, arguments):
-        """Return the value for a caller, in whose workspace or backend arrays are."""
+        """Return the value with new arrays, in the caller's workspace or backend."""
 
         def given(value):
             if isinstance(value, _Argument):
@@ -305,7 +305,7 @@ _Copied = collections.namedtuple("_Copied", "array")
 
 
 def _mapped(value, function):
-    """Return a value with a function of what its tuples, lists and dicts hold."""
+    """Return a value with a function applied to the items of tuples, lists, dicts."""
     if isinstance(value, tuple):
         items = [function(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
@@ -317,7 +317,7 @@ def _mapped(value, function):
 
 
 def _key(value, arrays):
-    """Return what a capture depends on of a call's arguments; collect the arrays."""
+    """Return the key of a call's arguments for a capture; collect the arrays."""
     if isinstance(value, NDArray):
         if device_index(value) is None:
             msg = (
@@ -347,7 +347,7 @@ def _key(value, arrays):
 
 
 def _session_of(arrays):
-    """Return the session of the arrays' GPU; without any, of the current one."""
+    """Return the session of the arrays' GPU; without arrays, of the current one."""
     if arrays:
         return common_device("a captured graph", arrays)
     number = number_of(find_device(current_backend().device))
@@ -361,7 +361,7 @@ def _session_of(arrays):
 
 
 def _own_workspace(session):
-    """Return a new workspace on a GPU, by the current backend if that is there."""
+    """Return a new workspace on a GPU, of the current backend if that is on it."""
     name = str(device_of(session.index + 1))
     backend = current_backend()
     return workspace(
@@ -373,26 +373,26 @@ def _own_workspace(session):
 
 
 class _Ended:
-    """A capture that comes to an end, and what that tells.
+    """The end of a capture, and its result.
 
     Attributes
     ----------
     graph : cupy.cuda.Graph or None
-        What was captured.
+        The captured graph.
     error : Exception or None
-        Why there is none, though the function did not fail.
+        The reason why there is none, although the function succeeded.
     """
 
     graph = error = None
 
     @contextlib.contextmanager
     def always(self, stream):
-        """Capture a stream, in a ``with``; afterwards it is as before."""
+        """Context manager: capture a stream, and restore its state afterwards."""
         stream.begin_capture()
         try:
             yield
         except BaseException:
-            # It can't be ended, but is, if what has failed made the capture invalid.
+            # Raises if the failure invalidated the capture, but ends it all the same.
             try:
                 stream.end_capture()
             except Exception as error:
@@ -409,7 +409,7 @@ class _Ended:
                 getattr(each, "status", None) in _CAPTURE_ERRORS
                 for each in (error, self.error)
             )
-            # Of CuPy, which knows before CUDA does.
+            # CuPy detects it before CUDA does.
             or (
                 isinstance(error, (RuntimeError, NotImplementedError))
                 and "captur" in str(error)

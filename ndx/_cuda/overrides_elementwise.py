@@ -8,14 +8,14 @@ __all__ = ["check_power", "computed"]
 
 
 def computed(name, given):
-    """Return what an operation makes of CuPy's arrays, and scalars, of one dtype."""
+    """Compute an operation on CuPy's arrays and scalars of one dtype."""
     kinds, mended = _MENDED.get(name, ("", None))
     function = mended if given[0].dtype.kind in kinds else function_of(name)
     return function(*given)
 
 
 def check_power(base, exponent):
-    """Refuse what the CPU does, where that takes no waiting: a negative number."""
+    """Refuse negative exponents as the CPU does, if that needs no wait."""
     if isinstance(exponent, np.generic) and base.dtype.kind in "iu" and exponent < 0:
         msg = (
             f"integers can't be raised to the power {exponent}, since the result "
@@ -24,9 +24,9 @@ def check_power(base, exponent):
         raise ValueError(msg)
 
 
-# ---------------------------------------------------------------- mended
+# ---------------------------------------------------------------- replacements
 #
-# Of CuPy's arrays of one dtype, or one and a scalar of NumPy's.
+# Operands are CuPy's arrays of one dtype, or one array and a scalar of NumPy's.
 
 
 def _remainder(x, y):
@@ -36,20 +36,20 @@ def _remainder(x, y):
 
 
 def _floor_divide(x, y):
-    """Exact, as on the CPU; CuPy's is ``floor(x / y)``, and that may be rounded up."""
+    """Exact, as on the CPU; in CuPy's ``floor(x / y)`` the quotient may round up."""
     quotient = x / y
     whole = function_of("floor")(quotient)
-    # Rounded up to an integer by half or less, if more than half of `y` is left over.
-    # Of just a half the even integer was taken: then it says whether that was above.
+    # The quotient was rounded up if more than half of `y` is left over. A remainder of
+    # exactly half was rounded to the even integer, which may be above.
     share = _rest(x, y) / y
     up = (share > 0.5) | ((share == 0.5) & (_rest(x, y + y) / y >= 1))
-    # Beyond these integers not all are floats. NaN, of infinities and by 0, is not up.
+    # Not all larger integers are floats. NaN (infinities, division by 0) is not up.
     up &= (whole == quotient) & (abs(whole) <= 2 ** (53 if whole.itemsize == 8 else 24))
     return function_of("where")(up, whole - 1, whole)
 
 
 def _rest(x, y):
-    """Return what is left over by a division that is rounded down."""
+    """Return the remainder of a division that is rounded down."""
     rest = function_of("fmod")(x, y)
     return function_of("where")(_has_other_sign(rest, y), rest + y, rest)
 
@@ -64,7 +64,7 @@ def _expm1(z):
     a, b = z.real, z.imag
     near = function_of("expm1")(a) * function_of("cos")(b)
     near -= 2 * function_of("square")(function_of("sin")(b / 2))
-    # What is infinite, NaN or zero is right already.
+    # Infinities, NaN and zeros are right already.
     wanted = function_of("isfinite")(near) & (near != 0)
     result.real[...] = function_of("where")(wanted, near, result.real)
     return result
@@ -100,7 +100,7 @@ def _of_truth(name):
     return function
 
 
-# By name: for which kinds of dtypes, and what computes them instead.
+# Name -> the kinds of dtypes, and the function that replaces CuPy's.
 _MENDED = {
     "expm1": ("c", _expm1),
     "floor_divide": ("f", _floor_divide),

@@ -27,14 +27,14 @@ def set_item(x, key, value):
     if device_index(value) is None:
         value = _scalar(session, value, x.dtype)
     elif block_of(value) == block_of(x) or value.dtype != x.dtype:
-        # A copy: CuPy may read what it has written already.
+        # A copy: CuPy may read elements that it has already written.
         value = astype(value, x.dtype)
     with session.at_work():
         session.unwrap(x)[_key(session, key)] = session.unwrap(value)
 
 
 def _scalar(session, value, dtype):
-    """Return a scalar, or an array of it where CuPy would lose the sign of a zero."""
+    """Return a scalar, or an array of it if CuPy would lose the sign of a zero."""
     value = dtype.type(value)
     if value == 0 and any(value.tobytes()):
         return upload(session, np.asarray(value))
@@ -42,7 +42,7 @@ def _scalar(session, value, dtype):
 
 
 def fill(array, value):
-    """Fill CuPy's array with a scalar; CuPy itself takes -0.0 for zero bytes."""
+    """Fill CuPy's array with a scalar; CuPy's own fill writes 0.0 for -0.0."""
     if value != 0:
         array.fill(value)
     elif value.dtype.kind == "c":
@@ -54,7 +54,7 @@ def fill(array, value):
 
 
 def _key(session, key):
-    """Return a key as CuPy takes it: with lists as arrays."""
+    """Return a key in CuPy's form: lists become arrays."""
     if isinstance(key, tuple):
         return tuple([_key(session, item) for item in key])
     if isinstance(key, (bool, np.bool, list)):
@@ -72,17 +72,17 @@ def _key(session, key):
 
 
 def repeat(session, x, repeats, /, *, axis):
-    """Repeat elements as often as an array says; CuPy wants to know it on the CPU."""
+    """Repeat elements by an array of counts; CuPy needs them on the CPU."""
     repeats = repeats.tolist()
     if np.any(np.less(repeats, 0)):
-        # Also of nothing, where CuPy does not look.
+        # Also for empty arrays, for which CuPy does not check.
         msg = f"repeats={repeats} has a negative number; each is 0 or more"
         raise ValueError(msg)
     return standard(session, "repeat", x, repeats, axis=axis)
 
 
 def _fitting(x1, x2):
-    """Return the dtype of two operands, of which one may be a scalar of any size."""
+    """Return the common dtype of two operands; one may be a scalar of any size."""
     dtype = result_type(x1, x2)
     for scalar in (x1, x2):
         if type(scalar) is int:
@@ -96,7 +96,7 @@ def _fitting(x1, x2):
 
 
 def _promoted(session, x1, x2):
-    """Return two operands as arrays of one dtype: CuPy compares as C++ does."""
+    """Return operands as arrays of one dtype; CuPy compares mixed ones as C++ does."""
     dtype = _fitting(x1, x2)
     return [
         astype(x, dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Other functions of the standard's on a GPU, where CuPy's alone won't do."""
+"""Other functions on a GPU, where CuPy's are not the standard's."""
 
 import numpy as np
 
@@ -31,9 +31,9 @@ def _solve(session, x1, x2, /):
 
 
 def _nothing_on_cpu(name, function, compute=standard):
-    """Return a function that is computed on the CPU of an array without elements.
+    """Return a function that computes on the CPU for an array without elements.
 
-    CuPy, and NumPy in part, have no transforms of it, no extremes, norms and ranks.
+    CuPy, and NumPy in part, refuse transforms, extremes, norms and ranks of it.
     """
 
     def computed(session, x, /, **kwargs):
@@ -44,7 +44,7 @@ def _nothing_on_cpu(name, function, compute=standard):
     return computed
 
 
-# By name: functions of a session and of the arguments of `Engine.compute`.
+# Name -> a function of a session and of the arguments of `Engine.compute`.
 OVERRIDES = {
     "isin": isin,
     "linalg.cholesky": factored("linalg.cholesky", "a matrix is not positive definite"),

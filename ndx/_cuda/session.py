@@ -1,4 +1,4 @@
-"""CuPy at work for us: on one GPU, with memory of ours, while a call runs."""
+"""Sessions: calls of CuPy on one GPU, with ndx's memory."""
 
 from ndx._cuda.bridge import Bridge, common_index
 from ndx._cuda.staging import Staging
@@ -10,7 +10,7 @@ _sessions = {}
 
 
 class Session:
-    """One GPU: how arrays get to CuPy, and CuPy to memory.
+    """One GPU: converts arrays for CuPy, and gives CuPy memory.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Session:
         self.ndarray = cupy.ndarray
         self.device = cupy.cuda.Device(index)
         self.bridge = Bridge(cupy, index)
-        # Of the bridge, which is compiled: a call needs no frame.
+        # The bridge's compiled methods, which need no Python frame.
         self.at_work, self.compute = self.bridge.at_work, self.bridge.compute
         self.unwrap, self.wrap = self.bridge.unwrap, self.bridge.wrap
         self.staging = Staging(self.runtime)
@@ -50,6 +50,6 @@ def common_device(name, *values):
     Raises
     ------
     ValueError
-        If some are elsewhere: on the CPU, or on another GPU.
+        If some are on the CPU, or on another GPU.
     """
     return session_of(common_index(name, values))

@@ -1,7 +1,7 @@
 """Large copies between pageable memory and a GPU, through page-locked buffers.
 
-The buffers are of the backend ``"pinned"``, whose pool gives out again what a GPU is
-done with, and counts them.
+The buffers come from the backend ``"pinned"``, whose pool counts them, and reuses them
+when the GPU is done.
 """
 
 from collections import deque
@@ -12,10 +12,10 @@ from ndx._lib.errors import OutOfMemoryError
 
 __all__ = ["ANY_WAY", "SMALL", "Staging"]
 
-SMALL = 1 << 16  # up to here CUDA's own staging neither waits, nor costs more
+SMALL = 1 << 16  # up to this, CUDA's own staging neither waits nor costs more
 CHUNK = 1 << 22
-MOST = 8  # chunks on their way to one GPU
-ANY_WAY = 4  # cudaMemcpyDefault: as the addresses tell
+MOST = 8  # chunks in transit to one GPU
+ANY_WAY = 4  # cudaMemcpyDefault: direction by the addresses
 WITHOUT_TIMING = 2  # cudaEventDisableTiming
 
 
@@ -30,13 +30,13 @@ class Staging:
 
     def __init__(self, runtime):
         self.runtime = runtime
-        self.flying = deque()  # events of chunks, in their order
+        self.flying = deque()  # events of chunks in transit, in order
         self.idle = []  # events
 
     def send(self, target, address, nbytes, stream):
         """Copy memory of the CPU, which may change when this returns, to the GPU.
 
-        The CPU waits only while the most chunks are on their way.
+        The CPU waits only while `MOST` chunks are in transit.
         """
         for start in range(0, nbytes, CHUNK):
             size = min(CHUNK, nbytes - start)
@@ -44,7 +44,7 @@ class Staging:
             try:
                 buffer = self._buffer(size)
             except OutOfMemoryError:
-                # CUDA does it itself, and waits where it has to.
+                # CUDA stages it, and waits if necessary.
                 self._copy(target + start, address + start, nbytes - start, stream)
                 return
             try:
@@ -52,11 +52,11 @@ class Staging:
                 self._copy(target + start, buffer.address, size, stream)
                 self.flying.append(self._record(stream))
             finally:
-                # Its memory waits for that, when it is given back in a moment.
+                # The pool reuses the buffer, freed now, only after the copy.
                 buffer.record_use(stream)
 
     def fetch(self, address, source, nbytes, stream):
-        """Copy memory of the GPU to the CPU: a chunk arrives while one is put away."""
+        """Copy memory of the GPU to the CPU: one chunk arrives, one is copied out."""
         arriving = deque()
         buffers = []
         try:
@@ -75,16 +75,16 @@ class Staging:
             while arriving:
                 self._put_away(arriving.popleft())
         finally:
-            # Also what CUDA was left to do; and after an error, nothing may go on.
+            # For CUDA's own staging; and after an error no copy may continue.
             self.runtime.streamSynchronize(stream)
 
     def _make_room(self):
-        """Forget the chunks that have arrived; wait while there are too many others."""
+        """Forget the chunks that have arrived; wait while too many are in transit."""
         while True:
             try:
                 event = self.flying.popleft()
             except IndexError:
-                # There was none, or another thread took it.
+                # Empty, or another thread took the last one.
                 return
             if self.runtime.eventQuery(event) == 0:
                 self.idle.append(event)

@@ -1,4 +1,4 @@
-"""Between the CPU and GPUs, and between our streams and others'."""
+"""Copies between the CPU and GPUs; interchange of arrays and streams."""
 
 import contextlib
 import functools
@@ -60,9 +60,9 @@ def to_device(x, device, *, stream=None):
 
 
 def upload(session, x, *, detached=False):
-    """Return a copy on a GPU of an array on the CPU, ours or NumPy's.
+    """Return a copy on a GPU of an array on the CPU, of ndx or NumPy.
 
-    What becomes of `x` makes no difference any more when this returns.
+    `x` may change and be freed as soon as this returns.
     """
     refuse("a copy from the CPU")
     ours = is_pinned(x)
@@ -87,7 +87,7 @@ def upload(session, x, *, detached=False):
 
 
 def _send_by_twin(session, result, x, stream):
-    """Copy to an arena with a twin on the host by the same place there; or say no."""
+    """Copy to an arena by way of its mirror; return False if there is none."""
     place = stage_in_twin(result)
     if not place:
         return False
@@ -101,9 +101,9 @@ def _send_by_twin(session, result, x, stream):
 
 
 def _send(session, target, source, nbytes, stream):
-    """Copy memory of the CPU that may change, or go, as soon as this returns."""
+    """Copy memory of the CPU that may change or be freed as soon as this returns."""
     if _is_pinned(session, source):
-        # Nobody would tell when its owner changes it: it is waited for.
+        # Its owner could change it unnoticed, so wait for the copy.
         session.runtime.memcpyAsync(target, source, nbytes, ANY_WAY, stream)
         session.runtime.streamSynchronize(stream)
     elif nbytes <= SMALL:
@@ -123,7 +123,7 @@ def to_host(x, *, stream=None):
             result = empty(x.shape, dtype=x.dtype, device=CPU)
         if x.size:
             with session.at_work():
-                # Held, as by everyone who computes with it.
+                # CuPy's view keeps the memory in place, as in a computation.
                 source = session.unwrap(x)
                 target = np.asarray(result).ctypes.data
                 _fetch(session, target, source.data.ptr, x.nbytes, session.stream())
@@ -147,13 +147,13 @@ def _across(x, source, target):
         result = new_array(target.index, x.shape, x.dtype)
         if not x.size:
             return result
-        # Two streams: the copy starts when the one is done, and is waited for.
+        # The copy, on another stream, starts when this one is done.
         with source.device:
             source.runtime.streamSynchronize(source.stream())
         runtime, stream = target.runtime, target.stream()
         ends = address_of(result), address_of(x)
         if any(_kind_of(target, end) in (_PAGEABLE, _PINNED) for end in ends):
-            # Spilled to the host, or to files: that is no GPU's.
+            # Spilled to the host or to files: not memory of a GPU.
             runtime.memcpyAsync(*ends, x.nbytes, ANY_WAY, stream)
         else:
             runtime.memcpyPeerAsync(
@@ -173,7 +173,7 @@ def _kind_of(session, address):
 
 @contextlib.contextmanager
 def _current(session, stream):
-    """Let a stream of the user's do the work, after what the current one was given."""
+    """Use a stream of the user, after the earlier work of the current one."""
     if stream is None:
         yield
         return
@@ -186,7 +186,7 @@ def _current(session, stream):
 
 
 class _Foreign:
-    """A stream that isn't CuPy's, as CuPy takes them, and who keeps it alive."""
+    """A foreign stream in the form that CuPy accepts, with its owner."""
 
     def __init__(self, handle, owner):
         self.handle = handle
@@ -197,7 +197,7 @@ class _Foreign:
 
 
 def stream_of(cupy, stream):
-    """Return CuPy's stream for what a user gave as one; with what keeps it alive.
+    """Return CuPy's stream for a stream of the user, which it keeps alive.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def stream_of(cupy, stream):
         return stream
     if hasattr(type(stream), "__cuda_stream__"):
         return cupy.cuda.Stream.from_external(stream)
-    # Of PyTorch before 2.9.
+    # PyTorch before 2.9.
     handle = getattr(stream, "cuda_stream", stream)
     if isinstance(handle, (bool, np.bool)) or not hasattr(type(handle), "__index__"):
         handle = -1
@@ -231,7 +231,7 @@ def stream_of(cupy, stream):
 
 
 def wait_for(session, stream, before):
-    """Let a stream wait, on the GPU, for what another was given so far."""
+    """Make a stream wait, on the GPU, for the earlier work of another."""
     if stream == before:
         return
     runtime = session.runtime
@@ -241,7 +241,7 @@ def wait_for(session, stream, before):
             runtime.eventRecord(event, before)
             runtime.streamWaitEvent(stream, event, 0)
         finally:
-            # CUDA keeps what is still waited for.
+            # CUDA keeps the event until the wait is over.
             runtime.eventDestroy(event)
 
 
@@ -252,11 +252,11 @@ def copy_into(out, x):
         session.unwrap(out)[...] = session.unwrap(x)
 
 
-# ---------------------------------------------------------------- with others
+# ---------------------------------------------------------------- interchange
 
 
 def hand_to_stream(x, stream):
-    """Let the stream of a DLPack consumer wait for what computes an array."""
+    """Make the stream of a DLPack consumer wait for the computation of an array."""
     refuse("an array for another library")
     if stream == -1:
         return
@@ -268,7 +268,7 @@ def hand_to_stream(x, stream):
         raise BufferError(msg)
     session = session_of(device_index(x))
     if stream == _PER_THREAD:
-        # Whose that is can't be told later, when the memory is used again.
+        # At reuse, the handle would not tell the thread of the stream.
         session.runtime.streamSynchronize(session.stream())
         return
     consumer = 0 if stream in (None, _LEGACY) else stream
@@ -300,7 +300,7 @@ def from_gpu(x):
 
 
 def _wait_at_last(session, stream, before):
-    """Let a stream wait for another, or the CPU for the GPU if that is over."""
+    """Make a stream wait for another, or the CPU for the GPU if that has ended."""
     if _cupy.is_forked():
         return
     try:
@@ -317,7 +317,7 @@ def _wait_for_gpu(session):
 
 
 def interface(x):
-    """Return what ``__cuda_array_interface__`` says of an array, whose bytes stay."""
+    """Return ``__cuda_array_interface__`` of an array, whose bytes are pinned."""
     refuse("an array for another library")
     session = session_of(device_index(x))
     address = address_of(x) if x.size else 0
@@ -339,7 +339,7 @@ def interface(x):
 
 
 def synchronize(device=None):
-    """Wait until a GPU, or all that are used, are done."""
+    """Wait until a GPU is done, or all GPUs."""
     refuse("waiting for the GPU")
     if device is None and not _cupy.is_loaded():
         return
