@@ -1,16 +1,16 @@
-"""What memory costs on a GPU: ndx beside CuPy's and PyTorch's pools, in one run.
+"""The cost of memory on a GPU: ndx and the pools of CuPy and PyTorch, in one run.
 
     python benchmarks/gpu.py [--repeats N] [--epochs N] [--json]
 
-- ``malloc+free``: a range from the pool and back, host time; the median of repeats,
-  the contestants taking turns. PyTorch only where it is installed.
-- ``peak``: the most bytes that are reserved for one recorded trace of allocations.
+- ``malloc+free``: one allocation and release, host time; the median of interleaved
+  repeats. PyTorch only if it is installed.
+- ``peak``: the peak of reserved bytes for one recorded trace of allocations.
 - ``digits``: a training step of ``examples/train_digits.py``, in eager CuPy, in ndx,
   in ndx with each step in a workspace, and as a captured graph; device time, by events.
 
-It needs a GPU, and says what is missing where there is none. Where one of the
-contestants fails, its row says how, and the others are measured. (Its name is not
-``cuda.py``: beside the script, that would hide NVIDIA's package, which CuPy imports.)
+It needs a GPU, and reports what is missing. If a contestant fails, its row shows the
+error, and the others are measured. (The file is not named ``cuda.py``, because that
+would hide NVIDIA's package, which CuPy imports.)
 """
 
 import argparse
@@ -47,7 +47,7 @@ def torch_or_none():
 
 
 def pools(cupy, torch):
-    """Return what takes a range and gives it back, by name."""
+    """Return functions that allocate and release a range, by name."""
     backend = ndx.backends.CudaBackend(idle_release=None)
     theirs = cupy.cuda.MemoryPool()
 
@@ -65,9 +65,9 @@ def pools(cupy, torch):
 
 
 def in_turns(contestants, repeats, measure):
-    """Return the median of what is measured of each, by name; they take turns.
+    """Return the median of interleaved measurements of each, by name.
 
-    Of one that fails, it is the error, as text.
+    If one fails, return the error as text.
     """
     found = {name: [] for name in contestants}
     failed = {}
@@ -86,7 +86,7 @@ def in_turns(contestants, repeats, measure):
 
 
 def pool_times(contestants, repeats):
-    """Return nanoseconds of a range from the pool and back, by size and name."""
+    """Return nanoseconds of one allocation and release, by size and name."""
 
     def measure(take):
         take(nbytes)
@@ -102,7 +102,7 @@ def pool_times(contestants, repeats):
 
 
 def training_trace(digits):
-    """Return what an epoch of training allocates."""
+    """Return the trace of an epoch of training."""
 
     def program():
         digits_network.Training(ndx, digits=digits).repeat()
@@ -111,7 +111,7 @@ def training_trace(digits):
 
 
 def peaks(trace, torch):
-    """Return the most bytes that each pool reserves for a trace."""
+    """Return the peak bytes that each pool reserves for a trace."""
     backend = ndx.backends.CudaBackend(idle_release=None)
     live = {}
     for each, nbytes, _ in trace:
@@ -126,7 +126,7 @@ def peaks(trace, torch):
 
 
 def torch_peak(trace, torch):
-    """Return the most bytes that PyTorch's pool reserves for a trace."""
+    """Return the peak bytes that PyTorch's pool reserves for a trace."""
     live = {}
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
@@ -140,7 +140,7 @@ def torch_peak(trace, torch):
 
 
 def replayed():
-    """Return a step of training that is a captured graph, of batches in one place."""
+    """Return a training step as a captured graph, with batches in one place."""
     buffers = {}
 
     @ndx.cuda.graph
@@ -171,7 +171,7 @@ def contestants(digits):
 
 
 def step_times(cupy, digits, epochs):
-    """Return milliseconds of a training step, by name; the names take turns."""
+    """Return milliseconds of a training step, by name, interleaved."""
     runs = {}
 
     def measure(make):
@@ -222,12 +222,12 @@ def show(found):
 
 
 def number(value, spec):
-    """Return a number as text; of a failure, what it says."""
+    """Return a number, or the text of a failure, as text."""
     return value if isinstance(value, str) else format(value, spec)
 
 
 def ratio(row, name, base):
-    """Return how much one is of another in a row, as text."""
+    """Return the ratio of two entries of a row, as text."""
     if isinstance(row[name], str) or isinstance(row[base], str):
         return "-"
     return f"{row[name] / row[base]:.2f}"
@@ -246,7 +246,7 @@ def main(argv=None):
         print(error, file=sys.stderr)
         return 2
     torch = torch_or_none()
-    # New data each time: nobody can have seen it.
+    # New data each time, which nothing can have cached.
     digits = load_data(time.time_ns() % 2**32)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"]
     found = {

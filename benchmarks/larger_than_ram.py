@@ -2,12 +2,12 @@
 
     python benchmarks/larger_than_ram.py [--size 8GiB] [--memory 2GiB] [--check]
 
-Each reader is a process of its own, held to --memory by a control group; what the
-system has in memory of the file is dropped before each. They take turns, all with the
-same number of threads: the file read in blocks into a buffer (readv), `ndx.sum` and
-NumPy's sum over it; ``a * 2 + 1`` with ndx, and with NumPy into a new mapped file.
-NumPy computes as users call it, and on equal parts of its array in threads. The table
-has the median of each over the repeats, and of the ratio to the other in its round.
+Each reader is a process of its own, held to --memory by a control group. The system's
+cache of the file is dropped before each. Readers take turns, with the same number of
+threads: reading blocks into a buffer (readv), `ndx.sum` and NumPy's sum over the file;
+``a * 2 + 1`` with ndx, and with NumPy into a new mapped file. NumPy computes as users
+call it, and on equal parts of its array in threads. The table has the median of each
+over the repeats, and of the ratios within a round.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from ndx._lib.sizes import format_size, parse_size
 
 BLOCK = 8 * 2**20
 PAUSE = 0.02
-# What is compared: the reader, with which, and how fast it has to be at least.
+# Comparisons: a reader, another one, and the least ratio of their speeds.
 RATIOS = (
     ("ndx sum", "readv", 0.9),
     ("ndx sum", "numpy sum", 1.0),
@@ -128,7 +128,7 @@ READERS = {
 
 
 def be_reader(args):
-    """Join the control group, read, and print what came of it."""
+    """Join the control group, read, and print the result."""
     name, path, scratch, threads, group = args
     (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
     start = time.perf_counter()
@@ -142,12 +142,12 @@ def be_reader(args):
 
 
 class Unable(Exception):
-    """The machine does not let us measure; says why."""
+    """The machine does not allow the measurement; says why."""
 
 
 @contextlib.contextmanager
 def control_group(nbytes):
-    """Make a control group whose processes have so much memory; yield its folder."""
+    """Make a control group with a limit on memory; yield its folder."""
     root = Path("/sys/fs/cgroup")
     if (root / "memory").is_dir():
         path, limit = root / "memory", "memory.limit_in_bytes"
@@ -181,7 +181,7 @@ def read(path):
 
 
 def make_file(path, nbytes):
-    """Make an array of float64 of so many bytes; return the sum of its elements."""
+    """Make a file of `nbytes` of float64; return the sum of its elements."""
     values = np.random.default_rng(0).standard_normal(BLOCK // 8)
     x = ndx.open(path, "w+", shape=(nbytes // 8,))
     total = 0.0
@@ -195,7 +195,7 @@ def make_file(path, nbytes):
 
 
 def forget(path):
-    """Have the system drop what it has in memory of a file."""
+    """Make the system drop its cache of a file."""
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -205,7 +205,7 @@ def forget(path):
 
 
 def anonymous(pid):
-    """Return the bytes of a process's memory that are not of files."""
+    """Return the bytes of a process's memory that do not belong to files."""
     for line in read(Path(f"/proc/{pid}/status")).splitlines():
         if line.startswith("RssAnon:"):
             return 1024 * int(line.split()[1])
@@ -233,7 +233,7 @@ def measure(name, path, options, group):
 
 
 def check_result(name, result, total, values):
-    """Fail if a reader's result is wrong: a benchmark of something else."""
+    """Fail if a reader's result is wrong."""
     wanted = {" sum": [total], "+1": [2 * value + 1 for value in values]}
     for part, expected in wanted.items():
         if part in name and not np.allclose(result, expected, rtol=1e-9):

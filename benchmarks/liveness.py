@@ -1,16 +1,15 @@
-"""How large an arena is that is planned by lifetimes, and how large it had to be.
+"""The size of an arena planned by lifetimes, against the least possible size.
 
     python benchmarks/liveness.py [--repeats N] [--json] [--check]
 
 For the training step of ``examples/train_digits.py`` (short last batches included)
 and the time step of ``examples/heat_equation.py``, a row shows
 
-- ``sum``: bytes of the arena of ``learn="first"``, all that a step makes;
+- ``sum``: bytes of the arena of ``learn="first"``, the sum of a step's arrays;
 - ``liveness``: bytes of the arena of ``learn="liveness"``;
-- ``live``: the most bytes that are live at any moment of any step, each array
-  rounded up to 64 B. No arena can be smaller. A backend in Python records it in a
-  run without a workspace, and so knows nothing of arenas;
-- the ratio liveness / live, and what was spilled after the first cycle.
+- ``live``: the peak of live bytes of any step, each array rounded up to 64 B. No
+  arena can be smaller. A backend in Python records it in a run without a workspace;
+- the ratio liveness / live, and the bytes spilled after the first cycle.
 
 ``--check`` exits with 1 if a ratio is above 1.10.
 """
@@ -40,14 +39,14 @@ LINE = 64
 class Recorder(ndx.backends.PythonBackend):
     """A backend that follows the bytes of live arrays, in lines of 64 B.
 
-    It is called to give the context manager around each step.
+    A call returns the context manager around a step.
 
     Attributes
     ----------
     births, deaths : int
-        How many arrays were made in steps, and how many of all have died.
+        Arrays made in steps; deaths of all arrays.
     most : int
-        The most bytes at any moment of any step, of arrays made in that step.
+        The peak of bytes of any step, of arrays made in that step.
     """
 
     def __init__(self):
@@ -56,7 +55,7 @@ class Recorder(ndx.backends.PythonBackend):
         self.sizes = {}
         self.live = self.births = self.deaths = self.most = 0
         self.start = None
-        # What is asked for has room to align it, which is no part of the array.
+        # Requests include room for alignment, which is no part of the array.
         self.room = 0
         with ndx.use(self):
             ndx.empty(LINE, dtype="uint8")
@@ -82,7 +81,7 @@ class Recorder(ndx.backends.PythonBackend):
 
     @contextlib.contextmanager
     def __call__(self):
-        """Begin a step: what is live now is no part of it."""
+        """Begin a step; older live arrays are no part of it."""
         self.start = self.live
         try:
             yield
@@ -102,12 +101,12 @@ class Result(NamedTuple):
 
     @property
     def ratio(self):
-        """The arena's bytes, as a multiple of those that were live."""
+        """The arena's bytes, as a multiple of the live ones."""
         return self.liveness / self.live
 
 
 def works():
-    """Return what makes a run, by label."""
+    """Return functions that make a run, by label."""
     digits = load_data(0)
     training = functools.partial(digits_network.Training, digits=digits)
     return {
@@ -121,7 +120,7 @@ def works():
 
 
 class Steps:
-    """A workspace around each step; what was spilled after the first one."""
+    """A workspace around each step; counts the bytes spilled after the first."""
 
     def __init__(self, **policies):
         self.workspace = ndx.workspace(**policies)

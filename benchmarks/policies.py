@@ -1,8 +1,8 @@
-"""The pools of PyTorch, CuPy and MXNet as policies: what they would hold, no memory.
+"""Simulated policies of the pools of PyTorch, CuPy and MXNet, without memory.
 
-Each is reduced to what decides how much is held from the system: rounding, the size
-of segments, search, splitting, merging. `tests/backends/pool/test_policies.py` checks
-them against the sequences of the peers' own tests.
+Each policy has the rules that decide how much is held from the system: rounding, the
+size of segments, search, splitting, merging. `tests/backends/pool/test_policies.py`
+checks them against the sequences of the peers' own tests.
 """
 
 import bisect
@@ -107,7 +107,7 @@ class Policy:
 
 
 class CuPy(Policy):
-    """512-byte units, segments of the very size, every remainder is split off."""
+    """512-byte units, segments of the exact size, every remainder is split off."""
 
     def round(self, nbytes):
         return -(-nbytes // 512) * 512
@@ -135,7 +135,7 @@ class PyTorch(CuPy):
 
 
 class Naive(Policy):
-    """MXNet's default: pages, 2 MiB steps above 2 MiB, only the very size again."""
+    """MXNet's default: pages, 2 MiB steps above 2 MiB, reuse of the exact size only."""
 
     merges = False
 

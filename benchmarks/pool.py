@@ -1,4 +1,4 @@
-"""What the pool holds and costs, against the policies of others on the same traces.
+"""Memory and time of the pool, against the policies of others on the same traces.
 
     python benchmarks/pool.py [--check]
 
@@ -24,7 +24,7 @@ CLOSE = 1.02
 
 
 def peak_requested(trace):
-    """Return the most bytes that are live at once."""
+    """Return the peak of live bytes."""
     sizes, total, peak = {}, 0, 0
     for each, nbytes, _ in trace:
         if nbytes is None:
@@ -37,7 +37,7 @@ def peak_requested(trace):
 
 
 def peak_of_policy(policy, trace):
-    """Return the most bytes that a simulated policy holds."""
+    """Return the peak of bytes that a simulated policy holds."""
     live = {}
     for each, nbytes, stream in trace:
         if nbytes is None:
@@ -48,7 +48,7 @@ def peak_of_policy(policy, trace):
 
 
 def peak_of_pool(backend, trace):
-    """Return the most bytes that a backend of ours holds."""
+    """Return the peak of bytes that a backend of ndx holds."""
     live = {}
     for each, nbytes, stream in trace:
         if nbytes is None:
@@ -86,7 +86,7 @@ def simulation():
 
 
 def table(judging_only=False):
-    """Print the ratios; return how many rows others won by more than 2 %."""
+    """Print the ratios; return the number of rows that others won by over 2 %."""
     rows = [("recorded: training", traces.recorded(training)),
             ("recorded: simulation", traces.recorded(simulation))]  # fmt: skip
     for kind in traces.GENERATORS:
@@ -120,7 +120,7 @@ def table(judging_only=False):
 
 
 def times():
-    """Print what requests cost; return how many targets were missed."""
+    """Print the times of requests; return the number of missed targets."""
     missed = 0
     backend = HostBackend()
     head = "".join(f"{name:>10}" for name in ("pool", "malloc", "ratio", "target"))

@@ -2,8 +2,8 @@
 
     python benchmarks/ratios.py [--quick] [--json] [--check]
 
-For each operation, batches of NumPy calls and of ndx calls take turns, so that
-what disturbs the machine disturbs both. A row shows the median time of a call
+For each operation, batches of NumPy calls and of ndx calls alternate, so that
+disturbances affect both. A row shows the median time of a call
 in each, and the median of the ratios of neighbouring batches, ndx / NumPy. The
 loops that run the calls are the same in both; their cost is not subtracted.
 
@@ -113,10 +113,9 @@ def cases():
 
 
 def compile_loop(case, xp):
-    """Return a function of a count that runs the case so often, and times it.
+    """Return a function that runs and times the case `count` times.
 
-    What the code names are local variables of the function, as fast as names
-    can be.
+    The names in the code are local variables of the function, the fastest kind.
     """
     rng = np.random.default_rng(0)
     values = {
@@ -166,7 +165,7 @@ def measure(case, repeats, batch_ns):
     loops[1](count)
     pairs = []
     for turn in range(repeats):
-        # Each goes first in turn: neither always finds the other's caches.
+        # Each goes first in turn, so that neither always finds the other's caches.
         if turn % 2:
             theirs = loops[0](count)
             ours = loops[1](count)

@@ -1,8 +1,8 @@
 """Traces of allocations: lists of (id, bytes, stream), bytes None for a release.
 
 Seeds 0 to 3 of each kind are for tuning; those of `JUDGING` are for judging only, and
-were fixed before they were first run. What has been looked at can only tune: new seeds
-replace those that a rule of the pool was chosen by (docs/pool.md).
+were fixed before they were first run. If a judging seed has influenced a rule of the
+pool, a new one replaces it (docs/pool.md).
 """
 
 import random
@@ -14,7 +14,7 @@ TUNING, JUDGING = range(4), (1009, 1013, 1019, 1021)
 
 
 def power_law(rng, steps=4000):
-    """Sizes of a power law, that live for a while."""
+    """Sizes from a power law, with limited lifetimes."""
     live, trace = [], []
     for number in range(steps):
         if live and (rng.random() < 0.5 or len(live) > 150):
@@ -93,7 +93,7 @@ def generate(kind, seed):
 
 
 def recorded(program):
-    """Return the trace of what `program()` allocates from the host backend."""
+    """Return the trace of the allocations of `program()` from the host backend."""
     import ndx
 
     trace, ids = [], {}

@@ -1,7 +1,7 @@
-"""What memory ndx holds, how much it may hold, and what to do when there is no more.
+"""Memory in use, its limits, and callbacks for when it is short.
 
-Sizes are in bytes. Workspaces count with the backend that their arena is from;
-``ndx.workspace(name).stats()`` says what is inside of one.
+Sizes are in bytes. A workspace counts with the backend of its arena;
+``ndx.workspace(name).stats()`` describes its content.
 """
 
 from ndx._lib.collector import gc_window, periodic_gc

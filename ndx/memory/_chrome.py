@@ -1,4 +1,4 @@
-"""Traces in Chrome's trace event format, which Perfetto and others show.
+"""Traces in Chrome's trace event format, for Perfetto and other viewers.
 
 References
 ----------
@@ -67,7 +67,7 @@ def _counters(data):
     for time, backend, allocated, reserved in zip(
         *data["memory"].values(), strict=True
     ):
-        # Of two backends of one name each has its own track.
+        # A track for each of two backends of one name.
         name = f"backend {data['backends'][backend]['name']} ({backend})"
         values = {"allocated": allocated, "reserved": reserved}
         events.append(_counter(name, time, values))
@@ -95,7 +95,7 @@ def _scopes(data):
 
 
 def _arrays(data):
-    """Return the beginnings and ends of asynchronous spans; what lives on ends too."""
+    """Return begins and ends of asynchronous spans; live arrays end with the trace."""
     events = []
     for event in list_events(data):
         if event.kind == "allocate":

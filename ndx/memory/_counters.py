@@ -21,7 +21,7 @@ __all__ = [
 
 
 class MemoryInfo(NamedTuple):
-    """What a device has, and what a backend holds of it; bytes."""
+    """Bytes of a device, and of a backend on it."""
 
     free: int | None
     total: int | None
@@ -49,8 +49,8 @@ def stats(backend=None):
         ``allocated_bytes`` and ``allocated_count`` (live ranges), ``peak_bytes``,
         ``total_allocations``; ``reserved_bytes`` (held from the system, idle ones
         included), ``peak_reserved_bytes``, ``system_allocations``,
-        ``system_frees``; ``limit`` (None: none). Of a backend with a pool also what
-        its ``stats`` and ``events`` say.
+        ``system_frees``; ``limit`` (None: none). For a backend with a pool, also the
+        items of its ``stats`` and ``events``.
 
     Examples
     --------
@@ -77,17 +77,17 @@ def reserved(backend=None):
 
 
 def max_allocated(backend=None):
-    """Return the most bytes that were allocated at once since `reset_peak`."""
+    """Return the peak of allocated bytes since `reset_peak`."""
     return backend_of(backend).stats()["peak_bytes"]
 
 
 def max_reserved(backend=None):
-    """Return the most bytes that were held at once since `reset_peak`."""
+    """Return the peak of bytes held from the system since `reset_peak`."""
     return backend_of(backend).stats()["peak_reserved_bytes"]
 
 
 def reset_peak(backend=None):
-    """Let the peaks of a backend start again from what is held now."""
+    """Reset the peaks of a backend to the present bytes."""
     backend_of(backend).reset_peak()
 
 
@@ -97,7 +97,7 @@ def trim(backend=None):
 
 
 def empty_cache(backend=None):
-    """Give idle memory back: of one backend or, for None, of all that keep some.
+    """Give idle memory back: of one backend or, for None, of all backends.
 
     Returns
     -------
@@ -109,13 +109,13 @@ def empty_cache(backend=None):
 
 
 def info(backend=None):
-    """Return what the device of a backend has, and what the backend holds of it.
+    """Return the memory of a backend's device, and the backend's part of it.
 
     Returns
     -------
     MemoryInfo
-        ``free`` and ``total`` of the device (None where not known; of the machine's
-        memory, what the process's control groups let it have), ``reserved`` and
+        ``free`` and ``total`` of the device (None if unknown; for the machine's
+        memory, the part that the process's control groups allow), ``reserved`` and
         ``allocated`` by the backend, its ``limit``.
 
     Examples

@@ -1,11 +1,11 @@
-"""What a recording holds, as columns and as events."""
+"""The content of a recording, as columns and as events."""
 
 from bisect import bisect_right
 from typing import NamedTuple
 
 __all__ = ["BIRTH", "DEATH", "Event", "list_events", "read_log"]
 
-# As in _recording_log.pxd and _memory.pxd.
+# As in _recording/log.pxd and _blocks/block.pxd.
 BIRTH, DEATH, _ENTER, _LEAVE, _STALE, _SAMPLE = range(6)
 _PLACES = ("backend", "arena", "spilled", "numpy", "left behind")
 _ENDINGS = ("dropped", "scope end", "closed", "escaped")
@@ -17,7 +17,7 @@ _ARRAYS = (
 
 
 class Event(NamedTuple):
-    """Something that happened to memory; what does not apply to it is None.
+    """An event of a recording; fields that do not apply are None.
 
     Attributes
     ----------
@@ -27,40 +27,41 @@ class Event(NamedTuple):
         ``"allocate"`` or ``"free"`` of an array's memory; ``"enter"`` or ``"end"`` of
         a workspace's scope.
     array : int
-        Number of the memory in this trace; its two events have the same.
+        Number of the memory in this trace, the same for its two events.
     nbytes : int
-        Bytes of the memory; of a scope, of its arena.
+        Bytes of the memory or, for a scope, of its arena.
     address : int
-        Where it starts.
+        Address of the first byte.
     backend : str
         Name of the backend.
     workspace : str
         Name of the workspace.
     generation : int
-        The workspace's.
+        Generation of the workspace.
     slot : int
-        Of a ring.
+        Slot of a ring.
     segment : int
-        Address of the segment of the backend's pool that it lies in, of those that the
-        pool has when the recording is looked at.
+        Address of its segment in the backend's pool, if the pool still has that segment
+        when the recording is read.
     place : str
         ``"backend"`` (individually owned), ``"arena"``, ``"spilled"`` (of a workspace,
         but outside of its arena), ``"numpy"`` (data of a NumPy array), or ``"left
-        behind"`` (it left its workspace, and still lies there).
+        behind"`` (it left its workspace, but stayed in place).
     shape : tuple of int
-        Of the first array over it.
+        Shape of the first array over it.
     dtype : str
-        Of the first array over it.
+        Dtype of the first array over it.
     maker : str
-        ``"file:line in function"``: the user's line that made it.
+        ``"file:line in function"``: the line of user code that made it.
     stack : tuple of str
         The lines of the call stack, `maker` first.
     thread : str
         Name of the thread that made it.
     freed : str
-        Why it went back: ``"dropped"`` (the last reference went), ``"scope end"``,
-        ``"closed"``, or ``"escaped"`` (it left its workspace; an ``"allocate"`` of what
-        it became follows). Of an ``"allocate"``, what becomes of it; None: it lives on.
+        Why it was freed: ``"dropped"`` (the last reference went), ``"scope end"``,
+        ``"closed"``, or ``"escaped"`` (it left its workspace; the ``"allocate"`` of its
+        new memory follows). An ``"allocate"`` has the value of its ``"free"``; None: it
+        is still alive.
     allocated : int
         Bytes that the backend has handed out, after the event.
     reserved : int
@@ -89,7 +90,7 @@ class Event(NamedTuple):
 
 
 def read_log(recorder):
-    """Return the columns of `Trace.to_dict`, but for the date."""
+    """Return the columns of `Trace.to_dict`, except the date."""
     log = recorder.log
     start, rows = log.begin, log.rows()
     arrays = {name: [] for name in _ARRAYS}
@@ -162,7 +163,7 @@ def read_log(recorder):
 
 
 def _segments(backends):
-    """Return the segments of the pools of backends that are still there, by address."""
+    """Return the segments of the pools of existing backends, by address."""
     found = []
     for number, (reference, _, _) in enumerate(backends):
         backend = reference()
@@ -179,7 +180,7 @@ def _segments(backends):
 
 
 def _places_in(segments, arrays):
-    """Return the number of the segment of each array; None: it is in none of them."""
+    """Return the number of the segment of each array; None: it is in none."""
     starts = [segment["address"] for segment in segments]
     numbers = []
     for address, backend in zip(arrays["address"], arrays["backend"], strict=True):
@@ -198,7 +199,7 @@ def _or_none(number):
 
 
 def list_events(data):
-    """Return the events of a trace, from its columns, in the order of time."""
+    """Return the events of a trace, from its columns, ordered by time."""
     events = []
     samples = _Samples(data["memory"])
     columns = data["arrays"]
@@ -216,12 +217,12 @@ def list_events(data):
         for kind, time in (("enter", row["begin"]), ("end", row["end"])):
             if time is not None:
                 events.append(Event(time / 1e9, kind, **known))
-    # Stable: of equal times, the births first.
+    # Stable: at equal times, births come first.
     return sorted(events, key=lambda event: event.time)
 
 
 def _describe(data, row):
-    """Return the fields of an event that stand in tables."""
+    """Return the fields of an event that come from tables."""
     workspace = row["workspace"]
     found = {
         "workspace": None
@@ -263,7 +264,7 @@ class _Samples:
             values.append({"allocated": allocated, "reserved": reserved})
 
     def at(self, backend, time):
-        """Return what a backend counted at a time, as fields of an event."""
+        """Return the counters of a backend at a time, as fields of an event."""
         if backend not in self.columns:
             return {}
         times, values = self.columns[backend]

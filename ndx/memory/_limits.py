@@ -1,4 +1,4 @@
-"""How much memory ndx, the process and a GPU may have; and memory had in advance."""
+"""Limits on the memory of ndx, the process and a GPU; memory reserved in advance."""
 
 import threading
 
@@ -14,12 +14,12 @@ _UNCHANGED = object()
 
 
 def limit(device=None):
-    """Return the limit on what all backends of ndx hold together; None for none.
+    """Return the limit on all backends of ndx together; None for none.
 
     Parameters
     ----------
     device : Device or str, optional
-        A GPU: the limit on what all backends hold of it.
+        A GPU: the limit on the memory of it that all backends hold.
     """
     number = number_of(find_device(device))
     if number:
@@ -33,8 +33,8 @@ def limits():
     Returns
     -------
     dict
-        ``"ndx"``: on what all backends hold; ``"process"``: on what the process has in
-        memory; ``"cuda:0"`` and so on. What has no limit is not in it.
+        ``"ndx"``: on all backends together; ``"process"``: on the resident memory of
+        the process; ``"cuda:0"`` and so on. Only existing limits are included.
 
     Examples
     --------
@@ -55,43 +55,43 @@ def set_limit(value=_UNCHANGED, *, process=_UNCHANGED, device=None):
     Parameters
     ----------
     value : int or str or None, optional
-        Bytes, such as ``"8GiB"``, or a part of what the process may have (the
-        machine's memory, or less in a control group), such as ``"50%"``; None for no
-        limit. What is held already stays.
+        Bytes, such as ``"8GiB"``, or a part of the memory that the process may have
+        (the machine's memory, or less in a control group), such as ``"50%"``; None for
+        no limit. Memory that is held already stays.
     process : int or str or None, optional
-        The same for all that the process has in memory, whoever has asked for it:
-        NumPy, other libraries, Python. ndx takes no more beyond it; others may.
+        The same for all resident memory of the process, including NumPy's, other
+        libraries' and Python's. Beyond it ndx takes no more memory; others may.
     device : Device or str, optional
-        A GPU: let `value` be the limit on what all backends hold of it, together; a
-        percentage is a part of its memory.
+        A GPU: makes `value` the limit on the memory of it that all backends hold
+        together; a percentage is a part of its memory.
 
     Raises
     ------
     ValueError
-        If it is no such size, or no such device.
+        If the size or the device is not valid.
     DeviceError
-        If that device can't be used.
+        If the device can't be used.
     TypeError
-        If nothing is to be set, or `process` goes with a GPU.
+        If nothing is given, or `process` is given with a GPU.
     NotImplementedError
-        If the system does not tell how much memory the process has: only Linux does.
+        If the system does not report the memory of the process: only Linux does.
 
     Warns
     -----
     RuntimeWarning
-        If a limit is more than there is.
+        If a limit exceeds the existing memory.
 
     Notes
     -----
     Backends have limits of their own, too (``ndx.use("host", limit=...)``). Files
-    (``ndx.use("mmap")``) count towards those only: they are not this memory. The
+    (``ndx.use("mmap")``) count towards those only, because they are not memory. The
     environment variable ``NDX_LIMIT`` sets `value` at the start.
 
-    While there is a limit on the process, the system is asked how much that has before
-    a pool grows, unless that is known from the last 10 ms. Pages of files and memory
-    shared with other processes don't count. What a pool takes is given its pages at
-    once, and so counts before it is written to; what it held before counts as soon as
-    it is written to.
+    With a limit on the process, a pool asks the system for the memory of the process
+    before it grows, unless the last answer is less than 10 ms old. Pages of files and
+    memory shared with other processes don't count. New memory of a pool gets its pages
+    at once, and so counts before it is written to; older memory counts as soon as it is
+    written to.
 
     Examples
     --------
@@ -123,42 +123,42 @@ def set_limit(value=_UNCHANGED, *, process=_UNCHANGED, device=None):
         try:
             _budget.set_process_limit(value)
         except BaseException:
-            # Either both are set, or none is.
+            # Set both, or neither.
             _budget.set_resident_limit(before)
             raise
 
 
 def reserve(nbytes, backend=None, *, touch=False):
-    """Let a backend take memory now, so that it need not when arrays are made.
+    """Obtain memory for a backend now, for arrays that are made later.
 
     Parameters
     ----------
     nbytes : int or str
-        A request of so many bytes is served from what is held then. Of a pool of type
-        ``round`` or ``naive`` that is one of this very size.
+        Bytes that can then be served without the system. For a pool of type ``round``
+        or ``naive``, by one request of exactly this size.
     backend : str or ndx.backends.Backend, optional
-        One with a pool. Default: the current one.
+        A backend with a pool. Default: the current one.
     touch : bool, default False
-        Whether to write to all of it, so that the system gives its pages now, and not
-        when arrays are first written to.
+        Whether to write to all of it, so that the system provides its pages now instead
+        of at the first write to an array.
 
     Returns
     -------
     int
-        Bytes that the backend holds more than before.
+        Bytes by which the backend's reserve has grown.
 
     Raises
     ------
     TypeError
-        If the backend has no pool, which could keep memory.
+        If the backend has no pool.
     OutOfMemoryError
-        If there is no such memory.
+        If the memory is not available.
 
     Notes
     -----
-    It stays with the backend however long it is idle, until `trim` or `empty_cache`, or
-    until another backend needs it. ``initial=`` of a backend does the same when it is
-    made.
+    The memory stays with the backend while idle, until `trim` or `empty_cache`, or
+    until another backend needs it. ``initial=`` of a backend does the same at its
+    creation.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def reserve(nbytes, backend=None, *, touch=False):
         msg = f"{found!r} keeps no memory, so that none can be reserved"
         raise TypeError(msg)
     before = found.kept_nbytes
-    # More than what is in use now.
+    # On top of the memory in use.
     found.kept_nbytes = max(before, found.stats()["rounded_bytes"] + size)
     try:
         return warm_up(found, size, bool(touch))
@@ -183,7 +183,7 @@ def reserve(nbytes, backend=None, *, touch=False):
 
 
 def _pooled(backend):
-    """Return the backend with a pool that one is, or that adaptors are around."""
+    """Return the backend with a pool, which adaptors may wrap."""
     found = _pressure.innermost(backend_of(backend))
     if not isinstance(found, PooledBackend):
         msg = f"{found!r} has no pool, which could keep memory or give it back"
@@ -196,23 +196,23 @@ _rooms = {}
 
 
 class headroom:
-    """Keep so much of a backend's source free for others: a context manager.
+    """Context manager: keep `nbytes` of a backend's source free for others.
 
-    Before a step that needs memory elsewhere (in another library, or as one large
-    array) it gives idle memory back until so much is free; and before the pool grows
-    in the scope, it gives back what it has idle for the same end.
+    It gives idle memory back until so much is free, for a step that needs memory for
+    another library or for one large array. In the scope, the pool gives idle memory
+    back before it grows, for the same purpose.
 
     Parameters
     ----------
     nbytes : int or str
         Bytes of the device, or of the machine.
     backend : str or ndx.backends.Backend, optional
-        One with a pool. Default: the current one.
+        A backend with a pool. Default: the current one.
 
     Attributes
     ----------
     released_bytes : int
-        What was given back at the start.
+        Bytes given back at the start.
 
     Raises
     ------
@@ -234,7 +234,7 @@ class headroom:
 
     def __enter__(self):
         with _lock:
-            # The first is what holds outside of all scopes.
+            # The first value applies outside of all scopes.
             rooms = _rooms.setdefault(self.backend, [self.backend.headroom_nbytes])
             rooms.append(self.nbytes)
             self.backend.headroom_nbytes = max(rooms)
@@ -262,7 +262,7 @@ class headroom:
                 del _rooms[self.backend]
 
     def _make_room(self):
-        """Give idle memory back until there is room: its own, then that of others."""
+        """Give idle memory back until there is room: its own, then other backends'."""
         released = 0
         others = [
             other

@@ -1,4 +1,4 @@
-"""Traces as one page for a browser, that needs nothing else: no network, no files."""
+"""Traces as one self-contained page for a browser, without network or files."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from importlib.resources import files
 
 __all__ = ["html_page"]
 
-# In the order in which they use each other.
+# In the order of their dependencies.
 _SCRIPTS = ("model.js", "chart.js", "page.js")
 _SLOT = re.compile(r"/\*\{(\w+)\}\*/")
 
@@ -23,15 +23,15 @@ def html_page(data):
         "script": "\n".join(read(name) for name in _SCRIPTS),
         "data": script_json(data),
     }
-    # One pass: what is put in may look like a slot.
+    # One pass, because inserted text may look like a slot.
     return _SLOT.sub(lambda match: parts[match[1]], read("page.html"))
 
 
 def script_json(value):
-    """Return JSON that may stand inside of a <script>, whatever its strings say.
+    """Return JSON that is safe inside of a <script>, whatever its strings contain.
 
-    An HTML parser looks for ``</script>`` and ``<!--`` in there, and JavaScript once
-    took U+2028 for the end of a line; in JSON all of these can be written as escapes.
+    An HTML parser recognizes ``</script>`` and ``<!--`` there, and older JavaScript
+    takes U+2028 for the end of a line; JSON can write all of these as escapes.
     """
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""Traces as figures of matplotlib, which is loaded when it is asked for."""
+"""Traces as figures of matplotlib, which is imported on first use."""
 
 from ndx._lib.sizes import format_size
 from ndx.memory._timeline import (
@@ -12,7 +12,7 @@ from ndx.memory._timeline import (
 
 __all__ = ["plot_trace"]
 
-# How many makers have a band of their own.
+# The number of makers with a band of their own.
 _BANDS = 8
 
 
@@ -59,7 +59,7 @@ def _new_axes():
 
 
 def _values_at(times, changes, sums):
-    """Return the values of a curve at all of the times; it has a subset of them."""
+    """Return the values of a curve at the times, which include its own times."""
     values, position, now = [], 0, 0
     for time in times:
         while position < len(changes) and changes[position] <= time:
@@ -74,5 +74,5 @@ def _short(line):
     place, _, function = line.partition(" in ")
     name = place.replace("\\", "/").rpartition("/")[2]
     text = f"{name} in {function}" if function else name
-    # A "$" starts a formula, and a label of an underscore is left out.
+    # matplotlib reads "$" as a formula, and omits labels that start with "_".
     return text.replace("$", r"\$").replace("_", "\u200b_", text.startswith("_"))

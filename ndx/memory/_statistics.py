@@ -1,4 +1,4 @@
-"""What a part of a program allocates."""
+"""Statistics of the allocations of a part of a program."""
 
 import functools
 import threading
@@ -16,14 +16,14 @@ _records = {}
 
 @dataclass
 class Statistics:
-    """What happened within a scope; complete when that has ended.
+    """Counts of a scope; complete when the scope has ended.
 
     Attributes
     ----------
     current_bytes, current_count : int
-        What is live more than at the start; negative if more was freed.
+        Increase of live memory since the start; negative if more was freed.
     peak_bytes : int
-        The most bytes that were live more than at the start.
+        Peak increase of live bytes since the start.
     total_count : int
         Allocations.
     """
@@ -35,7 +35,7 @@ class Statistics:
 
 
 class statistics:
-    """Count what a backend allocates within a scope; scopes nest.
+    """Count the allocations of a backend within a scope; scopes nest.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class statistics:
     Yields
     ------
     Statistics
-        Of this scope, what is inside of inner ones included.
+        The counts of this scope, including inner scopes.
 
     Notes
     -----
-    The counters are those of the backend: what other threads allocate from it is
-    counted, too. The backend's own peak is as it was afterwards, or higher.
+    The counters are those of the backend, which include other threads. Afterwards the
+    backend's own peak has its old value, or a higher one.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class _Record:
 
 
 class profile:
-    """Add up what all runs of a part of a program allocate, under a name.
+    """Add up the allocations of all runs of a part of a program, under a name.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class profile:
 
     Notes
     -----
-    A context manager and a decorator; see `statistics` for what is counted.
+    A context manager and a decorator; it counts like `statistics`.
 
     Examples
     --------
@@ -150,12 +150,12 @@ class profile:
 
 
 def profile_report(clear=False):
-    """Return a table of what `profile` has added up.
+    """Return a table of the sums of `profile`.
 
     Parameters
     ----------
     clear : bool, default False
-        Whether to begin again from nothing.
+        Whether to reset the sums to zero.
     """
     with _lock:
         records = dict(_records)

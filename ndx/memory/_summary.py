@@ -1,4 +1,4 @@
-"""What is held, for people and for tools."""
+"""Memory in use, as a table for people and as data for tools."""
 
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
@@ -24,7 +24,7 @@ def _pools(backend):
 
 
 def summary(backend=None):
-    """Return a table of what is held: of one backend or, for None, of all pools.
+    """Return a table of memory in use: of one backend or, for None, of all pools.
 
     Examples
     --------
@@ -83,20 +83,20 @@ def snapshot(backend=None):
     -------
     dict
         ``segments``, each with ``address``, ``total_size``, ``blocks`` and so on;
-        ``device_traces``: while `ndx.memory.record` goes on, for each backend (its
-        number is a segment's ``device``) the events since then, in the order of time.
-        A pickle of it opens in PyTorch's memory viewer.
+        ``device_traces``: during a recording of `ndx.memory.record`, the events since
+        its start for each backend (a segment's ``device`` is its number), ordered by
+        time. PyTorch's memory viewer opens a pickle of it.
 
     Notes
     -----
     An event has ``action`` (``"alloc"`` or ``"free_completed"``), ``addr``, ``size``,
-    ``stream``, ``time_us`` (since 1970) and ``frames``, of an ``"alloc"``; so have live
-    blocks. ``record(stacks=...)`` says how many frames are kept.
+    ``stream`` and ``time_us`` (since 1970); an ``"alloc"``, and a live block, also has
+    ``frames``. ``record(stacks=...)`` sets the number of frames.
 
-    What is recorded is arrays. So sizes are what was asked for, arrays in the arena of
-    a workspace are events too (and the arena itself is none), and buffers that are not
-    arrays have none. Not known are streams (0 stands for all), who freed, when segments
-    came and went, and requests that failed.
+    A recording contains arrays. Sizes are the requested ones, arrays in the arena of a
+    workspace are events (the arena itself is none), and buffers that are not arrays are
+    missing. Unknown are streams (0 stands for all), the code that frees, the lifetimes
+    of segments, and failed requests.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sums over the columns of a trace: how much was alive when, and whose it was."""
+"""Sums over the columns of a trace: live bytes over time, and their makers."""
 
 from ndx._lib.sizes import format_size
 
@@ -6,7 +6,7 @@ __all__ = ["curve_of", "maker_of", "peak_of", "step_curve", "summary_text"]
 
 
 def curve_of(arrays, chosen=None):
-    """Return when the bytes of live arrays changed, and what they were from then on.
+    """Return the times at which the bytes of live arrays changed, and the new sums.
 
     Parameters
     ----------
@@ -18,14 +18,14 @@ def curve_of(arrays, chosen=None):
     Returns
     -------
     times, sums : list of int
-        Nanoseconds and bytes. What dies and what is born at the same time overlaps.
+        Nanoseconds and bytes. A birth and a death at one time overlap.
     """
     changes = []
     for array in range(len(arrays["born"])) if chosen is None else chosen:
         nbytes = arrays["nbytes"][array]
         changes.append((arrays["born"][array], 0, nbytes))
         if arrays["died"][array] is not None:
-            # What escaped is copied first: both are there at that time.
+            # An escaped array is copied first: both copies exist at that time.
             changes.append((arrays["died"][array], 1, -nbytes))
     changes.sort()
     times, sums, total = [], [], 0
@@ -37,7 +37,7 @@ def curve_of(arrays, chosen=None):
 
 
 def peak_of(data):
-    """Return (time, bytes) of the most bytes of recorded arrays at one time."""
+    """Return (time, bytes) of the peak of recorded arrays."""
     times, sums = curve_of(data["arrays"])
     if not sums:
         return 0, 0
@@ -57,7 +57,7 @@ def alive_at(arrays, time):
 
 
 def maker_of(data, array):
-    """Return which line made an array."""
+    """Return the line that made an array."""
     stack = data["arrays"]["stack"][array]
     lines = () if stack is None else data["stacks"][stack]
     return data["lines"][lines[0]] if lines else "an unknown line"

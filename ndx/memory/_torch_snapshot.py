@@ -1,4 +1,4 @@
-"""The history of allocations in PyTorch's schema, from a recording that goes on.
+"""The history of allocations in PyTorch's schema, from a running recording.
 
 References
 ----------
@@ -18,10 +18,10 @@ _LINE = re.compile(r"(?s)(?P<filename>.*):(?P<line>\d+) in (?P<name>.*)")
 
 
 def history_of(backends):
-    """Return (a list of events for each backend, the frames of what is alive).
+    """Return (a list of events for each backend, the frames of live blocks).
 
-    The frames are a dict for each backend, by address. All are empty while nothing is
-    recorded; of several recordings the first one counts, which knows the most.
+    The frames are a dict for each backend, by address. Without a recording all are
+    empty; of several recordings the first one is used, which has the most events.
     """
     traces, alive = [[] for _ in backends], [{} for _ in backends]
     recorder = next(iter(recorders()), None)
@@ -39,7 +39,7 @@ def history_of(backends):
         at = (epoch + moment) // 1000
         if kind == BIRTH:
             position = positions[backend] if backend >= 0 else None
-            # What has no bytes has no address.
+            # A block without bytes has no address.
             if position is not None and nbytes:
                 made = stacks[stack] if stack >= 0 else []
                 births[subject] = position, address, nbytes

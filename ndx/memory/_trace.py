@@ -1,4 +1,4 @@
-"""Recordings of what happens to memory, as users see them."""
+"""Recordings of memory, as users see them."""
 
 import operator
 import os
@@ -13,13 +13,13 @@ from ndx.memory._timeline import peak_of, summary_text
 
 __all__ = ["Trace", "record", "writer_for"]
 
-# Characters of a page that is part of a notebook, which keeps it.
+# Characters of a page that a notebook stores.
 _LARGEST_SHOWN = 4_000_000
 _FORMATS = (".html", ".json")
 
 
 def writer_for(path):
-    """Return the function that makes the text of a file of this name."""
+    """Return the function that writes the text for this file name."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix == ".html":
         from ndx.memory._page import html_page
@@ -76,7 +76,7 @@ class Trace:
         )
 
     def _repr_html_(self):
-        """Return what a notebook shows: the page of `save`, if that is not large."""
+        """Return the display in a notebook: the page of `save`, unless it is large."""
         if self._started is None:
             return preformatted(repr(self))
         import html
@@ -91,15 +91,15 @@ class Trace:
         )
 
     def to_dict(self):
-        """Return all that was recorded, in a form that JSON can hold.
+        """Return the whole recording, in a form that JSON can hold.
 
         Returns
         -------
         dict
-            Times are whole nanoseconds since the start; a number of a table's entry
-            stands for it, None for "none". ``started`` (ISO 8601, UTC), ``end``;
-            ``complete_from``: where the log was full, what died before this time is
-            forgotten (``dropped`` arrays), and ``missed`` arrays were not recorded.
+            Times are whole nanoseconds since the start. Entries of tables are given by
+            number, None for "none". ``started`` (ISO 8601, UTC), ``end``;
+            ``complete_from``: if the log was full, arrays that died before this time
+            are forgotten (``dropped``), and ``missed`` arrays were not recorded.
 
             The tables: ``backends`` (``name``, ``limit``), ``workspaces`` (``name``,
             ``slot``), ``segments`` of pools (``backend``, ``address``, ``size``,
@@ -107,8 +107,8 @@ class Trace:
             (lists of numbers of lines, innermost first), ``shapes``, ``dtypes``.
 
             ``arrays``, a dict of columns of equal length, in the order of births:
-            ``born``, ``died`` (None: alive at the end), ``stale`` (when its scope
-            ended, where what NumPy or others read kept its memory), ``nbytes``,
+            ``born``, ``died`` (None: alive at the end), ``stale`` (the end of its
+            scope, if an export kept its memory), ``nbytes``,
             ``address``, ``backend``, ``workspace``, ``generation``, ``place``,
             ``shape``, ``dtype``, ``stack``, ``thread``, ``freed``, ``before`` (number
             of the array that escaped to become this one), ``segment``.
@@ -141,7 +141,7 @@ class Trace:
 
     @property
     def events(self):
-        """What happened, as a list of `Event` in the order of time.
+        """All events, as a list of `Event` ordered by time.
 
         Examples
         --------
@@ -156,30 +156,30 @@ class Trace:
 
     @property
     def peak_bytes(self):
-        """The most bytes of recorded arrays that were alive at one time."""
+        """The peak of live bytes of recorded arrays."""
         return peak_of(self.to_dict())[1]
 
     @property
     def dropped(self):
-        """Number of arrays that were forgotten, or not recorded, as the log was full.
+        """Number of arrays that a full log forgot, or did not record.
 
         The newest are kept: nothing is missing from ``to_dict()["complete_from"]`` on,
-        unless nearly all of the log is of arrays that live.
+        unless live arrays fill nearly all of the log.
         """
         return self._recorder.log.dropped + self._recorder.log.missed
 
     def summary(self, makers=10):
-        """Return a table of the peak: which lines made what was alive then.
+        """Return a table of the peak, with the lines that made its arrays.
 
         Parameters
         ----------
         makers : int
-            The most lines to name.
+            The greatest number of lines.
 
         Returns
         -------
         str
-            Made for a person to read.
+            Text for people.
 
         Examples
         --------
@@ -198,14 +198,14 @@ class Trace:
         Parameters
         ----------
         path : str or os.PathLike
-            ``.html``: one page for any browser, that needs nothing else: memory over
-            time, with what each array is. ``.json``: Chrome's trace event format, for
-            Perfetto (https://ui.perfetto.dev) and others.
+            ``.html``: one self-contained page for any browser, with memory over time
+            and each array. ``.json``: Chrome's trace event format, for Perfetto
+            (https://ui.perfetto.dev) and other viewers.
 
         Raises
         ------
         ValueError
-            If the suffix is another one.
+            If the suffix is not one of these.
 
         Examples
         --------
@@ -225,18 +225,18 @@ class Trace:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; default: a new figure.
+            The axes to draw in; default: a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
-            It has the bytes of the makers at the peak, stacked, and the bytes that the
-            backends hold.
+            Axes with the stacked bytes of the makers at the peak, and the bytes that
+            the backends hold.
 
         Raises
         ------
         ImportError
-            If there is no matplotlib.
+            If matplotlib is not installed.
         """
         from ndx.memory._plot import plot_trace
 
@@ -249,26 +249,26 @@ class Trace:
 
 
 def record(max_events=100_000, stacks=1):
-    """Record what happens to memory: a context manager.
+    """Context manager: record the births and deaths of arrays.
 
     Parameters
     ----------
     max_events : int
-        The most events to keep, about 120 bytes each. Where there are more, the arrays
-        that died first are forgotten; `Trace.dropped` says how many.
+        The greatest number of events, about 120 bytes each. Beyond it, the arrays that
+        died first are forgotten; `Trace.dropped` counts them.
     stacks : int
-        How many lines of the call stack to keep of each array's maker; 1: the
-        innermost line outside of ndx, 0: none.
+        The number of lines of the call stack for each array; 1: the innermost line
+        outside of ndx, 0: none.
 
     Returns
     -------
     Trace
-        Every block's birth and death, in all threads, and the scopes of workspaces.
+        Birth and death of every block, in all threads, and the scopes of workspaces.
 
     Notes
     -----
-    Recordings may be nested and overlap. They keep no arrays alive. An array made while
-    one goes on costs a microsecond more; with none, nothing.
+    Recordings may nest and overlap. They keep no arrays alive. During a recording an
+    array costs a microsecond more; without one, nothing.
 
     Examples
     --------

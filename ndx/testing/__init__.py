@@ -1,6 +1,6 @@
-"""Help for testing code that uses ndx, and backends of one's own.
+"""Helpers for tests of code that uses ndx, and of backends.
 
-The contract that backends fulfil is in `ndx.testing.backends`, which needs pytest.
+The contract of backends is in `ndx.testing.backends`, which needs pytest.
 """
 
 from ndx.testing._assertions import assert_allclose, assert_equal

@@ -6,8 +6,8 @@ from ndx._core import NDArray
 
 __all__ = ["assert_allclose", "assert_equal"]
 
-CPU = 1  # DLPack's number of that device
-SHOWN = 5  # positions that a message names
+CPU = 1  # DLPack's number for the CPU
+SHOWN = 5  # positions in a message
 
 
 def assert_equal(actual, expected, *, check_dtype=True, err_msg=""):
@@ -17,7 +17,7 @@ def assert_equal(actual, expected, *, check_dtype=True, err_msg=""):
     ----------
     actual, expected : array-like
         NDArrays, arrays of another library, or Python scalars and nested lists of
-        them; these have no dtype of their own, and theirs is not compared.
+        them, which have no dtype of their own to compare.
     check_dtype : bool, default: True
         Whether different dtypes are a failure.
     err_msg : str, optional
@@ -33,7 +33,7 @@ def assert_equal(actual, expected, *, check_dtype=True, err_msg=""):
 
     See Also
     --------
-    assert_allclose : the same, but for rounding errors.
+    assert_allclose : the same, with tolerance for rounding errors.
 
     Examples
     --------
@@ -53,18 +53,18 @@ def assert_equal(actual, expected, *, check_dtype=True, err_msg=""):
 def assert_allclose(
     actual, expected, *, rtol=None, atol=0.0, check_dtype=True, err_msg=""
 ):
-    """Check that two arrays have the same dtype, shape and, nearly, elements.
+    """Check that two arrays have the same dtype, shape and nearly equal elements.
 
     Parameters
     ----------
     actual, expected : array-like
         As for `assert_equal`.
     rtol : float, optional
-        Tolerated difference in relation to the expected element. Default: the square
+        Tolerated difference relative to the expected element. Default: the square
         root of the coarser dtype's precision, which is 1.5e-8 for float64 and 3.5e-4
         for float32.
     atol : float, default: 0.0
-        Tolerated difference beyond that.
+        Tolerated absolute difference, added to that.
     check_dtype : bool, default: True
         Whether different dtypes are a failure.
     err_msg : str, optional
@@ -120,7 +120,7 @@ def _values(x):
     if isinstance(x, NDArray):
         return x.__array__(), True
     if not hasattr(x, "dtype"):
-        # Nested lists may hold arrays, which say themselves what is wrong with them.
+        # Nested lists may hold arrays, which raise errors of their own.
         return np.asarray(x), False
     where = getattr(x, "__dlpack_device__", None)
     if where is not None and (not hasattr(x, "__array__") or where()[0] != CPU):
@@ -128,9 +128,9 @@ def _values(x):
     return np.asarray(x), True
 
 
-# The arrays' views are alive in these functions only, and no traceback keeps them.
+# Views of the arrays live in these functions only; no traceback keeps them.
 def _difference(actual, expected, check_dtype, matching, relation):
-    """Return what to say about two arrays that do not agree; "" if they do."""
+    """Return a description of the difference of two arrays; "" if there is none."""
     a, typed = _values(actual)
     b, other_typed = _values(expected)
     if a.shape != b.shape:
@@ -145,7 +145,7 @@ def _difference(actual, expected, check_dtype, matching, relation):
         verb = "differs" if count == 1 else "differ"
         lines = [f"arrays are not {relation}: {count} of {a.size} elements {verb}"]
         for position in np.argwhere(wrong)[:SHOWN]:
-            # Without axes there is one element, and no position to speak of.
+            # Without axes there is one element, without a position.
             index = tuple(map(int, position)) if a.ndim else ()
             lines.append(
                 f"{list(index)}: {a[index].item()}, expected {b[index].item()}"
@@ -177,7 +177,7 @@ def _inexact(a):
 def _close(a, b, rtol, atol):
     same = _equal(a, b)
     a, b = _inexact(a), _inexact(b)
-    # Infinities are close to themselves alone, whatever a tolerance makes of them.
+    # Infinities are close to themselves only, with any tolerance.
     finite = np.isfinite(a) & np.isfinite(b)
     return np.asarray(same | finite & (np.abs(a - b) <= atol + rtol * np.abs(b)))
 

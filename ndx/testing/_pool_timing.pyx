@@ -1,4 +1,4 @@
-"""Loops in C around a pool and around the C library's, for benchmarks."""
+"""C loops around a pool and around ``malloc``, for benchmarks."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
@@ -31,7 +31,7 @@ def time_pool(Backend backend, size_t nbytes, size_t count):
 
 
 def time_malloc(size_t nbytes, size_t count):
-    """Return the same of ``malloc`` and ``free``."""
+    """Return the same for ``malloc`` and ``free``."""
     cdef char *ptr
     cdef size_t left = count
     cdef uint64_t start = time.perf_counter_ns()
@@ -41,7 +41,7 @@ def time_malloc(size_t nbytes, size_t count):
             ptr = <char *>malloc(nbytes)
             if ptr == NULL:
                 break
-            # Written to, so that the compiler can't leave both calls out.
+            # A write, so that the compiler can't omit both calls.
             (<volatile_char *>ptr)[0] = 1
             free(ptr)
     return (time.perf_counter_ns() - start) / count

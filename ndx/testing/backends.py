@@ -1,7 +1,7 @@
 """Backends for tests, and the suite of tests that every backend must pass.
 
-``class TestMine(BackendContract)`` with a ``make`` method is all that a new backend
-needs. It runs under pytest.
+A new backend needs only ``class TestMine(BackendContract)`` with a ``make`` method. It
+runs under pytest.
 """
 
 import gc
@@ -16,7 +16,7 @@ import ndx
 __all__ = ["BackendContract", "ByteArrayBackend", "FailingBackend"]
 
 KIB = 1024
-# Around the borders of size classes and of what backends cache.
+# Around the borders of size classes and of backends' caches.
 SIZES = (1, 7, 63, 64, 65, 128, 1000, 1024, 1025, 4097, 65536, 65537, 200_000)
 
 
@@ -26,7 +26,7 @@ class ByteArrayBackend(ndx.backends.PythonBackend):
     Attributes
     ----------
     acquired, discarded : int
-        How many buffers were asked for and given back.
+        The number of buffers acquired and discarded.
 
     Examples
     --------
@@ -45,26 +45,27 @@ class ByteArrayBackend(ndx.backends.PythonBackend):
         self.held = {}
 
     def acquire(self, nbytes):
-        """Return a bytearray, dirty, with a few bytes more than asked for."""
+        """Return a dirty bytearray with a few more bytes than asked for."""
         buffer = bytearray(b"\xa5" * (nbytes + 3))
         self.acquired += 1
         self.held[id(buffer)] = buffer
         return buffer
 
     def discard(self, buffer):
-        """Take a bytearray back, which must be one of ours."""
-        # As it can be resized again, nothing holds its buffer any more.
+        """Take a bytearray back, which must be one of its own."""
+        # Raises if something still holds its buffer.
         self.held.pop(id(buffer)).clear()
         self.discarded += 1
 
 
 class FailingBackend(ByteArrayBackend):
-    """A backend that has no memory from one request on.
+    """A backend that refuses all requests from one on.
 
     Parameters
     ----------
     fail_at : int, optional
-        The request, counted from 0, from which on all are refused. None: never.
+        The first refused request, counted from 0; all later ones are refused, too.
+        None: never.
 
     Notes
     -----
@@ -89,7 +90,7 @@ def address(x):
 
 
 class BackendContract:
-    """What must hold for every backend; derive from it and define `make`."""
+    """The tests for every backend; derive from it and define `make`."""
 
     def make(self, **options):
         """Return a new backend; `options` may hold ``limit``."""

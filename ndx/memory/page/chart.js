@@ -1,4 +1,4 @@
-// Drawing: the stack of bands, the lines over it, the scopes below, and the overview.
+// Drawing: the stacked bands, the lines over them, the scopes below, the overview.
 
 const PALETTE = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1",
   "#edc948", "#9c755f", "#ff9da7", "#5f8f9f"];
@@ -16,7 +16,7 @@ function mix(colour, white) {
 }
 
 function niceStep(most, count) {
-  // A round distance between at most `count` marks: 1, 2 or 5 times a power of 10.
+  // A round step for at most `count` marks: 1, 2 or 5 times a power of 10.
   const power = Math.pow(10, Math.floor(Math.log10(most / count)));
   const factor = [1, 2, 5, 10].find(f => most / (power * f) <= count) || 10;
   return power * factor;
@@ -29,10 +29,10 @@ class Chart {
     this.overview = overview;
     this.by = "maker";
     this.axis = "time";
-    this.showReserved = false;       // a pool may hold far more than what is alive
+    this.showReserved = false;       // a pool may hold far more than the live bytes
     this.chosen = -1;
     this.cursor = null;              // {x} of the pointer, or null
-    this.fine = 1;                   // pixels of a column
+    this.fine = 1;                   // pixels per column
     this.hidden = null;
     this.setScopes();
     this.fitAll();
@@ -50,7 +50,7 @@ class Chart {
   }
 
   eventAt(x) {
-    // The last event at or before a place; -1: none yet.
+    // The last event at or before an x; -1: none yet.
     if (this.axis === "events") return Math.min(Math.floor(x), this.model.events.length - 1);
     return stepSearch(this.model.times, this.model.times.length, x);
   }
@@ -66,7 +66,7 @@ class Chart {
     this.x1 = this.last;
     if (this.axis === "time" && this.model.data.dropped)
       this.x0 = Math.min(this.model.data.complete_from, this.x1 * 0.999);
-    this.yScale = null;              // follows what is shown
+    this.yScale = null;              // null: follows the visible part
     this.y0 = 0;
   }
 
@@ -105,7 +105,7 @@ class Chart {
   shownHeight() { return this.yScale || this.autoHeight || 64; }
 
   showArray(i) {
-    // Zoom so that the life of an array fills a good part of the width.
+    // Zoom so that the life of an array fills much of the width.
     const a = this.xOfTime(this.model.born[i]) - (this.axis === "events" ? 1 : 0);
     const b = Math.min(this.xOfTime(Math.min(this.model.died[i], this.model.end)), this.last);
     const width = Math.max((b - a) * 1.5, this.axis === "time" ? 100 : 4);
@@ -163,7 +163,7 @@ class Chart {
 
   columns() {
     // [pixel, event] pairs: from this pixel on, the stack is drawn as after this event.
-    // A column with several events shows the highest of them, so that no peak is lost.
+    // A column with several events shows the highest state, so that no peak is lost.
     const { model } = this, runs = [], live = model.live;
     let k = this.eventAt(this.x0);
     runs.push([this.left, k]);
@@ -174,12 +174,12 @@ class Chart {
       const column = Math.floor((this.px(this.xOfEvent(k + 1)) - this.left) / this.fine);
       const x = this.left + column * this.fine;
       let best = k + 1;
-      // Behind a column of several events comes the state after the last of them.
+      // After a column with several events, draw the state after the last of them.
       for (k = k + 1; k + 1 <= last && this.px(this.xOfEvent(k + 1)) < x + this.fine; k++)
         if (live[k + 1] > live[best]) best = k + 1;
       if (live[k] > live[best]) best = k;
       if (live[best] > this.autoHeight) this.autoHeight = live[best];
-      // As high as before the first event, a column keeps that state.
+      // A column that is no higher than before its first event keeps that state.
       if (drawn >= 0 && live[drawn] > live[best] && runs[runs.length - 1][0] >= x) best = drawn;
       runs.push([x, best]);
       drawn = k;
@@ -311,7 +311,7 @@ class Chart {
   }
 
   curve(context, from, to, xOf, yOf) {
-    // A line of steps. Of a column of pixels with several it shows the highest.
+    // A line of steps. A column of pixels with several steps shows the highest.
     context.beginPath();
     let y = this.py(yOf(from)), drawn = -1;
     context.moveTo(Math.max(xOf(from), this.left), y);
@@ -376,7 +376,7 @@ class Chart {
   }
 
   setScopes() {
-    // A lane for each workspace; the last one is for all that have none of their own.
+    // A lane for each workspace; the last lane is shared by all further ones.
     const { scopes, workspaces } = this.model.data;
     const names = [...new Set(scopes.workspace.map(w => workspaces[w].name))];
     this.laneNames = names.slice(0, 4);
@@ -416,7 +416,7 @@ class Chart {
       const a = Math.max(this.px(this.xOfTime(scope.begin)), this.left);
       const b = Math.min(this.px(this.xOfTime(scope.end)), this.left + this.width);
       if (b < this.left || a > this.left + this.width) continue;
-      // Of many in one pixel the first is drawn.
+      // Draw only the first of many in one pixel.
       if (Math.floor(b) === columns[scope.lane]) continue;
       columns[scope.lane] = Math.floor(b);
       context.fillStyle = this.accent;
@@ -544,7 +544,7 @@ class Chart {
   }
 
   hit(px, py) {
-    // What is under a point: {array, more}, {scope}, or null.
+    // The item under a point: {array, more}, {scope}, or null.
     if (px < this.left || px > this.left + this.width) return null;
     if (py > this.top + this.height) {
       const lane = Math.floor((py - this.laneTop(0)) / LANE), time = this.timeAt(this.xAt(px));
@@ -564,7 +564,7 @@ class Chart {
   }
 
   neighbour(up) {
-    // The array above or below the chosen one, where it is shown; else the lowest.
+    // The array above or below the selected one, if that is visible; else the lowest.
     const { model } = this;
     const middle = this.eventDrawnAt(this.left + this.width / 2);
     let k = middle;

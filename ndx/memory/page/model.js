@@ -1,9 +1,9 @@
-// The trace as numbers: when what was alive, and how it is stacked. No drawing here.
+// The trace as numbers: live arrays over time, and their stack. No drawing here.
 
 const LIVES_ON = Infinity;
 
 function stepSearch(values, count, x) {
-  // The last position whose value is at most x; -1: none is.
+  // The last position whose value is at most x; -1: there is none.
   let low = 0, high = count;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -29,7 +29,7 @@ function formatTime(ns) {
 }
 
 function shortLine(line) {
-  // Without the folders, of which there may be none, with either kind of slash.
+  // Without the folders, if any, separated by either kind of slash.
   const [, file, rest] = /^(.*?)(:\d+ in .*)?$/s.exec(line);
   return file.replace(/^.*[\\/]/s, "") + (rest || "");
 }
@@ -45,21 +45,21 @@ class Model {
     this.bytes = Float64Array.from(arrays.nbytes);
     this.sortEvents();
     this.groups = {};
-    this.matches = null;            // Uint8Array: which arrays are searched for
+    this.matches = null;            // Uint8Array: which arrays match the search
     this.only = false;
-    // A tree over the arrays in the order of birth: bytes alive below each node, and
+    // A tree over the arrays in the order of birth: live bytes below each node, and
     // the largest of these arrays.
     this.leaves = 1;
     while (this.leaves < n) this.leaves *= 2;
     this.sum = new Float64Array(2 * this.leaves);
     this.largest = new Int32Array(2 * this.leaves);
-    this.at = -2;                   // the event after which the tree is
+    this.at = -2;                   // the event whose state the tree has
     this.restack();
     this.reserved = this.addBackends(data.memory.reserved);
   }
 
   sortEvents() {
-    // By time; of equal times births come first, as what escapes is in both places.
+    // By time; at equal times births come first: an escaping array is in both places.
     const order = [];
     for (let i = 0; i < this.n; i++) {
       order.push(i);
@@ -77,7 +77,7 @@ class Model {
   counts(i) { return !this.only || !this.matches || this.matches[i] === 1; }
 
   restack() {
-    // The bytes alive after each event, of the arrays that count.
+    // The live bytes after each event, of the counted arrays.
     const live = this.live = new Float64Array(this.events.length);
     let total = 0, peak = 0;
     this.peak = -1;
@@ -122,7 +122,7 @@ class Model {
   }
 
   goTo(k) {
-    // Let the tree be as it is after event k; forwards by steps, else anew.
+    // Bring the tree to the state after event k: forwards step by step, else anew.
     if (k >= this.at && this.at >= -1 && k - this.at < this.n / 8 + 64) {
       while (this.at < k) {
         const e = this.events[++this.at], i = e >= 0 ? e : ~e;
@@ -143,8 +143,8 @@ class Model {
   }
 
   visit(low, high, least, emit) {
-    // Call emit(node, offset, bytes) for what lies between two heights, from below;
-    // what is smaller than `least` bytes together with its neighbours.
+    // Call emit(node, offset, bytes) for the bands between two heights, from below;
+    // bands smaller than `least` bytes are merged with their neighbours.
     const { sum, leaves } = this;
     const walk = (node, offset) => {
       const bytes = sum[node];
@@ -157,7 +157,7 @@ class Model {
   }
 
   offsetOf(i) {
-    // How many bytes are stacked below an array, now.
+    // The bytes that are now stacked below an array.
     let offset = 0;
     for (let node = this.leaves + i; node > 1; node >>= 1)
       if (node & 1) offset += this.sum[node - 1];
@@ -165,7 +165,7 @@ class Model {
   }
 
   countBelow(node) {
-    // How many arrays are alive below a node, now.
+    // The number of arrays that are now alive below a node.
     let low = node, high = node;
     while (low < this.leaves) { low *= 2; high = 2 * high + 1; }
     let count = 0;
@@ -187,7 +187,7 @@ class Model {
     return found;
   }
 
-  // ------------------------------------------------------- what is known of arrays
+  // --------------------------------------------------------- properties of arrays
 
   stackOf(i) {
     const stack = this.data.arrays.stack[i];
@@ -217,7 +217,7 @@ class Model {
   title(i) { return `${this.value(i, "dtype")} ${this.shapeOf(i)}`.trim(); }
 
   describe(i) {
-    // What there is to say of an array, as [name, text] pairs.
+    // The properties of an array, as [name, text] pairs.
     const { arrays, workspaces } = this.data;
     const rows = [
       ["size", `${formatBytes(this.bytes[i])} (${this.bytes[i]} bytes)`],
@@ -248,7 +248,7 @@ class Model {
   }
 
   groupBy(what) {
-    // Number of the group of each array; groups by their bytes at the peak.
+    // The group of each array; groups are ordered by their bytes at the peak.
     if (this.groups[what]) return this.groups[what];
     const numbers = new Map(), of = new Int32Array(this.n), names = [], peak = [], all = [], count = [];
     for (let i = 0; i < this.n; i++) {
@@ -273,7 +273,7 @@ class Model {
   }
 
   search(text) {
-    // Words that must all occur somewhere in what is known of an array.
+    // An array matches if all words occur in its properties.
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) { this.matches = null; return this.n; }
     const texts = new Map();
@@ -281,7 +281,7 @@ class Model {
     let found = 0;
     const { arrays } = this.data;
     for (let i = 0; i < this.n; i++) {
-      // Most arrays share all of this with others.
+      // Most arrays share these properties with others.
       const key = `${arrays.stack[i]}|${arrays.workspace[i]}|${arrays.dtype[i]}|${arrays.shape[i]}|${arrays.backend[i]}|${arrays.place[i]}|${arrays.freed[i]}`;
       let hit = texts.get(key);
       if (hit === undefined) {

@@ -1,4 +1,4 @@
-// What the controls do: everything that listens or writes to the document.
+// The controls: all code that listens to the document or writes to it.
 
 const $ = id => document.getElementById(id);
 const data = JSON.parse($("trace-data").textContent);
@@ -6,7 +6,7 @@ const model = new Model(data);
 const chart = new Chart(model, $("chart"), $("overview"));
 
 function element(tag, text, attributes) {
-  // Text is never read as markup.
+  // Text is never parsed as markup.
   const made = document.createElement(tag);
   if (text !== undefined) made.textContent = text;
   for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
@@ -18,7 +18,7 @@ function element(tag, text, attributes) {
 let asked = false, settle = 0;
 
 function redraw(moving) {
-  // While it moves, wide columns where the last picture took long; then fine ones.
+  // During a movement, wide columns if the last picture was slow; then fine ones.
   if (moving && chart.took > 40) chart.fine = Math.min(chart.fine * 2, 8);
   clearTimeout(settle);
   if (chart.fine > 1) settle = setTimeout(() => { chart.fine = 1; redraw(false); }, 160);
@@ -90,7 +90,7 @@ chart.canvas.addEventListener("wheel", event => {
   event.preventDefault();
   const [x, y] = place(event), unit = event.deltaMode === 1 ? 30 : 1;
   const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) && !event.shiftKey;
-  // Some systems turn a wheel with Shift sideways.
+  // Some systems turn Shift + wheel into a horizontal scroll.
   const turn = unit * (event.deltaY || event.deltaX);
   if (sideways) chart.moveTo(chart.x0 + unit * event.deltaX * (chart.x1 - chart.x0) / chart.width);
   else if (event.shiftKey) chart.zoomY(Math.pow(1.0018, turn), y);
@@ -177,7 +177,7 @@ chart.canvas.addEventListener("keydown", event => {
   redraw();
 });
 
-// In the overview the frame is taken, or a new one is drawn.
+// In the overview, a drag moves the frame or draws a new one.
 let frame = null;
 function overviewX(event) {
   const x = event.clientX - chart.overview.getBoundingClientRect().left;
@@ -209,7 +209,7 @@ press("fit", keys[0]);
 press("to-peak", toPeak);
 $("reserved").addEventListener("change", event => {
   chart.showReserved = event.target.checked;
-  // What was zoomed to may lie above the new scale.
+  // The zoomed range may lie above the new scale.
   chart.yScale = null;
   chart.y0 = 0;
   redraw();
@@ -226,7 +226,7 @@ $("colour").addEventListener("change", event => { chart.by = event.target.value;
 
 let isolated = -1;
 function isolate(g) {
-  // Show one group of the legend in its colour and the others without; -1: all.
+  // Show one group of the legend in colour and the others grey; -1: all in colour.
   isolated = g;
   const groups = model.groupBy(chart.by);
   chart.hidden = g < 0 ? null : i => Math.min(groups.of[i], PALETTE.length) === g;
