@@ -1,16 +1,16 @@
 """Run the same work on NumPy, on ndx and on ndx in workspaces, and compare.
 
-What the examples share. An example describes its work by a class of *runs*: made by
-``Run(xp, scope)``, where ``xp`` is an array namespace and ``scope()`` gives the
-context manager around each step, and with these members:
+The examples share this module. An example describes its work by a class of *runs*,
+made by ``Run(xp, scope)``, where ``xp`` is an array namespace and ``scope()`` returns
+the context manager around each step. A run has these members:
 
 - ``repeat(meter, on_step)`` takes the same number of steps each time, within
   ``meter``, and calls ``on_step`` after each;
-- ``history``: one number per repeat, which the variants should agree on.
+- ``history``: one number per repeat, the same for all variants.
 
-`compare` times and counts the runs' repeats, which take turns, so that what disturbs
-the machine disturbs all variants. It then samples the memory of one further repeat,
-line by line, in runs of their own.
+`compare` times and counts the runs' repeats, which alternate, so that disturbances
+affect all variants. It then samples the memory of one further repeat, line by line, in
+runs of their own.
 """
 
 import argparse
@@ -45,7 +45,7 @@ STYLES = (
 )
 
 
-# ---- Counting what NumPy allocates -------------------------------------------
+# ---- Counting NumPy's allocations --------------------------------------------
 
 
 class CountedArray(np.ndarray):
@@ -60,7 +60,7 @@ class CountedArray(np.ndarray):
 
     @classmethod
     def counters(cls):
-        """Return how many buffers were made, and how many of them by malloc."""
+        """Return the number of buffers, and how many of them came from malloc."""
         return cls.made, cls.from_malloc
 
     @staticmethod
@@ -103,7 +103,7 @@ class CountingNumPy:
 
 
 class Variant(NamedTuple):
-    """Whose arrays a run is made of, and where they live."""
+    """The library of a run's arrays, and the place of their memory."""
 
     label: str
     xp: Any
@@ -116,9 +116,9 @@ class Variant(NamedTuple):
         return ndx.use(self.backend) if self.backend else contextlib.nullcontext()
 
     def scope(self, suffix=""):
-        """Return what gives the context manager of a step.
+        """Return a function that returns the context manager of a step.
 
-        It is called in `memory`, once per run.
+        Called in `memory`, once per run.
         """
         if self.workspace is None:
             return contextlib.nullcontext
@@ -127,7 +127,7 @@ class Variant(NamedTuple):
         return functools.partial(ndx.workspace, name)
 
     def counters(self):
-        """Return how many array buffers were made, and how many by the system."""
+        """Return the number of array buffers, and how many came from the system."""
         stats = ndx.memory.stats(self.backend)
         return stats["total_allocations"], stats["system_allocations"]
 
@@ -138,7 +138,7 @@ def variants(backend, **workspaces):
     Parameters
     ----------
     backend : str
-        Where arrays of ndx live.
+        The backend of ndx's arrays.
     **workspaces : dict
         Labels and policies.
     """
@@ -153,10 +153,10 @@ def variants(backend, **workspaces):
 
 
 class Meter:
-    """Measures what happens between entering and leaving it, once per repeat.
+    """Measures a repeat, from entering to leaving the context manager.
 
-    `counters` returns a pair of running totals: array buffers made, and how
-    many of them were asked of the system.
+    `counters` returns a pair of running totals: array buffers, and how many of
+    them came from the system.
     """
 
     def __init__(self, counters=None):
@@ -186,7 +186,7 @@ class Samples:
     It is entered, like a `Meter`, around the steps of a repeat: samples before
     that are ``setup``, those within are ``steps`` (one list per step), and those
     after are dropped. A sample is a pair: the bytes before a line of the step's
-    code, and the most there was since the sample before.
+    code, and the peak since the sample before.
     """
 
     def __init__(self, gauge):
@@ -216,13 +216,13 @@ class Samples:
 
     @property
     def peak(self):
-        """The most bytes of array data at any moment, in set-up or a step."""
+        """The peak of array data in bytes, in set-up or a step."""
         return max(peak for step in (self.setup, *self.steps) for _, peak in step)
 
 
 @contextlib.contextmanager
 def sampled(gauge, file):
-    """Give `Samples`, taken before each line that runs of the code in `file`."""
+    """Yield `Samples`, taken before each executed line of the code in `file`."""
     samples = Samples(gauge)
 
     def trace(frame, event, _):
@@ -242,13 +242,13 @@ def sampled(gauge, file):
 
 @contextlib.contextmanager
 def numpy_gauge():
-    """Give a function that returns NumPy's bytes now, and their recent peak."""
+    """Yield a function that returns NumPy's bytes now, and their recent peak."""
     arrays_only = [tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)]
     before = 0, 0
 
     def gauge():
         nonlocal before
-        # The peak is that of all objects; what rose since the last sample, less
+        # The peak is that of all objects; its rise since the last sample, less
         # a few Python objects, is NumPy's.
         rise = tracemalloc.get_traced_memory()[1] - before[1]
         traces = tracemalloc.take_snapshot().filter_traces(arrays_only).traces
@@ -268,7 +268,7 @@ def numpy_gauge():
 
 @contextlib.contextmanager
 def ndx_gauge(backend):
-    """Give a function that returns ndx's bytes now, and their recent peak."""
+    """Yield a function that returns ndx's bytes now, and their recent peak."""
 
     def gauge():
         stats = ndx.memory.stats(backend)
@@ -301,7 +301,7 @@ def compare(make_run, variants, repeats, on_repeat=lambda run: None):
         Called with a namespace and a scope, returns a run; see above.
     variants : list of Variant
     repeats : int
-        How many repeats of each variant are timed. They take turns.
+        Timed repeats of each variant, which alternate.
     on_repeat : callable
         Called with the run of the last variant, after each turn.
     """
@@ -311,7 +311,7 @@ def compare(make_run, variants, repeats, on_repeat=lambda run: None):
             runs.append(make_run(variant.xp, variant.scope()))
         meters.append(Meter(variant.counters if variant.xp is ndx else None))
     for turn in range(repeats):
-        # Each goes first in turn: none always finds the same one's caches.
+        # Each goes first in turn, so that none always finds the same one's caches.
         for place in range(len(variants)):
             chosen = (place + turn) % len(variants)
             with variants[chosen].memory():
@@ -320,7 +320,7 @@ def compare(make_run, variants, repeats, on_repeat=lambda run: None):
     rows = []
     for variant, run, meter in zip(variants, runs, meters, strict=True):
         if variant.xp is np:
-            # Counting takes time, and so has a run of its own.
+            # Counting takes time, so it has a run of its own.
             counting = Meter(CountedArray.counters)
             make_run(CountingNumPy(), contextlib.nullcontext).repeat(counting)
             meter.counts = counting.counts
@@ -333,9 +333,9 @@ def compare(make_run, variants, repeats, on_repeat=lambda run: None):
 
 
 def sample(make_run, variant):
-    """Take one repeat slowly: the memory is looked at before each line."""
+    """Take one repeat slowly, with a sample of the memory before each line."""
     gauge = numpy_gauge() if variant.xp is np else ndx_gauge(variant.backend)
-    # The workspace is another one, since the samples are to show how it starts.
+    # A new workspace, because the samples show its start.
     with variant.memory(), gauge as look:
         scope = variant.scope(", sampled")
         with sampled(look, make_run_file(make_run)) as samples:
@@ -367,13 +367,13 @@ def print_table(rows, title, heading, results, note):
     Parameters
     ----------
     rows : list of Row
-        The first one's times are those that the others are compared with.
+        The times of the others are compared with the first one's.
     title, heading : str
         The title, and the heading of the column of results.
     results : list of str
         The text of that column, for each row.
     note : str
-        Below the table; the largest difference between the histories follows.
+        Printed below the table, before the largest difference of the histories.
     """
     table = Table(
         title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True
@@ -447,9 +447,9 @@ def save_picture(rows, path, *, step, without):
     rows : list of Row
     path : path-like
     step : str
-        What a step is called.
+        The name of a step.
     without : str
-        What is there before the first step, and not drawn.
+        The arrays that exist before the first step, and are not drawn.
     """
     figure = Figure(figsize=(9, 4.8), layout="constrained")
     axes = figure.subplots()
@@ -485,7 +485,7 @@ def save_picture(rows, path, *, step, without):
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
-    It has the options of all examples, and looks at the backend while it parses.
+    It has the options of all examples, and checks the backend while it parses.
     """
 
     def __init__(self, *, description, picture):
@@ -548,14 +548,14 @@ def picture_path(text):
 
 @contextlib.contextmanager
 def progress(total, unit, show, *, disable):
-    """Give a function that advances a bar; `show` makes text of what it is given."""
+    """Yield a function that advances a bar; `show` makes text of its arguments."""
     with tqdm(total=total, unit=unit, disable=disable) as bar:
 
         def advance(run):
             bar.set_postfix_str(show(run))
             bar.update()
             if bar.n == total:
-                # What follows, the sampling, is not in its rate.
+                # The sampling that follows is not part of its rate.
                 bar.close()
 
         yield advance

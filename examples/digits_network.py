@@ -1,8 +1,8 @@
 """A small neural network, its gradients and its training, for any array library.
 
 Everything here is written once, against an array namespace ``xp`` (names of the
-Array API 2025.12 only), and doesn't know which library that is. NumPy itself
-makes the random numbers, so that every library starts from the same ones.
+Array API 2025.12 only), for any library. NumPy itself makes the random numbers, so
+that every library starts from the same ones.
 """
 
 import contextlib
@@ -126,7 +126,7 @@ class Training:
     hidden : sequence of int
         Widths of the hidden layers.
     step : callable
-        What takes a step: `sgd_step`, or something around it.
+        Takes a step: `sgd_step`, or a function around it.
 
     Attributes
     ----------

@@ -8,9 +8,9 @@ same code then runs
 3. on ndx with each step in time inside a workspace, and
 4. on ndx with each step inside a workspace that plans by the arrays' lifetimes,
 
-and a table shows what each cost: time, allocations, page faults, bytes. A picture of
+and a table shows the costs of each: time, allocations, page faults, bytes. A picture of
 array memory over the first steps is saved beside it. The results are checked against
-the exact solution, on finer and finer meshes too.
+the exact solution, also on finer meshes.
 
 Run ``python examples/heat_equation.py --help`` for the options.
 """
@@ -29,8 +29,8 @@ from heat_solver import RATE, Simulation
 
 import ndx
 
-# The stencil's error is proportional to the square of the mesh width. At the time
-# when it is largest it is 1.21 times that square, for these waves.
+# The stencil's error is proportional to the square of the mesh width. Its maximum over
+# time is 1.21 times that square, for these waves.
 REQUIRED_ERROR = 1.3
 REQUIRED_ORDER = 1.9
 MESHES = (17, 33, 65)

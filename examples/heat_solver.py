@@ -1,12 +1,12 @@
 """The heat equation on the unit square, for any array library.
 
-``du/dt = d2u/dx2 + d2u/dy2``, with u = 0 on the border. In space, the 5-point
-stencil; in time, the classical method of Runge and Kutta, whose error is far below
-that of the stencil. The exact solution is known for what the square starts with: a
-few sine waves, which keep their shapes and fade, each at its own rate.
+``du/dt = d2u/dx2 + d2u/dy2``, with u = 0 on the border. In space, the 5-point stencil;
+in time, the classical method of Runge and Kutta, whose error is far below that of the
+stencil. The square starts with a few sine waves, for which the exact solution is known:
+they keep their shapes and fade, each at its own rate.
 
 Everything is written against an array namespace ``xp`` (names of the Array API
-2025.12 only), and doesn't know which library that is.
+2025.12 only), for any library.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import numpy as np
 
 # The time step, in squares of the mesh width. The method is stable up to 0.348.
 RATE = 0.3
-# Of each wave: its height, and its half-waves in x and in y.
+# For each wave: its height, and its half-waves in x and in y.
 WAVES = ((1.0, 1, 1), (0.5, 2, 3))
 
 
@@ -78,7 +78,7 @@ class Simulation:
     u : array
         The temperatures.
     time : float
-        The time that they are of.
+        The time of these temperatures.
     history : list of float
         The mean temperature after each repeat.
     """
@@ -91,8 +91,8 @@ class Simulation:
 
     def repeat(self, meter=None, on_step=lambda: None):
         """Take `steps` steps; `meter` is entered around them."""
-        # Nothing that is made in the scope outlives it but a Python float, so
-        # that the scope may be a workspace.
+        # Only a Python float outlives the scope, so that the scope may be a
+        # workspace.
         with meter or contextlib.nullcontext():
             for _ in range(self.steps):
                 with self.scope():

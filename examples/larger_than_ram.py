@@ -2,12 +2,12 @@
 
 The matrix, four times the memory that the program is allowed, lives in a file. It is
 standardised (mean 0 and standard deviation 1 in each column), its covariance is
-computed, and from that the components with the largest variance. This is the code that
-one would write for a small matrix: ndx makes a pass over the file of each operation.
+computed, and from that the components with the largest variance. The code is the same
+as for a small matrix: ndx runs each operation as a pass over the file.
 
 The rows are made from a few hidden factors, so that the result can be checked. A table
-shows what each step read from and wrote to the disk, how long it took, and the peak of
-memory; pages of files, which the system takes back when it needs memory, don't count.
+shows the disk reads and writes of each step, its time, and the peak of memory. Pages of
+files don't count, because the system takes them back when it needs memory.
 
 Run ``python examples/larger_than_ram.py --help`` for the options.
 """
@@ -32,12 +32,12 @@ from ndx._lib.sizes import format_size, parse_size
 
 TIMES = 4
 FACTORS = 3
-# The eigenvalues of a sample differ from those of the model by its size's root.
+# Sample eigenvalues differ from the model's by the square root of the sample size.
 TOLERANCE = 8.0
 
 
 class Step(NamedTuple):
-    """What one step cost."""
+    """The cost of one step."""
 
     name: str
     seconds: float
@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 
 class Meter:
-    """Measures steps, and shows how far each of their passes is."""
+    """Measures steps, and shows the progress of their passes."""
 
     def __init__(self, *, disable):
         self.steps = []
@@ -56,7 +56,7 @@ class Meter:
         )
 
     def progress(self, done, total, name):
-        """Be the callback of `ndx.passes`."""
+        """Show progress: the callback of `ndx.passes`."""
         self.peak = max(self.peak, anonymous_bytes())
         self.bar.total, self.bar.n = total, done
         self.bar.set_description(f"{self.name}: {name}", refresh=False)
@@ -64,7 +64,7 @@ class Meter:
 
     @contextlib.contextmanager
     def step(self, name):
-        """Measure what is in the ``with``."""
+        """Measure the body of a ``with``."""
         self.name, self.peak = name, anonymous_bytes()
         start, (read, written) = time.perf_counter(), disk_bytes()
         yield
@@ -76,7 +76,7 @@ class Meter:
 
 
 def disk_bytes():
-    """Return the bytes that the process has had read, and written, so far."""
+    """Return the bytes that the process has read and written so far."""
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
     except OSError:
@@ -86,7 +86,7 @@ def disk_bytes():
 
 
 def anonymous_bytes():
-    """Return the bytes of memory that are not of files."""
+    """Return the bytes of memory that do not belong to files."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -96,7 +96,7 @@ def anonymous_bytes():
 
 
 def make_model(columns, rng):
-    """Return what rows are made from: loadings of the factors, scales and offsets."""
+    """Return the parameters of rows: loadings of the factors, scales and offsets."""
     loadings = rng.normal(size=(FACTORS, columns)) * np.array([[3.0], [2.0], [1.5]])
     scales = np.exp(rng.normal(size=columns))
     return loadings, scales, 10 * rng.normal(size=columns)
@@ -110,7 +110,7 @@ def correlation(loadings):
 
 
 def fill(x, model, rng, rows):
-    """Write the model's rows to an array, so many at a time."""
+    """Write the model's rows to an array, `rows` at a time."""
     loadings, scales, offsets = map(ndx.asarray, model)
     for start in range(0, x.shape[0], rows):
         count = min(rows, x.shape[0] - start)
@@ -133,7 +133,7 @@ def components(covariance, count):
 
 
 def analyse(path, x_shape, model, meter, args):
-    """Make the matrix, and do what this program is for; return the eigenvalues."""
+    """Make the matrix and analyse it; return the eigenvalues."""
     rng = ndx.random.default_rng(args.seed)
     with meter.step("make"):
         x = ndx.open(path, "w+", shape=x_shape)

@@ -8,7 +8,7 @@ once, against an array namespace. The same code then runs
 3. on ndx with each training step inside a workspace, and
 4. on ndx with each step inside a workspace that plans by the arrays' lifetimes,
 
-and a table shows what each cost: time, allocations, page faults, bytes. A
+and a table shows the costs of each: time, allocations, page faults, bytes. A
 picture of array memory over the first steps is saved beside it.
 
 Run ``python examples/train_digits.py --help`` for the options.
@@ -18,8 +18,8 @@ import functools
 import os
 import sys
 
-# Before NumPy is imported. Matrices this small gain nothing from BLAS threads, and
-# lose a hundredfold where those spin against another program on few cores.
+# Before NumPy is imported. Matrices this small gain nothing from BLAS threads, and are
+# a hundred times slower if these compete with another program for few cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import comparison

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# Lowest first: a room imports lower ones, and those beside it without a cycle. A new
-# file is in a room already; a new room is a decision about the architecture.
+# Lowest first: a room imports lower rooms, and those beside it without a cycle. A new
+# file needs no row here; a new room is a decision about the architecture.
 LAYERS = [
     ("_lib",), ("_files",), ("backends",), ("_blocks",), ("_arenas",), ("_context",),
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
@@ -24,7 +24,7 @@ LAYERS = [
     ("memory",), ("__init__",), ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 
-# (importer, imported) patterns that may stand inside a function: loaded on first use.
+# (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
     ("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),
@@ -38,7 +38,7 @@ FUNCTION = re.compile(r"(async\s+)?def\s|c(p)?def\s+"
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (line number, indent, statement): brackets joined, no strings, comments."""
+    """Yield (line number, indent, statement), with brackets joined, without strings."""
     text = SKIP.sub(lambda m: "''" * (m[0][0] != "#") + "\n" * m[0].count("\n"), text)
     joined, depth, start = "", 0, 0
     for number, line in enumerate(text.replace("\t", "    ").split("\n"), 1):
@@ -102,7 +102,7 @@ def layer_of(module: str) -> int | None:
 
 
 def with_packages(module: str, target: str) -> set[str]:
-    """Return what runs when `module` imports `target`: the packages around it, too."""
+    """Return the modules that run when `module` imports `target`, packages included."""
     found = {target}
     while target := target.rpartition(".")[0]:
         if not f"{module}.".startswith(f"{target}."):

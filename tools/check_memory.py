@@ -1,10 +1,11 @@
 """Check that only `ndx._array.pinning` hands out arrays' memory without the GIL.
 
-A pointer to an array's memory holds until Python runs, or another thread has the GIL:
-then a scope may end, and its memory be used again. That module pins it. So
-this fails on any other function that releases the GIL, takes the address of an array's
-elements, or pins a block, unless it is listed below with the reason why it may; and on
-a reason that nothing needs any more. Usage: ``python tools/check_memory.py [FOLDER]``
+A pointer to an array's memory is valid until Python runs, or another thread has the
+GIL: then a scope may end, and its memory be reused. That module pins the memory. The
+check fails on any other function that releases the GIL, takes the address of an array's
+elements, or pins a block, unless it is listed below with a reason. It also fails on a
+listed function that no longer does so.
+Usage: ``python tools/check_memory.py [FOLDER]``
 """
 
 import re
@@ -17,7 +18,7 @@ from check_layers import logical_lines
 _POOL = "locks and the system's memory: no array lies in what is idle"
 _FILE = "a file is mapped, or waited for: its owner keeps the mapping"
 
-# What may release the GIL ("module:function" or "module:Class.method"), and why.
+# Functions that may release the GIL (module:function or module:Class.method), and why.
 NOGIL = {
     "_array.pinning:unlocked": "this is the one that computes; its operands are held",
     "_arenas.plan:plan_offsets": "sorts numbers of its own; it has no array",
@@ -42,7 +43,7 @@ NOGIL = {
 _EXPORT = "the export that was just made keeps the bytes"
 _NOTHING_READ = "the address is compared, or looked up in a table; nothing is read"
 
-# What may take an address or pin a block, and why.
+# Functions that may take an address or pin a block, and why.
 ADDRESSES = {
     "_array.pinning:*": "it is for that",
     "_array.storage:data_of": "what the others call",
@@ -76,7 +77,7 @@ RULES = [
         ADDRESSES,
     ),
 ]
-# Blocks of arenas and pools, and what keeps them, are of the rooms below arrays.
+# The rooms below arrays handle blocks of arenas and pools themselves.
 BELOW = ("_arenas.", "_blocks.", "_recording.", "backends.")
 HEADERS = re.compile(r"Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread|PyEval_ReleaseThread")
 COMMENT = re.compile(r"(?s)/\*.*?\*/|//[^\n]*")

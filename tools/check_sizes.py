@@ -1,4 +1,4 @@
-"""Check that no file outgrows its line cap: a file that does is a sign to split it.
+"""Check that no file exceeds its line cap, which is a sign to split the file.
 
 Usage: ``python tools/check_sizes.py [ROOT_FOLDER]``
 """
@@ -20,7 +20,7 @@ SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".h"}
 
 
 def cap_of(name: str) -> int:
-    """Return the most lines that the file called `name` may have."""
+    """Return the line cap of the file called `name`."""
     return next(cap for pattern, cap in CAPS.items() if fnmatchcase(name, pattern))
 
 

@@ -2,7 +2,7 @@
 
 `make conformance` loads it. With ``NDX_WORKSPACE=1`` each test runs in a scope of one
 workspace, so that all of its arrays live in an arena that the next test reuses. With
-``NDX_STAND_IN=1`` new arrays are on a GPU, which the stand-in of our own tests is.
+``NDX_STAND_IN=1`` new arrays are on the simulated GPU of ndx's own tests.
 
 References
 ----------
@@ -27,7 +27,7 @@ if os.environ.get("NDX_STAND_IN") == "1":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Run the body of a test in a workspace's scope, if that was asked for."""
+    """Run the body of a test in a workspace's scope, if requested."""
     if os.environ.get("NDX_WORKSPACE") != "1":
         return (yield)
     with ndx.workspace("conformance"):
@@ -35,10 +35,10 @@ def pytest_runtest_call(item):
 
 
 def pytest_collection_finish(session):
-    """Undo a slip of the suite: that ``None`` equals a dtype.
+    """Correct a mistake of the suite: that ``None`` equals a dtype.
 
     `test_can_cast` takes ``promotion_table.get(...) == to`` for a promotion to `to`.
-    Where there is none, the left side is None, which equals ``np.dtype("float64")``
+    Without a promotion the left side is None, which equals ``np.dtype("float64")``
     (NumPy's ``np.dtype(None)``); complex numbers would then have to promote to it.
     """
     from array_api_tests.dtype_helpers import promotion_table

@@ -1,12 +1,12 @@
-"""Run random programs on ndx and on a model over NumPy; shrink what fails.
+"""Run random programs on ndx and on a model over NumPy; shrink failing programs.
 
 Usage: ``python tools/fuzz.py --steps 1000000 --threads 3 --seed 1``
 
 Each thread makes programs of its own (of 160 steps: views, operations, products, files,
 workspaces, exports, ...) and compares all arrays after every few steps with NumPy's.
-They run in a child process, so that a crash is a finding like any other: the program
-that was running is run again alone, in processes of its own, with fewer and fewer
-steps. What is left is printed as a script and kept in a corpus, which the tests replay.
+They run in a child process, so that a crash is a finding like any other. A failing
+program is run again alone, in processes of its own, with fewer and fewer steps. The
+least program is printed as a script and kept in a corpus, which the tests replay.
 """
 
 import argparse
@@ -39,9 +39,9 @@ from fuzzing.shrinking import outcome_of, read_script, shrink
 
 CORPUS = Path(__file__).parents[1] / "tests" / "fuzz" / "corpus"
 EVERY = 4  # steps between comparisons
-LEAKS = 100  # programs between two looks at what is allocated
+LEAKS = 100  # programs between two checks for leaks
 
-# What a child says of each thread: the program, the step, and the steps so far.
+# A child's report for each thread: the program, the step, and the steps so far.
 PLACE = struct.Struct("qqq")
 
 
@@ -72,11 +72,11 @@ class Worker(threading.Thread):
     Parameters
     ----------
     index : int
-        Its number; the programs are those with this remainder.
+        Its number; it runs the programs with this remainder.
     options : Namespace
         The command line's.
     places : mmap
-        Where it says what it does.
+        Receives its reports of progress.
     shared : list
         Arrays that all threads read.
     stop : threading.Event
@@ -93,7 +93,7 @@ class Worker(threading.Thread):
         self.error = None
 
     def run(self):
-        """Run programs; note what fails."""
+        """Run programs; record a failure."""
         try:
             with np.errstate(all="ignore"), temporary_folder() as folder:
                 self.play(folder)
@@ -140,9 +140,9 @@ class Worker(threading.Thread):
 
 
 def run_child(options):
-    """Run programs in threads; write down how one failed."""
+    """Run programs in threads; write a failure to a file."""
     sys.setswitchinterval(1e-4)
-    # What is there already is no garbage: collections are fast without it.
+    # Collections are faster without the existing objects.
     gc.freeze()
     stop = threading.Event()
     with (
@@ -170,7 +170,7 @@ def run_child(options):
 
 
 def run_parent(options, bar):
-    """Run children until there are enough steps, or findings; return those."""
+    """Run children until there are enough steps or findings; return the findings."""
     findings = []
     first = 0
     total = -(-options.steps // LENGTH // options.threads)
@@ -207,17 +207,17 @@ def run_parent(options, bar):
 
 
 def read_places(folder, threads):
-    """Return what the threads of a child were doing."""
+    """Return the reports of a child's threads."""
     return [*PLACE.iter_unpack(Path(folder, "places").read_bytes())][:threads]
 
 
 def steps_of(folder, threads):
-    """Return how many steps a child has run."""
+    """Return the number of steps that a child has run."""
     return sum(place[2] for place in read_places(folder, threads))
 
 
 def find(options, folder, code, places, said):
-    """Return a finding: the least program, or those that only fail together."""
+    """Return a finding: the least program, or the programs that fail only together."""
     path = Path(folder, "errors")
     text = said.decode(errors="replace")[-6000:]
     if path.exists():

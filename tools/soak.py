@@ -5,8 +5,8 @@ Usage: ``python tools/soak.py [--minutes 3] [--cycles 1000000] [PART ...]``
 Each part is a loop of cycles of another kind: sizes that vary, workspaces in
 workspaces, rings, growth, plans, spills, threads, tasks. It runs until it has taken
 its cycles or its share of the minutes. The resident memory of the process, Python's
-blocks and the backend's ranges are looked at ten times; the first three are warm-up,
-and from then on they may not grow.
+blocks and the backend's ranges are measured ten times; the first three are warm-up,
+and later ones may not grow.
 """
 
 import argparse
@@ -29,11 +29,11 @@ import ndx
 MIB = 2**20
 SLICES = 10
 WARM_UP = 3
-# What the C library and the interpreter may do on their own; and the pool takes memory
-# for small arrays from the system in segments of 2 MiB.
+# The C library and the interpreter may grow on their own; and the pool takes memory for
+# small arrays from the system in segments of 2 MiB.
 TOLERATED_BYTES = 4 * MIB
 TOLERATED_BLOCKS = 500
-# What is kept at the moment of a look differs from one to the next.
+# The number of live ranges differs between measurements.
 TOLERATED_RANGES = 30
 
 
@@ -64,7 +64,7 @@ def spills():
 
 
 def nested():
-    """Nest two workspaces, operate across them; collect now and then."""
+    """Nest two workspaces, operate across them; run the collector now and then."""
     outer, inner = ndx.workspace(), ndx.workspace()
     number = 0
     while True:
@@ -186,7 +186,7 @@ def files():
 
 
 def varying():
-    """Vary sizes around what was learned."""
+    """Vary sizes around the learned size."""
     rng = random.Random(0)
     workspace = ndx.workspace()
     while True:
@@ -306,7 +306,7 @@ def tasks():
                 runner.run(main())
                 yield
     finally:
-        # The thread's, which the tasks shared.
+        # The thread's workspace, which the tasks shared.
         ndx.workspace("a task's", size="4KiB").destroy()
 
 
@@ -324,7 +324,7 @@ PARTS = {
 
 
 class Look(NamedTuple):
-    """What a look at the process found."""
+    """A measurement of the process."""
 
     resident: int | None
     blocks: int
@@ -344,7 +344,7 @@ def look(backend):
 
 
 class Outcome(NamedTuple):
-    """What became of a part."""
+    """The result of a part."""
 
     name: str
     cycles: int
@@ -353,7 +353,7 @@ class Outcome(NamedTuple):
     left: int
 
     def growth(self, field):
-        """Return how far a number rose after the warm-up; None if it is unknown."""
+        """Return the growth of a number after the warm-up; None if it is unknown."""
         values = [getattr(found, field) for found in self.looks[WARM_UP:]]
         if values[0] is None:
             return None
@@ -361,7 +361,7 @@ class Outcome(NamedTuple):
 
     @property
     def failures(self):
-        """What is wrong, as a list of texts."""
+        """The failures, as a list of texts."""
         found = []
         resident = self.growth("resident")
         if resident is not None and resident > TOLERATED_BYTES:
@@ -376,7 +376,7 @@ class Outcome(NamedTuple):
 
 
 def run(name, cycles, seconds):
-    """Run a part for so many cycles or seconds, whichever is over first.
+    """Run a part for a number of cycles or seconds, whichever ends first.
 
     Returns
     -------
@@ -439,7 +439,7 @@ def main(argv=None):
     end = time.monotonic() + 60 * args.minutes
     outcomes = []
     for place, name in enumerate(names):
-        # What a part leaves of its share is for those after it.
+        # Later parts get the unused share of earlier ones.
         share = (end - time.monotonic()) / (len(names) - place)
         outcomes.append(run(name, args.cycles, max(share, 0.1)))
         show(outcomes[-1])

@@ -1,4 +1,4 @@
-"""Steps in which arrays leave their scope, or others get at their memory."""
+"""Steps in which arrays leave their scope, or foreign code uses their memory."""
 
 import gc
 
@@ -17,7 +17,7 @@ class Escapes:
         self.drop(name)
 
     def do_cycle(self, dest, first, second, draw):
-        """Only the cyclic collector finds that an array is gone."""
+        """Drop an array in a cycle, which only the cyclic collector frees."""
         name = self.find(first, stale=True, shared=False)
         self.say(f"knot = [{name}]; knot.append(knot); del knot, {name}")
         knot = [self.xs[name]]
@@ -31,7 +31,7 @@ class Escapes:
     # ------------------------------------------------------- from scope to scope
 
     def generation_of(self, x):
-        """Return the generation that an array says it is of."""
+        """Return the generation that an array reports."""
         name = x.workspace
         if name is None:
             return None
@@ -112,7 +112,7 @@ class Escapes:
         self.drop(name)
 
     def do_write_export(self, dest, first, second, draw):
-        """Foreign code writes to memory that it was given."""
+        """Foreign code writes to exported memory."""
         name = self.find_export(first)
         x, m = self.xs[name], self.ms[name]
         if type(x) is memoryview:
@@ -125,7 +125,7 @@ class Escapes:
         m[...] = value
 
     def do_import(self, dest, first, second, draw):
-        """An array over foreign memory, which is another array's."""
+        """An array over foreign memory, which belongs to another array."""
         name = self.find_export(first)
         if type(self.xs[name]) is memoryview:
             code = f"ndx.asarray({name}, copy=False)"
@@ -147,12 +147,12 @@ class Escapes:
         m = m.view()
         m.flags.writeable = m.flags.writeable and np.asarray(x).flags.writeable
         made = Block(shared=block.shared, file=block.file)
-        # While it is there, the memory is exported.
+        # The memory is exported while the array lives.
         made.exported = block.exported = True
         self.bind(f"v{dest}", x, m, made)
 
     def do_foreign(self, dest, first, second, draw):
-        """An array over NumPy's memory, which NumPy goes on using."""
+        """An array over NumPy's memory, which NumPy continues to use."""
         shape = self.shape(draw)
         target, name = f"e{second % EXPORTS}", f"v{dest}"
         dtype = draw.among(["float64", "int64", "bool"])
@@ -163,12 +163,12 @@ class Escapes:
         a = self.xs["pattern"](np.empty(shape, dtype=dtype))
         x = ndx.asarray(a, copy=False)
         m = np.array(a)
-        # NumPy's own name of it keeps nothing of ours.
+        # NumPy's own reference keeps no memory of ndx.
         self.bind(name, x, m, Block())
         self.bind(target, a, m[...], Block())
 
     def do_mixed(self, dest, first, second, draw):
-        """A NumPy array as an operand, of memory that may be the target's."""
+        """A NumPy array as an operand, which may share memory with the target."""
         target = self.find(first, lambda m: m.flags.writeable, shared=False)
         m = self.ms[target]
         name = self.find_export(

@@ -11,14 +11,14 @@ FILES = 3
 
 
 class File:
-    """A file of the program: what is in it, and who else may change that."""
+    """A file of the program: its content, and the arrays that may change it."""
 
     def __init__(self, base):
         self.base = base
         self.opened = []  # (mode, block)
 
     def modes(self):
-        """Return the modes in which it is open now."""
+        """Return the modes in which the file is open now."""
         self.opened = [entry for entry in self.opened if not entry[1].closed]
         return {mode for mode, _ in self.opened}
 
@@ -59,7 +59,7 @@ class Files:
         else:
             if file is None:
                 raise Skip
-            # What others write to a file reaches private mappings of it, or not.
+            # Writes to a file may or may not reach private mappings of it.
             if mode == "c" and file.modes() - {"r"}:
                 raise Skip
             if mode == "r+" and "c" in file.modes():
@@ -79,7 +79,7 @@ class Files:
         self.bind(f"v{dest}", x, m, block)
 
     def find_mapped(self, first, modes):
-        """Return the name of an array in a file with one of some modes."""
+        """Return the name of an array in a file that is open in one of the modes."""
         for i in range(20):
             name = f"v{(first + i) % 20}"
             block = self.blocks.get(name)

@@ -1,8 +1,8 @@
-"""The machine: names for arrays, what each must hold, and who else shares it.
+"""The machine: names of arrays, their expected values, and their shared memory.
 
 Each expression is one line of Python, evaluated twice: with ndx's arrays under the
-names ``v0``, ``v1``, ... and with NumPy's. Views of the model share memory as those of
-ndx must, so that after any write all names can be compared.
+names ``v0``, ``v1``, ... and with NumPy's. Views of the model share memory as the views
+of ndx must, so that after any write all names can be compared.
 """
 
 import numpy as np
@@ -14,20 +14,20 @@ NAMES = 20  # of arrays that a program makes; then those that all threads share
 SHARED = 4
 EXPORTS = 6
 
-# What bad arguments raise; other errors are never expected.
+# Errors of bad arguments; other errors are never expected.
 REFUSALS = (ValueError, TypeError, IndexError, OverflowError, BufferError)
 
 
 class Failure(AssertionError):
-    """What ndx did is not what it must."""
+    """ndx did not behave as the model."""
 
 
 class Skip(Exception):
-    """A step that was refused, as it must be, or that has nothing to work on."""
+    """A step that was refused as expected, or that has no operands."""
 
 
 class Generation:
-    """One cycle of a workspace: dead when its memory is reclaimed."""
+    """One cycle of a workspace, dead once its memory is reclaimed."""
 
     __slots__ = ("dead", "name")
 
@@ -37,7 +37,7 @@ class Generation:
 
 
 class Block:
-    """Memory that arrays share, and fare alike with."""
+    """Memory that arrays share, with one lifetime."""
 
     __slots__ = (
         "closed", "exported", "exports", "file", "generation", "index", "mode",
@@ -47,10 +47,10 @@ class Block:
     def __init__(self, generation=None, shared=False, file=None):
         self.generation = generation
         self.closed = False
-        self.exports = 0  # that are in a program's names now
+        self.exports = 0  # exports under a program's names now
         self.exported = False  # ever
         self.shared = shared
-        self.file = file  # that it maps, with its number and mode
+        self.file = file  # the mapped file, with its number and mode
         self.vague = False  # other arrays may share it, or not
         self.index = None
         self.mode = None
@@ -61,7 +61,7 @@ class Block:
 
 
 class Draw:
-    """Small numbers out of a large one: a step's choices."""
+    """The choices of a step: small numbers out of a large one."""
 
     __slots__ = ("left",)
 
@@ -84,9 +84,9 @@ class Machine:
     folder : str
         For files.
     shared : list of (array, ndarray)
-        What all threads read and none writes.
+        Arrays that all threads read and none writes.
     every : int
-        All names are compared after so many steps.
+        Steps between comparisons of all names.
     lines : Script, optional
         Takes the program as a script.
     """
@@ -130,7 +130,7 @@ class Machine:
         del self.xs[name]
 
     def find(self, first, where=None, stale=False, shared=True):
-        """Return the first name from a number on whose array is as is wanted."""
+        """Return the first name, from a number on, whose array fits."""
         total = NAMES + SHARED
         for i in range(total):
             number = (first + i) % total
@@ -194,11 +194,11 @@ class Machine:
         return found
 
     def is_tight(self):
-        """Whether memory is so short here that a request may be refused."""
+        """Whether a request may be refused here for want of memory."""
         return False
 
     def current(self):
-        """Return the generation that new arrays are of; None: they are independent."""
+        """Return the generation of new arrays; None: they are independent."""
         return None
 
     # ------------------------------------------------------------------ results
@@ -218,7 +218,7 @@ class Machine:
             self.settle(name, force=settle == "always")
 
     def keep(self, name, code, x, m, generation):
-        """Bind a result whose values are near enough; from now on they are exact."""
+        """Bind a result whose values are near the model's, which then takes them."""
         if type(x) is not ndx.NDArray:
             raise Failure(f"{code}: a {type(x).__name__}")
         if x.shape != m.shape or x.dtype != m.dtype:
@@ -235,7 +235,7 @@ class Machine:
         self.bind(name, x, m, Block(generation))
 
     def view(self, number, code, source, model=None):
-        """Keep what may share memory with a name: a view, or the array itself."""
+        """Keep a result that may share memory with a name: a view, or the array."""
         name = f"v{number}"
         generation = self.current()
         self.say(f"{name} = {code}")
@@ -248,13 +248,13 @@ class Machine:
         block = self.blocks[source]
         if x is not self.xs[source]:
             if not m.size:
-                # Without elements it can't be seen whose memory it is.
+                # The memory of an array without elements can't be identified.
                 if block.generation is not generation:
                     self.drop(name)
                     return
                 block.vague = True
             elif not np.may_share_memory(np.asarray(x), np.asarray(self.xs[source])):
-                # An element is of no workspace.
+                # An element is in no workspace.
                 self.keep(name, code, x, np.array(m), generation if m.ndim else None)
                 return
         if x.shape != m.shape or x.dtype != m.dtype:
@@ -266,12 +266,12 @@ class Machine:
         self.bind(name, x, m, block)
 
     def change(self, code, names, model=None):
-        """Run a statement that writes to memory, which the first name has."""
+        """Run a statement that writes to the memory of the first name."""
         self.say(code)
         self.run(code, names, mode="exec", model=model)
 
     def settle(self, name, force=False):
-        """Have small whole numbers in an array, with which sums are exact."""
+        """Fill an array with small whole numbers, whose sums are exact."""
         m = self.ms[name]
         if m.dtype.kind not in "fc" or not m.size:
             return
@@ -294,7 +294,7 @@ class Machine:
             self.compare()
 
     def compare(self):
-        """Compare what every name has with the model."""
+        """Compare the array of every name with the model."""
         self.count += 1
         for name, block in self.blocks.items():
             x = self.xs[name]
@@ -323,14 +323,14 @@ class Machine:
         raise Failure(f"{name} is not stale")
 
     def finish(self):
-        """Compare, and let go of everything."""
+        """Compare, and drop everything."""
         self.compare()
         for name in list(self.blocks):
             self.drop(name)
 
 
 def near(a, m):
-    """Whether results are equal but for rounding."""
+    """Whether results are equal except for rounding."""
     if m.dtype.kind not in "fc":
         return False
     small = m.dtype in (np.float32, np.complex64)

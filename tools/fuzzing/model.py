@@ -1,4 +1,4 @@
-"""NumPy with the standard's names and defaults: what `ndx` is on the model's side."""
+"""NumPy with the standard's names and defaults: `ndx` on the model's side."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ def pattern(x):
 
 
 def in_thread(function):
-    """Return what a function returns in a thread of its own."""
+    """Return the result of a function called in a thread of its own."""
     outcome = []
 
     def call():

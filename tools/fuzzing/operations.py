@@ -48,7 +48,7 @@ def broadcast(a, b):
 
 
 def products_of(a, b):
-    """Return how many numbers a product of matrices multiplies."""
+    """Return the number of multiplications of a product of matrices."""
     rows, columns = (a[-2] if len(a) > 1 else 1), (b[-1] if len(b) > 1 else 1)
     return prod(np.broadcast_shapes(a[:-2], b[:-2])) * rows * columns * max(1, a[-1])
 
@@ -66,7 +66,7 @@ def fits(m):
 
 
 def key_of(m, draw):
-    """Return an index, as text, that an array takes."""
+    """Return a valid index of an array, as text."""
     parts = []
     for n in m.shape:
         kind = draw(10)
@@ -162,7 +162,7 @@ class Operations:
         self.fresh(dest, code, [name], draw)
 
     def do_empty(self, dest, first, second, draw):
-        """What lies there is nobody's: it is written before it is compared."""
+        """An array without values, written before it is compared."""
         shape, dtype = self.shape(draw), draw.among(DTYPES)
         name, generation = f"v{dest}", self.current()
         code = f"ndx.empty({shape}, dtype={dtype!r})"
@@ -285,7 +285,7 @@ class Operations:
         self.fresh(dest, f"{a} / {b}", [a], draw, settle="always")
 
     def do_out(self, dest, first, second, draw):
-        """A result in an array that is there, which may be an operand."""
+        """A result in an existing array, which may be an operand."""
         target = self.find(dest, lambda m: m.ndim and m.flags.writeable, shared=False)
         m = self.ms[target]
         name = self.operation(m, draw)
@@ -329,7 +329,7 @@ class Operations:
         self.settle(target)
 
     def clashes(self, target, others):
-        """Whether one file's bytes are seen through two mappings: no order is kept."""
+        """Whether one file is used through two mappings, which are not ordered."""
         m, block = self.ms[target], self.blocks[target]
         return any(
             self.blocks[other].file is not None
@@ -363,7 +363,7 @@ class Operations:
             names.append(value)
             if self.clashes(target, [value]):
                 raise Skip
-        # Of two vectors that overlap with other steps, NumPy reads what it has written.
+        # For vectors that overlap with other strides, NumPy reads written elements.
         copied = f"{value}.copy()" if value in names else value
         model = f"{target}[{key}] = {copied}"
         self.change(f"{target}[{key}] = {value}", names, model=model)
@@ -438,7 +438,7 @@ class Operations:
         if fold == "count_nonzero" and len(options) == 2:
             options = options[:1]
         if fold in ("mean", "var", "max", "min", "argmax", "argmin") and not m.size:
-            # There are no extremes of it, and its mean is NaN.
+            # It has no extremes, and its mean is NaN.
             raise Skip
         code = f"ndx.{fold}({name}{''.join(options)})"
         inexact = fold in ("mean", "var", "prod")

@@ -20,7 +20,7 @@ from fuzzing.operations import Operations
 from fuzzing.scopes import Scopes
 
 LENGTH = 160
-LARGE = 24  # one program of so many has large arrays, which passes are for
+LARGE = 24  # one of so many programs has large arrays, for passes
 
 WEIGHTS = {
     "zeros": 3, "full": 2, "make": 8, "list": 2, "like": 3, "empty": 3,
@@ -48,7 +48,7 @@ class Player(Operations, Scopes, Escapes, Files, Machine):
 
 
 def make_program(seed, number):
-    """Return a program: what makes it, and its steps, of which any may be left out."""
+    """Return a program: its seed, and its steps, any of which may be left out."""
     rng = random.Random(f"{seed}:{number}")
     large = rng.randrange(LARGE) == 0
     names, weights = OPS[large]
@@ -73,24 +73,24 @@ class Report(Exception):
 def run_program(
     program, folder, shared=(), every=4, lines=None, progress=None, label=""
 ):
-    """Run a program; raise `Report` if ndx does not do as it must.
+    """Run a program; raise `Report` if ndx does not behave as the model.
 
     Parameters
     ----------
     program : dict
         From `make_program`.
     folder : str
-        For its files; it is empty again afterwards.
+        A folder for its files; empty again afterwards.
     shared : list of (array, ndarray)
-        What all threads read.
+        Arrays that all threads read.
     every : int
-        All arrays are compared after so many steps.
+        Steps between comparisons of all arrays.
     lines : Script, optional
         Takes the program as a script.
     progress : callable, optional
         Called with the number of each step.
     label : str
-        Of its workspaces' names.
+        Part of its workspaces' names.
     """
     player = Player(folder, shared, every, lines)
     player.xs.update(copy=copy, pickle=pickle)
@@ -124,7 +124,7 @@ def run_program(
 
 
 def abandon(player):
-    """Leave what a failure left open, as well as that goes."""
+    """Leave the scopes that a failure left open, as far as possible."""
     while player.stack:
         _, name, _ = player.stack.pop()
         try:
@@ -137,7 +137,7 @@ def abandon(player):
 
 
 def temporary_folder():
-    """Return a folder in memory, where there is one: no disk is to be waited for."""
+    """Return a folder in memory, if there is one, to avoid waits for a disk."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix="ndx-fuzz-", dir=memory)
 

@@ -8,7 +8,7 @@ from fuzzing.machine import Failure, Generation, Skip
 
 DEPTH = 5  # of scopes
 
-# What a program's workspaces are; `path` is a file of the program's own.
+# Configs of a program's workspaces; `path` is a file of the program.
 CONFIGS = [
     {},
     {"size": "64KiB"},
@@ -165,11 +165,11 @@ class Scopes:
         self.workspace(scope).initialize()
 
     def workspace(self, scope):
-        """Return the workspace of a scope; it is made anew after it was destroyed."""
+        """Return the workspace of a scope, made anew if it was destroyed."""
         try:
             return eval(self.compiled(scope.code, "eval"), self.xs)
         except ndx.WorkspaceError:
-            # Its file is still the old one's, as long as an array there is exported.
+            # The old workspace has the file as long as an array there is exported.
             if scope.path:
                 raise Skip from None
             raise
@@ -181,7 +181,7 @@ class Scopes:
             self.expire(scope, slot)
 
     def expire(self, scope, slot):
-        """Have the arrays of a cycle go stale, or leave."""
+        """Make the arrays of a cycle stale, or let them escape."""
         generation, scope.cycles[slot] = scope.cycles[slot], None
         if generation is None:
             return
@@ -204,7 +204,7 @@ class Scopes:
         self.compare()
 
     def close_scopes(self):
-        """Destroy what is left, when no array is."""
+        """Destroy the remaining workspaces, when no arrays are left."""
         gc.collect(0)
         for scope in self.scopes.values():
             ws = self.workspace(scope)

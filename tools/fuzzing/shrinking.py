@@ -1,4 +1,4 @@
-"""From a program that fails to the least one: each try is a process of its own."""
+"""Shrinking of a failing program; each try is a process of its own."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fuzzing.programs import temporary_folder
 
-TIMEOUT = 60  # seconds; of a program that may never end
+TIMEOUT = 60  # seconds; a program may never end
 
 HEAD = '''\
 import contextlib, copy, gc, os, pickle, tempfile, threading
@@ -38,7 +38,7 @@ v23 = ndx.asarray(np.arange(40_000.0) % 11)
 
 
 class Script:
-    """The lines of a program, in a file at once: the next one may crash.
+    """The lines of a program, written at once, because the next one may crash.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class Script:
         self.said = True
 
     def refuse(self):
-        """Note that the last line raised, as it must."""
+        """Record that the last line raised, as expected."""
         if self.said:
             self.file.write("\0\n")
 
 
 def read_script(path, folder):
-    """Return the text of a script, with what it needs."""
+    """Return the text of a script, with its set-up."""
     lines = []
     for line in Path(path).read_text().splitlines():
         if line == "\0":
@@ -84,9 +84,9 @@ def outcome_of(run, program, every, script=None):
     program : dict
         The program.
     every : int
-        How often all is compared.
+        Steps between comparisons.
     script : str, optional
-        Where to write it as a script.
+        The file for the script.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def outcome_of(run, program, every, script=None):
 
 
 def try_program(run, program, every, script, work, report):
-    """Run a program, and write down how it fails; return an exit status."""
+    """Run a program, and write its failure to a file; return an exit status."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     if not os.environ.get("NDX_FUZZ_STDERR"):
         os.dup2(devnull, 2)
@@ -130,7 +130,7 @@ def try_program(run, program, every, script, work, report):
 
 
 def shrink(run, program, every, say=lambda text: None):
-    """Return the least program found that fails as one does, and how that fails."""
+    """Return the least program found with the same failure, and the failure."""
     wanted = outcome_of(run, program, every)
     if wanted is None:
         return program, None
@@ -151,7 +151,7 @@ def shrink(run, program, every, say=lambda text: None):
 
 
 def kind_of(outcome):
-    """Return what two failures have in common that are the same."""
+    """Return the part of a failure that identifies it."""
     op, message = outcome
     for sign in ("no StaleArrayError", "StaleArrayError", "Error", "in workspace"):
         if sign in message:
