@@ -38,7 +38,7 @@ _CAPTURE_ERRORS = range(900, 909)  # cudaErrorStreamCaptureUnsupported and its l
 
 
 class Graph:
-    """What `ndx.cuda.graph` returns.
+    """A captured function, returned by `ndx.cuda.graph`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What memory ndx holds, how much it may hold, and what to do when there is no more."""
+"""Memory in use, its limits, and callbacks for when it is short."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Help for testing code that uses ndx."""
+"""Helpers for tests of code that uses ndx."""
 
 from typing import Any
 

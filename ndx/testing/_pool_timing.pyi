@@ -1,4 +1,4 @@
-"""Loops in C around a pool and around the C library's, for benchmarks."""
+"""C loops around a pool and around ``malloc``, for benchmarks."""
 
 from ndx.backends.base import Backend
 
