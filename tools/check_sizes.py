@@ -10,7 +10,6 @@ from pathlib import Path
 # The first pattern that matches a path (relative to the root) gives its cap.
 CAPS = {
     "ndx/_core.pyx": 775,
-    "ndx/_workspaces/workspace.pyx": 620,
     "setup.py": 80,
     "tests/*": 500,
     "*": 600,

@@ -2,10 +2,11 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport Context, Entry, Here, Scope
+from ndx._workspaces.siblings cimport Member
 from ndx._workspaces.slots cimport Slots
 from ndx.backends.persistent_file cimport FileBackend
 
-cdef class Workspace(Scope):
+cdef class Workspace(Member):
     cdef readonly str name
     cdef readonly object config
     cdef object base                 # the default config of when it was made
@@ -22,23 +23,15 @@ cdef class Workspace(Scope):
     cdef Entry spare                 # of the outermost scope, used again each time
     cdef void *last_home             # the contextvars.Context of the last entry
     cdef object task                 # of that, a weak reference; None outside of tasks
-    cdef object first                # of its siblings, a weak reference; None: this
-    cdef list siblings               # of the first
-    cdef readonly int number         # among them; 0: the first
-    cdef bint related                # it has siblings, or is one
     cdef object __weakref__
 
     cdef int note_task(self, const Here *here) except -1
     cdef int start(self, Context context) except -1
     cdef Workspace own(self)
-    cdef list family(self)
-    cdef Workspace entered_here(self)
     cdef Workspace enter_family(self, Context context, const Here *here)
     cdef Workspace new_sibling(self)
-    cdef int leave_family(self) except -1
     cdef Workspace enter(self, Context context, const Here *here)
     cdef int check_owner(self, const Here *here) except -1
-    cdef bint is_entered_here(self)
     cdef int check_closed(self, str what) except -1
     cdef int check_idle(self, str what) except -1
     cdef int end_abandoned(self, str what) except -1

@@ -5,7 +5,7 @@ import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport (
-    Context, Entry, Here, Scope, default_backend_of_new, drop_entry, is_here, ndx_here,
+    Context, Entry, Here, Scope, default_backend_of_new, drop_entry, ndx_here,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
@@ -14,6 +14,7 @@ from ndx._lib.collector cimport scope_ended
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
+from ndx._workspaces.siblings cimport Member
 from ndx._workspaces.slots cimport Row, Slots
 from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
@@ -25,11 +26,11 @@ from ndx._workspaces.owners import all_workspaces, current_task, named_workspace
 
 __all__ = ["Workspace"]
 
-# Who may make a workspace.
+# The token of functions that may make a workspace.
 cdef object maker = object()
 
 
-cdef class Workspace(Scope):
+cdef class Workspace(Member):
     """A cyclic arena: what is made in its scope is reclaimed when that ends.
 
     Made by `ndx.workspace`. It belongs to the thread that made it. Its tasks share it,
@@ -55,31 +56,10 @@ cdef class Workspace(Scope):
         self.slots.use(self.slots.on(backend))
         self.arena = self.slots.current()
 
-    # ------------------------------------------------- who may enter: its family
-    #
-    # What is had by name, and the siblings that were made for tasks that were inside at
-    # the same time. Siblings are used again when they are free, so that there are never
-    # more than there were tasks inside at once.
-
-    cdef list family(self):
-        cdef Workspace first = self if self.first is None else self.first()
-        if first is None or first.siblings is None:
-            return [self]
-        return [first, *first.siblings]
-
-    cdef list peers(self):
-        return self.family() if self.related else [self]
-
-    cdef Workspace entered_here(self):
-        """Return the one of its family that is entered in this thread or task."""
-        cdef Workspace each
-        for each in self.peers():
-            if each.is_entered_here():
-                return each
-        return None
+    # ------------------------------------------------------------------ its family
 
     cdef Workspace enter_family(self, Context context, const Here *here):
-        """Enter the one of its family that is this task's; make one where none is."""
+        """Enter this task's member of the family; make a sibling if there is none."""
         cdef Workspace each = self.entered_here()
         if each is not None:
             return each.enter(context, here)
@@ -105,29 +85,10 @@ cdef class Workspace(Scope):
                 "next, or take a workspace with another path for each")
         made = make_workspace(first.name, first.backend, first.config, first.bypassed,
                               first)
-        if first.siblings is None:
-            first.siblings = []
-        made.first = weakref.ref(first)
         made.follows = first.follows
         made.base = first.base
-        made.number = 1
-        if first.siblings:
-            made.number += (<Workspace>first.siblings[len(first.siblings) - 1]).number
-        first.siblings.append(made)
-        first.related = made.related = True
+        first.add_sibling(made)
         return made
-
-    cdef int leave_family(self) except -1:
-        """Undo `new_sibling`."""
-        cdef Workspace first = self.family()[0]
-        if first is not self:
-            first.siblings.remove(self)
-            first.related = len(first.siblings) > 0
-        self.first = None
-        self.related = False
-        self.number = 0
-        all_workspaces.discard(self)
-        return 0
 
     # ------------------------------------------------------------------ scopes
 
@@ -140,7 +101,7 @@ cdef class Workspace(Scope):
 
     cdef Workspace enter(self, Context context, const Here *here):
         cdef Entry entry = self.spare
-        # Usually where it was entered the last time.
+        # Usually the thread or task is that of the last entry.
         if self.last_home != here.home or self.owner_id != here.thread or (
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
@@ -176,7 +137,7 @@ cdef class Workspace(Scope):
         self.busy = True
         try:
             if row.has_memory and row.backend is backend and not slots.ring:
-                # The commonest: as the last cycle.
+                # The usual case: the same arena as in the last cycle.
                 arena.prepare()
             else:
                 arena = slots.prepare(backend)
@@ -190,7 +151,7 @@ cdef class Workspace(Scope):
         try:
             leave_scope(self, kind)
         except Exception as failure:
-            # What goes wrong at the end may not hide what went wrong in the scope.
+            # A failure at the end must not hide an exception of the scope.
             if error is None or isinstance(failure, WorkspaceError):
                 raise
             report_ignored(self, failure)
@@ -221,9 +182,6 @@ cdef class Workspace(Scope):
         raise WorkspaceError(
             f"{self} {'is open in' if self.depth else 'belongs to'} another thread; "
             "each has its own of every name: ask ndx.workspace(name) there")
-
-    cdef bint is_entered_here(self):
-        return self.top is not None and is_here(self.top.context)
 
     def borrow(self):
         """Make the workspace current again, inside of a scope of it; no new cycle.
@@ -424,9 +382,7 @@ cdef class Workspace(Scope):
         first.siblings = None
         used = {}
         for each in members:
-            each.first = None
-            each.related = False
-            each.number = 0
+            each.stand_alone()
             each.busy = True
             try:
                 for backend in each.slots.rows:
