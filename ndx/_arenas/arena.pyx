@@ -1,8 +1,8 @@
 """Arenas: the memory of a workspace (or of a slot of a ring), used in cycles.
 
-A cycle runs from `begin` to `expire`. All that was made in it goes stale then,
-wherever it lies; what foreign code still reads keeps its bytes, and later cycles
-allocate around it. Derived classes say where in the chunk a block lies.
+A cycle runs from `begin` to `expire`. All of its blocks go stale then, also spilled
+ones. Bytes that foreign code still reads stay, and later cycles allocate around them.
+Derived classes place blocks in the chunk.
 """
 
 cimport cython
@@ -29,7 +29,7 @@ cdef extern from "ndx/poison.h":
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
 
-# A block that is to be copied out, and where to.
+# A block to be copied out, and its new memory.
 cdef struct Move:
     Block *block
     PyObject *backend            # of the memory; borrowed
@@ -39,7 +39,7 @@ cdef bint spill_everything = False
 
 
 cdef int set_spill_everything(bint on) except -1:
-    """Let no arena serve, nor learn (the debug mode "spill"), from the next cycle."""
+    """Make all arenas spill, and learn nothing, from the next cycle (debug mode)."""
     global spill_everything
     spill_everything = on
     return 0
@@ -65,7 +65,7 @@ cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
 
 
 cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
-    """Let a block live in the generation that it is now."""
+    """Stamp a block with the clock's current generation."""
     block.now = &clock.now
     block.generation = clock.now
     Py_INCREF(clock)
@@ -98,7 +98,7 @@ cdef class Arena(Watcher):
     config : WorkspaceConfig
         The policies ``spill``, ``escape`` and ``debug``.
     home : Backend, optional
-        Where the arena comes from, if from elsewhere.
+        Where the arena comes from, if not from `backend`.
     """
 
     def __cinit__(self, str name, Backend backend, Sizing sizing, config,
@@ -132,10 +132,10 @@ cdef class Arena(Watcher):
         return NULL
 
     cdef void vacate(self, Block *block) noexcept:
-        """A block of this cycle is gone from the chunk, before the cycle's end."""
+        """Note that a block left the chunk before the cycle's end."""
 
     cdef int find_free(self) except -1:
-        """Find what of the chunk is free, for a new cycle."""
+        """Find the free ranges of the chunk, for a new cycle."""
 
     cdef void observe(self) noexcept:
         """Tell the sizing what the cycle needed, at its end."""
@@ -214,11 +214,11 @@ cdef class Arena(Watcher):
         """Forget an unlinked block of this cycle."""
         self.clear(block)
         block.owner = NULL
-        # Never the last reference: whoever calls this has one.
+        # Never the last reference: the caller has one.
         Py_DECREF(self)
 
     cdef void clear(self, Block *block) noexcept:
-        """Nothing may read a block of this cycle any more: let tools find who does."""
+        """Poison a block that nothing may read any more, so that tools find readers."""
         if self.guarded:
             self.inspect(block)
             if block.nbytes and block.keeper == NULL:
@@ -231,7 +231,7 @@ cdef class Arena(Watcher):
         return block.backend == NULL and block.keeper == NULL
 
     cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
-        """Return a block of this cycle; stale, on its own, if that ends meanwhile."""
+        """Return a block of this cycle; a stale one if the cycle ends meanwhile."""
         cdef Block *block = block_blank()
         cdef size_t needed = lines(self, nbytes)
         cdef bint ended = False, clears = False
@@ -268,7 +268,7 @@ cdef class Arena(Watcher):
         if not ended:
             enlist(self, block, needed)
         if clears:
-            # A device is told to by Python, which may end the cycle.
+            # A device's backend runs Python, which may end the cycle.
             block_pin(block)
             self.backend.clear(block.ptr, nbytes)
             block_unpin(block)
@@ -331,7 +331,7 @@ cdef class Arena(Watcher):
                 set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
             enlist(self, block, self.extent(block))
-            # What it takes in the chunk, once that has room.
+            # Count the bytes that it will take in the chunk once there is room.
             self.counts.cycle_bytes += needed + extra - self.extent(block)
             if spilled:
                 counts_spilled(&self.counts, lines(self, block.nbytes))
@@ -365,7 +365,7 @@ cdef class Arena(Watcher):
         return lines(self, block.nbytes)
 
     cdef int escape(self, Backend outside) except -1:
-        """Let all that is still referenced leave."""
+        """Move all blocks that are still referenced out of the arena."""
         cdef Py_ssize_t count = 0, i
         cdef Block **blocks
         cdef Block *block = self.live.next
@@ -374,7 +374,7 @@ cdef class Arena(Watcher):
             block = block.next
         blocks = <Block **>PyMem_RawMalloc(count * sizeof(Block *))
         if blocks == NULL:
-            # Not even for the list of them: they stay where they are.
+            # No memory for the list of them: they stay where they are.
             while self.live.next != &self.live:
                 self.keep(self.live.next)
             return 0
@@ -390,8 +390,8 @@ cdef class Arena(Watcher):
                       Backend outside) except -1:
         """Let blocks of this cycle leave: copy those in the chunk to a backend.
 
-        What foreign code reads stays where it is, and its range is kept; so does
-        everything if there is no memory for all of the copies.
+        Exported blocks stay where they are and keep their ranges; so do all blocks if
+        there is no memory for all copies.
         """
         cdef Move *moves = <Move *>PyMem_RawMalloc(max(1, count) * sizeof(Move))
         cdef Py_ssize_t i, made = 0
@@ -426,7 +426,7 @@ cdef class Arena(Watcher):
             if failed or block.owner != <PyObject *>self or block.refs == 1 \
                     or block.pins or block.exports != NULL:
                 continue
-            # A device is told to by Python, which may close or export an array of it.
+            # A device's backend runs Python, which may close or export the array.
             block_pin(block)
             self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
             block_unpin(block)
@@ -459,7 +459,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef void keep(self, Block *block) noexcept:
-        """Let a block leave with its memory: its own, or its range of the chunk."""
+        """Release a block with its memory: its own, or its range of the chunk."""
         unlink(block)
         self.counts.live_bytes -= self.extent(block)
         if self.holds(block):
@@ -478,7 +478,7 @@ cdef class Arena(Watcher):
     cdef int fit(self) except -1:
         """Make the chunk as large as it should be; between cycles.
 
-        Where there is no memory for that it keeps its size, and asks again later.
+        If there is no memory for that, the chunk keeps its size until a later try.
         """
         if self.size == self.sizing.wanted or self.counts.cycles < self.ask_again:
             return 0
@@ -486,7 +486,7 @@ cdef class Arena(Watcher):
             self.resize(self.sizing.wanted)
             self.patience = 1
         except MemoryError:
-            # A failure is slow: it tries all there is. Then less and less often.
+            # A failure is slow, since all steps of relief are tried. Back off.
             self.ask_again = self.counts.cycles + self.patience
             self.patience = min(2 * self.patience, <size_t>1024)
         return 0
@@ -494,8 +494,8 @@ cdef class Arena(Watcher):
     cdef int resize(self, size_t size) except -1:
         """Get a chunk of another size; or raise, with one of the old size again."""
         cdef size_t before = self.size
-        # The old one first, so that both need not fit into the limit; nothing lives
-        # in it, but what foreign code reads.
+        # The old chunk goes first, so that both need not fit into the limit. Only
+        # exported ranges still live in it.
         self.drop_chunk()
         try:
             if size:
@@ -567,11 +567,10 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int use_on(self, size_t stream) except -1:
-        """A device's stream is about to use what lies here.
+        """Prepare for work of a device's stream on this memory.
 
-        Only one at a time does: another waits, on the device, for all that the one
-        before was given. So no range is used again too early, in this cycle or in a
-        later one, and the CPU never waits.
+        One stream at a time uses it: another waits, on the device, for all work of the
+        one before. So no range is reused too early, and the CPU never waits.
         """
         if stream != self.stream:
             if self.size:

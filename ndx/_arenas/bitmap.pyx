@@ -1,4 +1,4 @@
-"""Which parts of a chunk are taken, as bits: what two blocks can't both have.
+"""A bitmap of the parts of a chunk that are taken, so that no two blocks share any.
 
 A check, a mark or a search costs a word for each 64 granules. A granule is a line
 (64 bytes) up to chunks of 64 MiB, and more above, so that there are at most 2**20.

@@ -1,4 +1,4 @@
-"""Patterns in memory that show who writes or reads where it may not."""
+"""Patterns in memory that show writes and reads out of bounds."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -37,7 +37,7 @@ cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
 
 
 cdef class Watcher(BlockOwner):
-    """Base class of arenas: who made a block, and who wrote past its end."""
+    """Base class of arenas: records where blocks were made, checks guard bytes."""
 
     cdef int record_line(self, Block *block) except -1:
         """Take note of which line makes a block, in debug mode."""

@@ -1,4 +1,4 @@
-"""What of an arena's memory is still in use by past cycles."""
+"""The ranges of an arena that past cycles still use."""
 
 from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.sizing cimport ndx_round_down

@@ -26,10 +26,10 @@ cdef extern from "ndx/poison.h":
 
 @cython.no_gc_clear
 cdef class TwinArena(Arena):
-    """An arena that another one tells where its blocks are to lie."""
+    """An arena whose blocks are placed by another one."""
 
     def __dealloc__(self):
-        # One that could not be made has no methods of this class yet.
+        # If the constructor failed, the methods of this class may not be called.
         if self.nflights:
             self.land(0, <size_t>-1)
         free(self.flights)
@@ -47,7 +47,7 @@ cdef class TwinArena(Arena):
         return 0
 
     cdef int drop_chunk(self) except -1:
-        # Outgrown, rarely: what is still read is waited for.
+        # The chunk is outgrown, rarely: wait for devices that still read it.
         self.land(0, <size_t>-1)
         return Arena.drop_chunk(self)
 
@@ -69,7 +69,7 @@ cdef class TwinArena(Arena):
         return self.chunk.ptr + low
 
     cdef int fly(self, size_t low, size_t high, size_t stream) except -1:
-        """The current device's stream was given a copy from a place just now."""
+        """Note that the current device's stream was given a copy from a place."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t more = 2 * self.capacity + 16
         cdef Flight *grown
@@ -96,7 +96,7 @@ cdef class TwinArena(Arena):
             overlaps(self, &self.pinned, low, high)
 
     cdef int land(self, size_t low, size_t high) except -1:
-        """Wait for what is on its way from a place; forget what has arrived."""
+        """Wait for copies from or to a place; forget those that are done."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t i = 0
         cdef Flight flight

@@ -1,4 +1,4 @@
-"""How large an arena is to be: what its cycles need, and the policies' bounds."""
+"""The size of an arena: learned from its cycles, within the policies' bounds."""
 
 from libc.stdint cimport SIZE_MAX
 

@@ -1,4 +1,4 @@
-"""Blocks: refcounted ranges of memory, and who takes each of them back.
+"""Blocks: refcounted ranges of memory, each with the owner that takes it back.
 
 A block is out of band (it never lies in the memory that it describes). It counts
 the arrays that share it, the operations that compute on it, and the exports that
@@ -33,21 +33,21 @@ cdef extern from *:
     char *NDX_CELL(Block *block) noexcept
     size_t NDX_CELL_SIZE
 
-# What blocks outside of workspaces, closed ones, and those whose file can't be read
-# compare their generation with.
+# Clocks of blocks outside of workspaces, of closed blocks, and of blocks whose file
+# can't be read.
 cdef uint64_t always = 0
 cdef uint64_t closed = 1
 cdef uint64_t lost = 1
 
-# What those on a device compare it with: never equal, so that whatever computes on
-# the CPU refuses them, at no cost of its own. Their clock is looked at by hand.
+# Clock of blocks on a device. It never equals a generation, so the CPU's code refuses
+# them at no extra cost. `block_is_usable` compares their own clock.
 cdef uint64_t off_host = <uint64_t>-1
 
-# What those compare it with that a device still reads: never equal, so that whatever
-# uses one waits first.
+# Clock of blocks that a device is still reading. It never equals a generation, so every
+# check takes the slow path, which waits.
 cdef uint64_t in_flight = <uint64_t>-1
 
-# What arrays without elements point at.
+# Arrays without elements point here.
 cdef char[128] nothing
 
 cdef Block *idle_blocks = NULL
@@ -62,7 +62,7 @@ cdef class Clock:
 
 
 cdef class BlockOwner:
-    """Base class of what lends ranges out of larger ones."""
+    """Base class of owners that lend ranges out of a larger one."""
 
     cdef Backend lender(self):
         """Return the backend that the larger range is from."""
@@ -88,7 +88,7 @@ cdef Backend obtain(Backend backend, Backend beyond, size_t nbytes, bint zero,
     return relieve(backend, beyond, nbytes, zero, NULL, out, reason)
 
 
-# What each block begins as: of one reference, live, over no bytes.
+# The initial state of each block: one reference, live, no bytes.
 cdef Block fresh
 memset(&fresh, 0, sizeof(Block))
 fresh.refs = 1
@@ -107,7 +107,7 @@ cdef Block *block_blank() except NULL:
 cdef Block *block_small(size_t nbytes) except NULL:
     """Return a block whose bytes, at most 16, lie in its own description.
 
-    They are of no backend and no arena: none counts them, and they never go stale.
+    They belong to no backend and no arena: they are not counted, and never go stale.
     """
     cdef Block *block = block_blank()
     ndx_require(nbytes <= NDX_CELL_SIZE, "a small block is too large")
@@ -196,7 +196,7 @@ cdef void block_release_memory(Block *block) noexcept:
     cdef uint64_t serial = block.serial
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
-    # Detached first: a backend or a keeper may run Python.
+    # The block lets go of both first: a backend or a keeper may run Python.
     block.backend = NULL
     block.keeper = NULL
     block.ptr = NULL
@@ -212,7 +212,7 @@ cdef void block_release_memory(Block *block) noexcept:
 
 
 cdef void block_set_free(Block *block) noexcept:
-    """Let a block leave its workspace: from now on no scope reclaims it."""
+    """Take a block out of its workspace: no scope reclaims it from now on."""
     cdef PyObject *clock = block.clock
     block.now = &off_host if block.device else &always
     block.generation = 0
@@ -230,7 +230,7 @@ cdef void block_free(Block *block) noexcept:
     if owner != NULL:
         (<BlockOwner>owner).block_freed(block)
         block.owner = NULL
-    # A common one lies in its owner's memory, and has none of its own.
+    # Most blocks lie in their owner's memory, and have none of their own.
     if block.backend != NULL or block.keeper != NULL or block.serial != 0:
         block_release_memory(block)
     block_discard(block)
@@ -244,7 +244,7 @@ cdef bint block_is_closed(Block *block) noexcept:
 
 
 cdef void block_set_device(Block *block, int device) noexcept:
-    """Say that the memory of a new block, stamped already, is a device's."""
+    """Mark a new, stamped block as memory of a device."""
     block.device = device
     block.now = &off_host
     devices.in_use = True
@@ -264,10 +264,10 @@ cdef bint block_is_in_flight(Block *block) noexcept:
 
 
 cdef bint block_fly(Block *block) noexcept:
-    """Let whoever uses a block next wait for the device that reads it.
+    """Mark a block as read by a device: its next use waits for that.
 
-    False, with nothing changed, if someone may use it without asking: foreign code, an
-    operation in progress, or an arena that recycles it.
+    Returns False, with nothing changed, if something may use the block without a check:
+    foreign code, an operation in progress, or an arena that recycles it.
     """
     if block.now != &always and block.now != &in_flight or block.exports != NULL \
             or block.pins > 0 or block.owner != NULL or block.keeper != NULL \
@@ -291,7 +291,7 @@ cdef bint block_is_lost(Block *block) noexcept:
 
 
 cdef void block_lose(Block *block) noexcept:
-    """Refuse all use of a block whose memory can't be read any more."""
+    """Mark a block as lost: its memory can't be read, and all use is refused."""
     block.now = &lost
     block.generation = 0
 
@@ -318,7 +318,7 @@ cdef int block_close(Block *block) except -1:
 
 
 cdef void block_settle(Block *block) noexcept:
-    """Take a retired block's range back, if the last use of it has just ended."""
+    """Return a retired block's range to its owner, if its last use has just ended."""
     cdef PyObject *owner = block.owner
     if block.pins > 0 or block.exports != NULL or not block.retired:
         return
@@ -331,7 +331,7 @@ cdef void block_settle(Block *block) noexcept:
 
 
 cdef void block_purge(Block *block) noexcept:
-    """Give back what of a block's own memory its exports do not read."""
+    """Give back the part of a block's own memory that no export reads."""
     cdef Export *export = block.exports
     cdef size_t low = block.nbytes, high = 0
     if block.serial != 0:

@@ -12,7 +12,7 @@ from ndx._lib.errors import DeviceError
 
 __all__ = ["capturing", "refuse_here", "try_waiting", "wait_or_owe", "waiting"]
 
-# Of several times for one thread: while it waits, a destructor may want to.
+# Reentrant: a destructor may acquire the lock while its thread waits for the GPU.
 _lock = threading.RLock()
 _capturing_thread = None
 _owed = []

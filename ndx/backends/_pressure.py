@@ -103,7 +103,7 @@ def innermost(backend):
 
 
 def fallback_of(backend):
-    """Return what serves where a backend can't, or None."""
+    """Return the backend's fallback, or None."""
     return getattr(innermost(backend), "fallback", None)
 
 
@@ -114,9 +114,9 @@ def release_on_disk(disk):
 
 
 def release_own(backend):
-    """Give back what a backend keeps idle, if it has not done so; return the bytes."""
+    """Let a backend without a pool give back idle memory; return the bytes."""
     found = innermost(backend)
-    # Pools have done all that helps.
+    # Pools have tried their idle memory before they refused.
     return 0 if found in pooled else found.trim()
 
 
@@ -140,11 +140,11 @@ def release_others(backend, nbytes, reason):
 
 
 def _release_just_enough(backend, pools, missing):
-    """Give back what pools that share a limit have idle, if that is enough for it."""
+    """Give back idle memory of pools that share a limit, if there is enough."""
     own = getattr(backend, "idle_nbytes", 0)
     if missing > own:
-        # The backend gives that itself, once it is enough with what others give; if it
-        # was enough from the start, it has done so in vain.
+        # The backend gives its own idle memory itself, once that is enough with what
+        # others give. If it was enough from the start, the backend did so in vain.
         missing -= own
     others = [each for each in pools if each is not backend]
     if missing > sum(each.idle_nbytes for each in others):

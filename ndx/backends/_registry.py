@@ -23,7 +23,7 @@ BUILTIN = {
     "simulated": ("simulated", "SimulatedBackend"),
 }
 _OF_A_GPU = ("cuda", "cudahost", "cudammap")
-# Those for which CuPy is needed: none is made because a variable has an option of it.
+# Kinds that need CuPy. A variable with an option of one does not make an instance.
 BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
 # Of each kind: what the environment says of options that the code does not name, and
@@ -186,7 +186,7 @@ def set_environment(environment, chosen):
             if name.partition(":")[0] == kind:
                 del _shared[name]
     for kind in kinds:
-        # CuPy is imported for who uses it only.
+        # CuPy is imported only when it is used.
         if _options.get(kind) and kind not in BY_CUPY:
             get(kind)
 
@@ -232,7 +232,7 @@ def _make(name, options):
     if kind in _OF_A_GPU:
         name, options = kind, {"device": int(number), **options}
         if options.get("fallback") in ("host", "mmap"):
-            # Those that the GPU can use.
+            # The variants that the GPU can address.
             options["fallback"] = f"cuda{options['fallback']}:{options['device']}"
     factory = _builtin(name) or _registered.get(name) or _load(name)
     if factory is None:

@@ -1,4 +1,4 @@
-"""What is done when memory is short: steps, each against the refusals that it can help.
+"""The steps taken when memory is short, each against the refusals that it can help.
 
 A backend refuses a request for a reason (`Status`). The steps against that reason are
 taken in this order, from the cheapest on, until the request is served:
@@ -72,8 +72,8 @@ cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
 cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
     """Whether to give back the pool's idle memory could lead to another answer.
 
-    Only then it is worth a walk through all blocks: where another backend serves
-    what this one can't, requests are refused again and again.
+    A walk through all blocks is worth it only then: a program with a fallback may work
+    beyond a limit, where each request is refused.
     """
     cdef size_t reserved = pool.counters.reserved
     cdef size_t idle = reserved - min(reserved, pool.extra.rounded)
@@ -83,7 +83,7 @@ cdef bint idle_may_help(Pool pool, size_t need, int reason) noexcept nogil:
         return idle > 0
     if reason == ARENA_FULL:
         return pool.source.streams
-    # Of the system it may have address space, too, in which nothing is held.
+    # The pool may have address space without memory, which the system wants as well.
     return reason == NO_MEMORY
 
 
@@ -93,7 +93,7 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
 
     Returns ALLOCATED, or why the last attempt failed.
     """
-    # With streams, what they are done with may be merged even if nothing goes back.
+    # Blocks that streams are done with may be merged even if nothing goes back.
     cdef bint streams = pool.source.streams
     cdef size_t need = pool.round(nbytes)
     cdef size_t reserved, missing
@@ -201,8 +201,7 @@ cdef class Request:
 cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
     """Return the reason of a refusal, also of a backend that gives none.
 
-    Backends may know NO_MEMORY only; but what their limit is, and what they hold, they
-    must tell.
+    Such a backend returns NO_MEMORY only, but tells its limit and the bytes it holds.
     """
     cdef size_t limit
     if reason != NO_MEMORY or backend.limit_nbytes < 0:
@@ -215,7 +214,7 @@ cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
     return NO_MEMORY
 
 
-# ----------------------------------- what takes long, or runs code of users: STEPS
+# --------------------------------- slow steps, and those that run users' code: STEPS
 
 
 def trim(Request request):
@@ -259,7 +258,7 @@ cdef Backend serve(Request request):
     cdef Candidate each
     if request.go_on():
         return request.server
-    # What runs now (finalizers, callbacks) may use NumPy.
+    # Finalizers and callbacks run now, and may use NumPy.
     handler = suspend_handlers()
     try:
         if take_steps(request):

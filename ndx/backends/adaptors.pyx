@@ -34,7 +34,7 @@ cdef extern from "Python.h":
 
 @cython.no_gc_clear
 cdef class Adaptor(Backend):
-    """Base class: counts what passes it. Override the methods that are called.
+    """Base class: counts the requests that pass. Override the methods that are called.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ cdef class Adaptor(Backend):
     """
 
     cdef readonly Backend upstream
-    cdef dict servers            # by address: who serves a range, if upstream does not
+    cdef dict servers            # address -> the fallback that served the range
 
     def __init__(self, upstream):
         cdef Backend found = get(upstream)
@@ -100,7 +100,7 @@ cdef class Adaptor(Backend):
         cdef Counters inner
         self.upstream.read_counters(&inner)
         out[0] = self.counters
-        # What is held from the system is known upstream only.
+        # Only upstream knows the bytes held from the system.
         out.reserved = inner.reserved
         out.peak_reserved = inner.peak_reserved
         out.system_allocations = inner.system_allocations
@@ -109,7 +109,7 @@ cdef class Adaptor(Backend):
 
 cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint fallback,
                       Memory *out) except -1:
-    """Pass a request on, with NumPy's own allocator for what users wrote."""
+    """Pass a request on, with NumPy's own allocator for the overridden methods."""
     handler = suspend_handlers()
     try:
         return Adaptor_allocate(self, nbytes, zero, fallback, out)
@@ -149,7 +149,7 @@ cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint fallback,
 
 
 cdef Backend Adaptor_server(Adaptor self, const Memory *memory, bint forget):
-    """Return the backend that a range is from: upstream, or what serves for it."""
+    """Return the backend that served a range: upstream, or its fallback."""
     if not self.servers:
         return self.upstream
     if forget:

@@ -41,7 +41,7 @@ cdef class Backend:
         self.limit_nbytes = -1 if limit is None else parse_limit(limit)
 
     def __init__(self, *, limit=None):
-        # So that options which nobody takes raise.
+        # Unknown options raise here; `__cinit__` has taken the known ones.
         pass
 
     @property
@@ -96,7 +96,7 @@ cdef class Backend:
             self.rewind_peak()
 
     def raise_peak(self, size_t allocated, size_t reserved):
-        """Let the peaks be at least so high: who has reset them puts them back."""
+        """Raise both peaks to at least these values, to restore them after a reset."""
         with nogil:
             self.lift_peak(allocated, reserved)
 
@@ -115,7 +115,7 @@ cdef class Backend:
         pass
 
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
-        """Give back what it can of a range, of which only [low, high) is still read."""
+        """Give back pages of a range outside of [low, high), which is still read."""
 
     cdef size_t trim_idle(self) noexcept nogil:
         return 0
@@ -134,8 +134,8 @@ cdef class Backend:
         """
         return NO_MEMORY
 
-    # Of ranges of its memory, which may be a device's; in the order of the stream
-    # that is current there.
+    # These work on ranges of the backend's memory, which may be a device's. On a device
+    # they are ordered by its current stream.
 
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
         """Set bytes to zero."""
@@ -146,7 +146,7 @@ cdef class Backend:
         memcpy(out, ptr, nbytes)
 
     cdef size_t current_stream(self) except? 0:
-        """Return which of the device's streams gets work here, now."""
+        """Return the handle of the device's current stream."""
         return 0
 
     cdef int check_arena(self, str name) except -1:
@@ -154,14 +154,14 @@ cdef class Backend:
         return 0
 
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
-        """A stream uses a range: nobody else may have it before that is done."""
+        """Note that a stream uses a range, which is not reused before that is done."""
 
     cdef int finish(self, Memory *memory) except -1 nogil:
-        """Let the CPU wait for what `use_on` said of a range of its own."""
+        """Wait, on the CPU, until the uses that `use_on` noted are done."""
         return 0
 
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
-        """Let a stream wait, on the device, for what another was given so far."""
+        """Make a stream wait, on the device, for the work submitted to another."""
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters

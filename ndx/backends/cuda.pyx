@@ -30,9 +30,9 @@ from ndx.backends._cupy import check_device, is_forked
 __all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",
            "replaying_stream"]
 
-# Of threads that capture a graph: the name of the workspace that it has.
+# thread -> name of the workspace of the graph that the thread captures
 cdef dict capturing = {}
-# Of streams that are captured: the one in whose place each is.
+# handle of a stream being captured -> the stream that it stands for
 cdef dict replaying = {}
 
 # Had now: at exit the module may be empty.
@@ -151,7 +151,7 @@ cdef class CudaSource(Source):
 
 
 cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept:
-    """Let a function of the runtime's be a source's `reserve`."""
+    """Implement a source's `reserve` by a function of CUDA's runtime."""
     raised = None
     try:
         with self.cuda.Device(self.index):
@@ -202,7 +202,7 @@ def wait_for_gpu(CudaSource source, int index):
 
 
 cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
-    """Remember that a stream is over, if that is what an error says; or print it."""
+    """Note that a stream was destroyed, if the error says so; else report the error."""
     if getattr(error, "status", None) == NO_SUCH_HANDLE:
         self.over.add(stream)
     else:
@@ -362,7 +362,7 @@ cdef class CudaBackend(PooledBackend):
     """
 
     _options = CudaOptions
-    _source_type = None          # of classes derived from this: what gives the memory
+    _source_type = None          # derived classes: the source of the memory
     __signature__ = OptionsSignature()
 
     def __cinit__(self, *args, **given):
@@ -386,7 +386,7 @@ cdef class CudaBackend(PooledBackend):
         cdef PoolBlock *block
         cdef size_t released
         if status == SOURCE_FULL and self.pool.source.ordered:
-            # CUDA's own pool keeps what is free, but in pieces that may not serve.
+            # CUDA's own pool keeps free memory in pieces that may be too small.
             with gil:
                 released = self.source.trim_pool()
             if released:

@@ -46,7 +46,7 @@ cdef class CudaAsyncSource(CudaSource):
         with self.cuda.Device(self.index):
             self.cuda_pool = self.runtime.memPoolCreate(self.runtime.MemPoolProps(
                 PINNED, NO_HANDLES, ON_DEVICE, self.index))
-            # What is free stays with it until it is trimmed.
+            # The pool keeps free memory until it is trimmed.
             self.runtime.memPoolSetAttribute(
                 self.cuda_pool, RELEASE_THRESHOLD, (1 << 64) - 1)
 
@@ -64,7 +64,7 @@ cdef class CudaAsyncSource(CudaSource):
 
     cdef size_t trim_pool(self) noexcept:
         cdef size_t before = reserved_by(self)
-        # Only what streams are done with goes back; who captures is not disturbed.
+        # Only memory that streams are done with goes back. A capture is not disturbed.
         with try_waiting() as may_wait:
             if may_wait:
                 call(self, "deviceSynchronize")
@@ -73,7 +73,7 @@ cdef class CudaAsyncSource(CudaSource):
 
     def __dealloc__(self):
         if self.cuda_pool is not None:
-            # What is not done yet is given back by CUDA when it is.
+            # CUDA gives memory still in use back when the work is done.
             call(self, "memPoolDestroy", self.cuda_pool)
 
     @property
@@ -88,7 +88,7 @@ cdef int reserve_by_stream(CudaAsyncSource self, size_t nbytes, void **ptr,
     try:
         stream = stream_here(self)
     except BaseException:
-        # The one who asks has been told already.
+        # The caller has had this exception already.
         pass
     cookie[0] = <void *>stream
     return obtain_range(

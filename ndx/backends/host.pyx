@@ -62,7 +62,7 @@ cdef class HostSource(Source):
 
 
 cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil:
-    """Be the `info` of a source of the machine's memory, or what a group has of it."""
+    """Implement `info` for sources of the machine's, or the control group's, memory."""
     with gil:
         try:
             total[0] = machine_memory()

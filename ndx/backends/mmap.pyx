@@ -68,7 +68,7 @@ cdef class FileSource(Source):
         self.zeroed = True
         self.budgeted = False
         self.fork_safe = False
-        # ASan takes memory for an eighth of what it is told of.
+        # ASan needs shadow memory for an eighth of the address space.
         rationed = sizeof(void *) < 8 or address_space_is_rationed() or NDX_POISONS
         self.extent = (1 << 26) if rationed else (1 << 34)
 
@@ -220,7 +220,7 @@ cdef class MmapBackend(PooledBackend):
             status = PooledBackend.allocate(self, nbytes, zero, out)
             if status != ALLOCATED:
                 return status
-            # What can't be read is nobody's any more: another range, then.
+            # A range that can't be read is never handed out again: try another.
             if losses[0] == 0 or not is_lost(out.ptr, nbytes):
                 return ALLOCATED
 

@@ -146,19 +146,19 @@ cdef class PinnedBackend(PooledBackend):
         self.setup(self.source, self.take_options(given))
 
     def __dealloc__(self):
-        # What is idle may still be read, and goes back to CUDA now.
+        # Idle memory may still be read by a GPU, and goes back to CUDA now.
         if self.pool is not None:
             pool_settle(self.pool, True)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil:
-        # Whatever stream is to use it: the CPU does so first.
+        # The CPU uses the range first, whatever stream is named.
         if self.pool.pending and not self.pool.would_hit(nbytes):
             pool_settle(self.pool, False)
         return PooledBackend.allocate_on(self, nbytes, zero, CPU, out)
 
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
-        """The current GPU's stream uses a range in what it was given so far."""
+        """Note that work submitted to the current GPU's stream uses a range."""
         cdef PoolBlock *block = <PoolBlock *>memory.cookie
         cdef PoolEvent *event
         cdef void *done

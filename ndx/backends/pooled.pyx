@@ -1,4 +1,4 @@
-"""What backends with a pool have in common, whatever its source."""
+"""The base class of all backends with a pool, for any source of memory."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -80,7 +80,7 @@ cdef class PooledBackend(Backend):
         multiples of that. Default: 24 (16 MiB).
     """
 
-    # What the constructor takes: of derived classes, one that is derived from this.
+    # The class of the constructor's options. Derived backends derive theirs from it.
     _options = PoolOptions
     __signature__ = OptionsSignature("source")
 
@@ -108,7 +108,7 @@ cdef class PooledBackend(Backend):
         self.setup(source, self.take_options(given))
 
     cdef object take_options(self, dict given):
-        """Return its options, checked; what else was given is left to `__init__`."""
+        """Return the options among the arguments; `__init__` refuses others."""
         return self._options.among(given)
 
     cdef int setup(self, Source source, object options) except -1:
@@ -230,7 +230,7 @@ cdef class PooledBackend(Backend):
         return pool_trim(self.pool, 0, FOR_EVER)
 
     cdef void look(self) noexcept nogil:
-        """Give back what has been idle for long, if it is time to look for that."""
+        """Give back memory that has been idle for long; look for it now and then."""
         cdef uint64_t now = ndx_milliseconds()
         if pool_look(self.pool, &self.history, now, self.idle_after or USUAL_TIME) \
                 and self.idle_after and now > self.idle_after and self.idle():
@@ -238,26 +238,26 @@ cdef class PooledBackend(Backend):
                 self.pool, &self.history, now - self.idle_after, self.kept_nbytes)
 
     cdef void recycle(self, size_t nbytes) noexcept nogil:
-        """Where the pool would hold more than ever, give back idle memory first.
+        """Give back idle memory before the pool would grow beyond its peak.
 
-        Fresh memory costs the faults of its pages, whether the pool grows for it or
-        not. In all, no more is recycled than twice what the pool has ever held and
-        a part of what was allocated, so that a program which needs now this and now
-        that memory grows in the end, and never pays for more than that part.
+        Fresh memory costs page faults, whether the pool grows for it or not. The bytes
+        recycled in all are bounded by twice the pool's peak plus a part of the bytes
+        allocated. So a program whose sizes alternate grows in the end, and never pays
+        for more than that part.
         """
         cdef size_t reserved = self.pool.counters.reserved
         cdef size_t idle = reserved - self.pool.extra.rounded
         cdef size_t wanted = max(nbytes, reserved >> 4)
         cdef size_t budget = (2 * self.pool.counters.peak_reserved
                               + (self.traffic >> RECYCLE_SHIFT))
-        # Large requests may always: at worst they cost what they cost in the C library,
-        # which gets each from the system.
+        # Large requests may always recycle: at worst they cost as much as in the C
+        # library, which gets each of them from the system.
         if nbytes < self.pool.counters.peak_reserved >> 3 and self.recycled > budget:
             return
         if idle < wanted >> 2 or self.pool.would_hit(nbytes):
             return
         if self.pool.extra.rounded + nbytes > self.pool.limit:
-            # It will be refused, whatever is given back.
+            # The limit will refuse the request all the same.
             return
         if self.pool.source.streams:
             pool_settle(self.pool, False)
@@ -267,7 +267,7 @@ cdef class PooledBackend(Backend):
             self.recycled += pool_trim(self.pool, reserved - wanted, FOR_EVER)
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
-        """Before the pool grows, leave the source its reserve, if idle memory can."""
+        """Give back idle memory before the pool grows into the source's reserve."""
         cdef size_t idle = 0, total = 0, missing, released
         if self.idle() == 0 or self.pool.would_hit(nbytes) \
                 or not self.pool.source.info(&idle, &total):
@@ -277,12 +277,12 @@ cdef class PooledBackend(Backend):
         missing = nbytes + self.headroom_nbytes - idle
         released = self.release_some(missing)
         if released < missing and self.pool.source.streams and self.idle():
-            # Some of it belongs to streams that are not done.
+            # Some idle memory belongs to streams that are not done.
             pool_synchronize(self.pool)
             self.release_some(missing - released)
 
     cdef size_t release_some(self, size_t nbytes) noexcept nogil:
-        """Give back so many bytes of what is idle, if there are; return how many."""
+        """Give back up to so many idle bytes; return how many."""
         cdef size_t reserved = self.pool.counters.reserved
         return pool_trim(self.pool, reserved - min(reserved, nbytes), FOR_EVER)
 
@@ -331,7 +331,7 @@ cdef class PooledBackend(Backend):
             self.pool.limit = <size_t>-1
             return
         nbytes = limit_on(self.pool.source, value)
-        # What is held already stays; nothing is added until there is room.
+        # Memory that is held already stays; the pool grows when there is room again.
         self.limit_nbytes = nbytes
         self.pool.limit = nbytes
         if self.pool.counters.reserved > nbytes:
@@ -360,12 +360,12 @@ cdef class PooledBackend(Backend):
 
     @property
     def gpu(self):
-        """Whose limit counts its memory: the number of a GPU, from 1; 0: none's."""
+        """The GPU whose limit counts the memory, numbered from 1; 0: no GPU."""
         return self.pool.source.gpu
 
     @property
     def resource(self):
-        """What its memory is a part of: pools with an equal one compete for it."""
+        """What the memory is taken from: pools with equal resources compete for it."""
         return self.pool.source.resource
 
     @property
@@ -400,7 +400,7 @@ cdef class PooledBackend(Backend):
         if idle is not None:
             before = now - min(now, <uint64_t>(1000 * min(seconds, 1e9))) + 1
         if before == FOR_EVER:
-            # Not even what was reserved is kept.
+            # A full trim drops the memory that `initial` or `reserve` set aside, too.
             self.kept_nbytes = min(self.kept_nbytes, nbytes)
         with nogil:
             if before == FOR_EVER or nbytes:
@@ -478,9 +478,9 @@ cdef class PooledBackend(Backend):
         self.hooked = bool(kept)
 
     def __del__(self):
-        # In a cycle with ranges of the pool, the collector may clear hooks before these
-        # are released: a function without its defaults can't be called. `hooks` itself
-        # stays: it is NULL where a base's constructor failed.
+        # In a reference cycle with ranges of the pool, the collector may clear a hook
+        # before these are released: a function without its defaults can't be called.
+        # `hooks` itself stays; it is NULL if a base class's constructor failed.
         self.hooked = False
 
 

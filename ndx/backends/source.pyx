@@ -1,4 +1,4 @@
-"""The contract of a source: who gives a pool its memory, and takes it back.
+"""The contract of a source, which gives a pool its memory and takes it back.
 
 A source knows large ranges only. It is called without the pool's lock, by any
 thread, with or without the GIL.
@@ -10,7 +10,7 @@ __all__ = ["Source"]
 
 
 cdef class Source:
-    """Base class of what pools take their memory from.
+    """Base class of the sources that pools take memory from.
 
     A source in Cython (``from ndx.backends.source cimport Source``) overrides `reserve`
     and `release`, and sets its fields in ``__cinit__``; one in Python derives from
@@ -70,13 +70,13 @@ cdef class Source:
         return True
 
     cdef void wait(self, size_t stream, void *event) noexcept nogil:
-        """Let a stream wait for an event; the host waits only for its own ranges."""
+        """Make a stream wait for an event; the host waits only for its own ranges."""
 
     cdef void drop_event(self, void *event) noexcept nogil:
         """Forget an event."""
 
     cdef void synchronize(self, size_t stream) noexcept nogil:
-        """Let the host wait until a stream has done all that it was given."""
+        """Wait, on the host, until a stream has done all of its work."""
 
     cdef bint is_over(self, size_t stream) noexcept nogil:
         """Whether `record` or `synchronize` found that there is no such stream now."""

@@ -154,7 +154,7 @@ cdef class Pool(PoolStore):
             else:
                 pools = self.next_pool
         ndx_lock_release(&pools_lock)
-        # Whoever holds a block holds its backend, and that this: none is in use.
+        # The holder of a block holds its backend, which holds this: no block is in use.
         segment = self.segments
         self.segments = NULL
         if not self.lost:
@@ -252,7 +252,7 @@ cdef class Pool(PoolStore):
         return ALLOCATED
 
     cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil:
-        """Let a stream wait for what still uses a block that it got."""
+        """Make a stream wait for the work that still uses a block it got."""
         cdef PoolEvent *event
         while block.events != NULL:
             event = block.events
@@ -295,7 +295,7 @@ cdef class Pool(PoolStore):
         elif block.uses:
             self.record_events(block)
         stamp = ndx_milliseconds()
-        # What is in flight a device still reads.
+        # A device still reads blocks that are in flight.
         if self.source.host_accessible and block.events == NULL:
             ndx_poison(block.ptr, block.nbytes)
         ndx_lock_acquire(&self.lock)
@@ -389,7 +389,7 @@ cdef class Pool(PoolStore):
     # --- all below runs with the lock, but what grows ---------------------------------
 
     cdef bint find(self, size_t need, int slot, Grant *grant) noexcept nogil:
-        """Take a block of what there is; it is cut to its size, unless it says so."""
+        """Take a free block that fits, split to size unless `grant.cut` is set."""
         cdef int small = need <= self.small_max
         cdef PoolBlock *block
         grant.fresh = NULL
@@ -412,7 +412,7 @@ cdef class Pool(PoolStore):
             self.extra.steals += 1
         if block.events != NULL:
             self.pending -= 1
-        # What is left stays with its stream: the work there may not be over.
+        # The remainder stays with its stream, whose work may not be done.
         self.cut(block, need, block.slot)
         block.slot = slot
         grant.block = block

@@ -1,6 +1,6 @@
 """The blocks and segments of a pool: how they are cut, merged, found and counted.
 
-All of it runs with the pool's lock, but for what says that it takes it.
+All functions need the pool's lock, except those whose docstring says that they take it.
 """
 
 cimport cython
@@ -50,7 +50,7 @@ cdef inline void unlink(PoolBlock *block) noexcept nogil:
 
 @cython.no_gc_clear
 cdef class PoolStore:
-    """What a pool keeps; `Pool` says which block serves a request."""
+    """The blocks and segments of a pool; `Pool` chooses the block for a request."""
 
     def __dealloc__(self):
         cdef Slab *slab
