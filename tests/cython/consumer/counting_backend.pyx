@@ -1,4 +1,4 @@
-"""A backend in Cython: memory of the C library, and a count of what is out."""
+"""A backend in Cython: memory of the C library, with counts of live ranges."""
 
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free, malloc
@@ -13,7 +13,7 @@ cdef extern from "ndx/lock.h" nogil:
     void ndx_lock_release(ndx_lock *lock)
     int ndx_at_fork(void (*before)() noexcept nogil, void (*after)() noexcept nogil)
 
-# One for all: a fork must hold it, so that the child gets it free.
+# One lock for all instances. It is held during a fork, so that the child gets it free.
 cdef ndx_lock lock
 
 
@@ -30,7 +30,7 @@ if ndx_at_fork(before_fork, after_fork) != 0:
 
 
 cdef class CountingBackend(Backend):
-    """Memory of the C library, of which each range is counted and marked.
+    """Memory of the C library; each range is counted, and marked when it is released.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ cdef class CountingBackend(Backend):
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef Counters *counters = &self.counters
         cdef bint fits
-        # Counted before it is obtained, so that threads can't pass the limit together.
+        # Counted before the allocation, so that two threads can't exceed the limit.
         ndx_lock_acquire(&lock)
         fits = (self.limit_nbytes < 0
                 or nbytes <= <size_t>self.limit_nbytes - counters.reserved)
