@@ -26,7 +26,7 @@ JOBS = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3, "binding": True, "embedsignature": False, "auto_pickle": False,
     "boundscheck": True, "wraparound": False, "initializedcheck": False,  # of tuples
-    "cdivision": True, "linetrace": TRACE,
+    "cdivision": True, "linetrace": TRACE, "annotation_typing": False,  # for stubs
     "warn.maybe_uninitialized": True, "warn.unreachable": True, "warn.unused": True,
 }  # fmt: skip
 Options.warning_errors = True

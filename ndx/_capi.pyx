@@ -155,7 +155,7 @@ table.empty = empty
 C_API = PyCapsule_New(&table, NDX_API_NAME, NULL)
 
 
-def get_include():
+def get_include() -> str:
     """Return the directory that compilers need for ``ndx/ndx.h``.
 
     Returns

@@ -93,47 +93,47 @@ cdef class NDArray(BaseArray):
     # ------------------------------------------------------------ attributes
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         """Data type of the elements: an ``np.dtype`` instance."""
         return dtype_object(self.dtype)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
         return shape_tuple(self.ndim, self.shape)
 
     @property
-    def strides(self):
+    def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, along each axis."""
         return shape_tuple(self.ndim, self.strides)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of axes."""
         return self.ndim
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Number of elements."""
         return self.size
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes of one element."""
         return itemsize_of[self.dtype]
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * itemsize_of[self.dtype]
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """Device that the array lies on: an `ndx.Device`."""
         return device_of(self.block.device)
 
     @property
-    def T(self):
+    def T(self) -> NDArray:
         """The transpose of a matrix, as a view."""
         if self.ndim != 2:
             raise ValueError(
@@ -142,7 +142,7 @@ cdef class NDArray(BaseArray):
         return swap_last(self)
 
     @property
-    def mT(self):
+    def mT(self) -> NDArray:
         """The transpose of each matrix in a stack, as a view."""
         if self.ndim < 2:
             raise ValueError(
@@ -152,22 +152,22 @@ cdef class NDArray(BaseArray):
     # ------------------------------------------------------------ memory
 
     @property
-    def attached(self):
+    def attached(self) -> bool:
         """Whether the array is in a workspace, which reclaims it."""
         return self.block.clock != NULL
 
     @property
-    def in_scope(self):
+    def in_scope(self) -> bool:
         """Whether the array may be used: it is neither stale nor closed."""
         return block_is_usable(self.block)
 
     @property
-    def workspace(self):
+    def workspace(self) -> str | None:
         """Name of the array's workspace; None without one."""
         return None if self.block.clock == NULL else (<Clock>self.block.clock).name
 
     @property
-    def backend(self):
+    def backend(self) -> Backend | None:
         """Backend of the memory; None if foreign, freed, or that of an element."""
         if self.block.backend != NULL:
             return <object>self.block.backend
@@ -177,7 +177,7 @@ cdef class NDArray(BaseArray):
             return (<BlockOwner>self.block.owner).lender()
         return None
 
-    def detach(self):
+    def detach(self) -> NDArray:
         """Return an array that outlives the workspace's scope.
 
         Returns
@@ -206,7 +206,7 @@ cdef class NDArray(BaseArray):
         """
         return detached(self)
 
-    def leverage(self):
+    def leverage(self) -> NDArray:
         """Return the array in the workspace around the current one.
 
         Returns
@@ -236,7 +236,8 @@ cdef class NDArray(BaseArray):
         """
         return leveraged(self)
 
-    def leverage_to(self, workspace, /, *, missing="keep"):
+    def leverage_to(self, workspace: str | Workspace, /, *,
+                    missing: Missing = "keep") -> NDArray:
         """Return the array in a workspace that is open here.
 
         Parameters
@@ -275,7 +276,7 @@ cdef class NDArray(BaseArray):
         """
         return leveraged_to(self, workspace, missing)
 
-    def migrate(self, /, *, missing="keep"):
+    def migrate(self, /, *, missing: Missing = "keep") -> NDArray:
         """Return a copy in the current workspace.
 
         Parameters
@@ -310,7 +311,7 @@ cdef class NDArray(BaseArray):
         """
         return migrated(self, missing)
 
-    def close(self):
+    def close(self) -> None:
         """Free the memory now; all arrays that share it become unusable.
 
         Raises
@@ -325,7 +326,7 @@ cdef class NDArray(BaseArray):
             check_usable(self)
         block_close(self.block)
 
-    def flush(self):
+    def flush(self) -> None:
         """Wait until all data written to the array's file is on disk.
 
         For arrays of `ndx.open` with mode ``"r+"`` or ``"w+"``, and arrays in a
@@ -340,7 +341,7 @@ cdef class NDArray(BaseArray):
         """
         flush(self)
 
-    def commit(self):
+    def commit(self) -> None:
         """Replace the array's file by its content in memory, atomically.
 
         For arrays of `ndx.open` with mode ``"c"``. A view commits the whole file, too.
@@ -354,7 +355,7 @@ cdef class NDArray(BaseArray):
         """
         commit(self)
 
-    def to_device(self, device, /, *, stream=None):
+    def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> NDArray:
         """Return the array on a device: itself if it is there, else a copy.
 
         Parameters
@@ -386,29 +387,29 @@ cdef class NDArray(BaseArray):
 
     # ------------------------------------------------------------ Python scalars
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(scalar_of(self, "bool"))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(scalar_of(self, "int"))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(scalar_of(self, "float"))
 
-    def __round__(self, ndigits=None):
+    def __round__(self, ndigits: int | None = None) -> NDArray:
         return rounded(namespace, self, ndigits)
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(scalar_of(self, "complex"))
 
-    def __index__(self):
+    def __index__(self) -> int:
         if kind_of[self.dtype] >= KIND_FLOAT or self.dtype == BOOL:
             raise TypeError(
                 f"only an integer array can be an index, not one of "
                 f"{dtype_object(self.dtype)}")
         return scalar_of(self, "index")
 
-    def item(self):
+    def item(self) -> Scalar:
         """Return the only element of an array of size 1 as a Python scalar."""
         check_usable(self)
         if self.size != 1:
@@ -417,7 +418,7 @@ cdef class NDArray(BaseArray):
                 f"{shape_tuple(self.ndim, self.shape)}")
         return read_scalar(self)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """Return the elements as Python scalars, in nested lists."""
         # The list has one reference per element. Objects are not counted: Python may
         # share them.
@@ -426,12 +427,12 @@ cdef class NDArray(BaseArray):
         recheck(self)
         return values
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if self.ndim == 0 and spec:
             return format(scalar_of(self, "format"), spec)
         return format(str(self), spec)
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         cdef Py_ssize_t nbytes = sizeof(BaseArray)
         if self.block.owner == NULL and (
                 self.block.backend != NULL or self.block.keeper != NULL):
@@ -440,28 +441,28 @@ cdef class NDArray(BaseArray):
 
     # ------------------------------------------------------------ container
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("an array without axes has no len()")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[NDArray]:
         if self.ndim == 0:
             raise TypeError("an array without axes can't be iterated over")
         check_usable(self)
         return iterate(self)
 
-    def __contains__(self, value):
+    def __contains__(self, value: Any) -> bool:
         equal = binary(EQUAL, self, value, None)
         return equal is not NotImplemented and bool(
             numpy_view(readable(equal)).any())
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Key) -> NDArray:
         """Return a view, or a copy for advanced keys and for integers on all axes."""
         check_usable(self)
         return get_item(self, key)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Key, value: Any) -> None:
         set_item(self, key, value)
 
     def __delitem__(self, key):
@@ -469,7 +470,7 @@ cdef class NDArray(BaseArray):
 
     # ------------------------------------------------------------ operators
 
-    def __richcmp__(self, other, int op):
+    def __richcmp__(self, other: Operand, int op) -> NDArray:
         cdef Ufunc ufunc
         if op == Py_EQ:
             ufunc = EQUAL
@@ -487,140 +488,140 @@ cdef class NDArray(BaseArray):
 
     __hash__ = None
 
-    def __neg__(self):
+    def __neg__(self) -> NDArray:
         return unary(NEGATIVE, self, None)
 
-    def __pos__(self):
+    def __pos__(self) -> NDArray:
         return unary(POSITIVE, self, None)
 
-    def __abs__(self):
+    def __abs__(self) -> NDArray:
         return unary(ABS, self, None)
 
-    def __invert__(self):
+    def __invert__(self) -> NDArray:
         return unary(INVERT, self, None)
 
-    def __add__(self, other):
+    def __add__(self, other: Operand) -> NDArray:
         return operate(ADD, self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Operand) -> NDArray:
         return operate(ADD, other, self)
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Operand) -> Self:
         return operate_inplace(ADD, self, other)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Operand) -> NDArray:
         return operate(SUBTRACT, self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Operand) -> NDArray:
         return operate(SUBTRACT, other, self)
 
-    def __isub__(self, other):
+    def __isub__(self, other: Operand) -> Self:
         return operate_inplace(SUBTRACT, self, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Operand) -> NDArray:
         return operate(MULTIPLY, self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Operand) -> NDArray:
         return operate(MULTIPLY, other, self)
 
-    def __imul__(self, other):
+    def __imul__(self, other: Operand) -> Self:
         return operate_inplace(MULTIPLY, self, other)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Operand) -> NDArray:
         return operate(DIVIDE, self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Operand) -> NDArray:
         return operate(DIVIDE, other, self)
 
-    def __itruediv__(self, other):
+    def __itruediv__(self, other: Operand) -> Self:
         return operate_inplace(DIVIDE, self, other)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Operand) -> NDArray:
         return operate(FLOOR_DIVIDE, self, other)
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: Operand) -> NDArray:
         return operate(FLOOR_DIVIDE, other, self)
 
-    def __ifloordiv__(self, other):
+    def __ifloordiv__(self, other: Operand) -> Self:
         return operate_inplace(FLOOR_DIVIDE, self, other)
 
-    def __mod__(self, other):
+    def __mod__(self, other: Operand) -> NDArray:
         return operate(REMAINDER, self, other)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: Operand) -> NDArray:
         return operate(REMAINDER, other, self)
 
-    def __imod__(self, other):
+    def __imod__(self, other: Operand) -> Self:
         return operate_inplace(REMAINDER, self, other)
 
-    def __and__(self, other):
+    def __and__(self, other: Operand) -> NDArray:
         return operate(AND, self, other)
 
-    def __rand__(self, other):
+    def __rand__(self, other: Operand) -> NDArray:
         return operate(AND, other, self)
 
-    def __iand__(self, other):
+    def __iand__(self, other: Operand) -> Self:
         return operate_inplace(AND, self, other)
 
-    def __or__(self, other):
+    def __or__(self, other: Operand) -> NDArray:
         return operate(OR, self, other)
 
-    def __ror__(self, other):
+    def __ror__(self, other: Operand) -> NDArray:
         return operate(OR, other, self)
 
-    def __ior__(self, other):
+    def __ior__(self, other: Operand) -> Self:
         return operate_inplace(OR, self, other)
 
-    def __xor__(self, other):
+    def __xor__(self, other: Operand) -> NDArray:
         return operate(XOR, self, other)
 
-    def __rxor__(self, other):
+    def __rxor__(self, other: Operand) -> NDArray:
         return operate(XOR, other, self)
 
-    def __ixor__(self, other):
+    def __ixor__(self, other: Operand) -> Self:
         return operate_inplace(XOR, self, other)
 
-    def __lshift__(self, other):
+    def __lshift__(self, other: Operand) -> NDArray:
         return operate(LEFT_SHIFT, self, other)
 
-    def __rlshift__(self, other):
+    def __rlshift__(self, other: Operand) -> NDArray:
         return operate(LEFT_SHIFT, other, self)
 
-    def __ilshift__(self, other):
+    def __ilshift__(self, other: Operand) -> Self:
         return operate_inplace(LEFT_SHIFT, self, other)
 
-    def __rshift__(self, other):
+    def __rshift__(self, other: Operand) -> NDArray:
         return operate(RIGHT_SHIFT, self, other)
 
-    def __rrshift__(self, other):
+    def __rrshift__(self, other: Operand) -> NDArray:
         return operate(RIGHT_SHIFT, other, self)
 
-    def __irshift__(self, other):
+    def __irshift__(self, other: Operand) -> Self:
         return operate_inplace(RIGHT_SHIFT, self, other)
 
-    def __pow__(self, other, modulo):
+    def __pow__(self, other: Operand, modulo: None) -> NDArray:
         return NotImplemented if modulo is not None else operate(POW, self, other)
 
-    def __rpow__(self, other, modulo):
+    def __rpow__(self, other: Operand, modulo: None) -> NDArray:
         return NotImplemented if modulo is not None else operate(POW, other, self)
 
-    def __ipow__(self, other, modulo):
+    def __ipow__(self, other: Operand, modulo: None) -> Self:
         if modulo is not None:
             return NotImplemented
         return operate_inplace(POW, self, other)
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Array) -> NDArray:
         return multiply_matrices(self, other, None)
 
-    def __rmatmul__(self, other):
+    def __rmatmul__(self, other: Array) -> NDArray:
         return multiply_matrices(other, self, None)
 
-    def __imatmul__(self, other):
+    def __imatmul__(self, other: Array) -> Self:
         return multiply_matrices(self, other, self)
 
     # ------------------------------------------------------------ protocols
 
-    def __array_namespace__(self, /, *, api_version=None):
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         """Return the namespace, `ndx`."""
         if api_version is not None and api_version not in versions:
             raise ValueError(
@@ -634,7 +635,7 @@ cdef class NDArray(BaseArray):
     def __releasebuffer__(self, Py_buffer *buffer):
         release_buffer(buffer)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
         """Return a NumPy array, over the same memory unless a copy is needed."""
         view = numpy_view(self)
         if dtype is not None and np.dtype(dtype) != view.dtype:
@@ -646,25 +647,26 @@ cdef class NDArray(BaseArray):
         return view.copy() if copy else view
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface; exports the memory until the array dies."""
         return array_interface(self)
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         """CUDA's array interface; exports the memory until the array dies."""
         return cuda_array_interface(self)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any,
+                        **kwargs: Any) -> Any:
         """Compute a call of a NumPy ufunc in ndx; refuse the ufunc's other methods."""
         return compute_ufunc(ufunc, method, inputs, kwargs)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and id: (1, 0) is the CPU, (2, n) a GPU."""
         return dlpack_device(self)
 
-    def __dlpack__(self, /, *, stream=None, max_version=None, dl_device=None,
-                   copy=None):
+    def __dlpack__(self, /, *, stream: int | None = None, max_version: OptPair = None,
+                   dl_device: OptPair = None, copy: bool | None = None) -> Any:
         """Return a DLPack capsule, which exports the memory.
 
         Parameters
@@ -688,10 +690,10 @@ cdef class NDArray(BaseArray):
         """
         return export_dlpack(self, stream, max_version, dl_device, copy)
 
-    def __copy__(self):
+    def __copy__(self) -> NDArray:
         return copy_of(self)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> NDArray:
         return copy_of(self)
 
     def __reduce_ex__(self, protocol):

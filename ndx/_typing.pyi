@@ -1,37 +1,70 @@
 """Types that the other stubs use; for type checkers only, there is no such module."""
 
-from collections.abc import Callable, Sequence
+import builtins as builtins
+import threading as threading
+from collections.abc import Callable as Callable
+from collections.abc import Iterator as Iterator
+from collections.abc import Sequence as Sequence
+from contextlib import AbstractContextManager as AbstractContextManager
 from os import PathLike
+from traceback import StackSummary as StackSummary
+from types import EllipsisType
+from types import ModuleType as ModuleType
+from types import TracebackType as TracebackType
+from typing import Any as Any
 from typing import (
-    Any,
     Generic,
-    Literal,
     NamedTuple,
     ParamSpec,
+    SupportsIndex,
     TypeAlias,
     TypedDict,
     TypeVar,
 )
+from typing import Literal as Literal
+from typing import Self as Self
+from typing import TextIO as TextIO
+from typing import Unpack as Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from ndx._core import NDArray
-from ndx._lib.device import Device
-from ndx.backends.base import Backend
+from ndx._core import NDArray as NDArray
+from ndx._lib.device import Device as Device
+from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig
+from ndx._workspaces.workspace import Workspace as Workspace
+from ndx.backends._pool.options import PoolOptions as PoolOptions
+from ndx.backends.base import Backend as Backend
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
+KeyItem: TypeAlias = SupportsIndex | slice | EllipsisType | Array | list[Any] | None
+Key: TypeAlias = KeyItem | tuple[KeyItem, ...]
+Size: TypeAlias = int | str
+TextPath: TypeAlias = str | PathLike[str]
+FilePath: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 Scalar: TypeAlias = bool | int | float | complex
 Array: TypeAlias = NDArray | npt.NDArray[Any] | np.generic
 Operand: TypeAlias = Array | Scalar
 DType: TypeAlias = np.dtype[Any]
-DTypeLike: TypeAlias = DType | type[Any] | str
+AnyDType: TypeAlias = DType | type[Any] | str
+DTypeLike: TypeAlias = AnyDType | None
 DeviceLike: TypeAlias = Device | str | None
 Shape: TypeAlias = int | Sequence[int]
 Axes: TypeAlias = int | Sequence[int]
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
+BackendLike: TypeAlias = str | Backend
+OptPair: TypeAlias = tuple[int, int] | None
+NPArray: TypeAlias = npt.NDArray[Any]
+Missing: TypeAlias = Literal["keep", "raise", "detach"]
+Learn: TypeAlias = Literal["first", "over-time", "none", "liveness"]
+Spill: TypeAlias = Literal["external", "grow", "fail", "mmap", "host"]
+Reset: TypeAlias = Literal["scope", "ring"]
+Escape: TypeAlias = Literal["raise", "detach"]
+Mirror: TypeAlias = Literal["none", "host"]
+DebugMode: TypeAlias = Literal["off", "spill", "bypass"]
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 Kind: TypeAlias = Literal[
     "bool",
     "signed integer",
@@ -41,6 +74,24 @@ Kind: TypeAlias = Literal[
     "complex floating",
     "numeric",
 ]
+
+# Of `ndx.use` and the like: in their stubs, the options of each kind of backend.
+BackendOptions: TypeAlias = Any
+
+class Policies(TypedDict, total=False):
+    size: Size
+    min_size: Size
+    max_size: Size | None
+    overallocation: float | None
+    learn: Learn
+    cycles: int
+    spill: Spill
+    reset: Reset
+    slots: int | None
+    path: FilePath | None
+    escape: Escape
+    mirror: Mirror
+    debug: bool
 
 class UniqueAllResult(NamedTuple):
     values: NDArray
@@ -77,9 +128,9 @@ class SlogdetResult(NamedTuple):
     sign: NDArray
     logabsdet: NDArray
 
-class Graph(Generic[_P, _R]):
-    __wrapped__: Callable[_P, _R]
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+class Graph(Generic[P, R]):
+    __wrapped__: Callable[P, R]
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def stats(self) -> dict[str, int]: ...
     def reset(self) -> None: ...
 

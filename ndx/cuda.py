@@ -1,10 +1,24 @@
 """Captured graphs, for NVIDIA's GPUs only. Importing it needs no GPU."""
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ndx._typing import Graph, P, R
 
 __all__ = ["graph"]
 
 
+@overload
+def graph(function: Callable[P, R], /, *, max_graphs: int = ...) -> Graph[P, R]: ...
+@overload
+def graph(
+    function: None = ..., /, *, max_graphs: int = ...
+) -> Callable[[Callable[P, R]], Graph[P, R]]: ...
 def graph(function=None, /, *, max_graphs=8):
     """Return a function that runs as a captured graph: one launch for all kernels.
 

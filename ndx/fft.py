@@ -4,6 +4,10 @@ Like the elementwise functions, the transforms are made from a table. They share
 code, and their docstrings are made here.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._api.creation import empty, placed, zeros
 from ndx._api.creation_ranges import arange
 from ndx._api.data_types import astype, complex64, complex128, float32, float64
@@ -19,6 +23,11 @@ from ndx._compute.numpy_calls import (
     into,
 )
 from ndx._lib.device import CPU
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ndx._typing import Array, Axes, DeviceLike, DTypeLike, NDArray, Norm
 
 __all__ = [
     "fft",
@@ -173,7 +182,9 @@ def _check_norm(norm, name):
 
 
 def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
-    def function(x, /, *, n=None, axis=-1, norm="backward"):
+    def function(
+        x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
+    ) -> NDArray:
         x = argument(x, name)
         _check_norm(norm, name)
         axis = axis_index(axis, x.ndim)
@@ -210,7 +221,14 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
 
 
 def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, norm):
-    def function(x, /, *, s=None, axes=None, norm="backward"):
+    def function(
+        x: Array,
+        /,
+        *,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
+        norm: Norm = "backward",
+    ) -> NDArray:
         x = argument(x, name)
         _check_norm(norm, name)
         if s is not None and axes is None:
@@ -370,7 +388,9 @@ def _frequencies(steps, n, d, dtype, device, name):
     return placed(result, device)
 
 
-def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def fftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: DeviceLike = None
+) -> NDArray:
     """Return the frequencies of the elements of an `fft`.
 
     Parameters
@@ -411,7 +431,9 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
     return _frequencies(steps, n, d, dtype, device, "fftfreq")
 
 
-def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def rfftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: DeviceLike = None
+) -> NDArray:
     """Return the frequencies of the elements of an `rfft`.
 
     Parameters
@@ -450,7 +472,7 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
     return _frequencies(steps, n, d, dtype, device, "rfftfreq")
 
 
-def fftshift(x, /, *, axes=None):
+def fftshift(x: Array, /, *, axes: Axes | None = None) -> NDArray:
     """Return an array with the frequency 0 moved to the middle.
 
     Parameters
@@ -484,7 +506,7 @@ def fftshift(x, /, *, axes=None):
     return roll(x, tuple(x.shape[axis] // 2 for axis in axes), axis=axes)
 
 
-def ifftshift(x, /, *, axes=None):
+def ifftshift(x: Array, /, *, axes: Axes | None = None) -> NDArray:
     """Return an array with the frequency 0 moved from the middle to the front.
 
     Parameters

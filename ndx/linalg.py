@@ -4,6 +4,10 @@ The last two axes are matrices; leading axes make stacks of them. NumPy computes
 functions without a loop of their own, with results in memory of the current backend.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._api.elementwise import multiply, subtract
 from ndx._api.linalg_decompositions import (
     cholesky,
@@ -29,6 +33,11 @@ from ndx._api.manipulation_views import expand_dims, unstack
 from ndx._api.numpy_names import missing_name
 from ndx._api.statistical import sum as _sum
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from ndx._typing import Array, Axes, DTypeLike, NDArray, SlogdetResult
 
 __all__ = [
     "cholesky",
@@ -59,7 +68,7 @@ __all__ = [
 ]
 
 
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> NDArray:
     """Return the cross products of vectors of three elements.
 
     Parameters
@@ -103,7 +112,7 @@ def cross(x1, x2, /, *, axis=-1):
     return stack(parts, axis=axis)
 
 
-def det(x, /):
+def det(x: Array, /) -> NDArray:
     """Return the determinants of square matrices.
 
     Parameters
@@ -133,7 +142,7 @@ def det(x, /):
     return call("linalg.det", argument(x, "det"))
 
 
-def inv(x, /):
+def inv(x: Array, /) -> NDArray:
     """Return the inverses of square matrices.
 
     Parameters
@@ -164,7 +173,13 @@ def inv(x, /):
     return call("linalg.inv", argument(x, "inv"))
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(
+    x: Array,
+    /,
+    *,
+    keepdims: bool = False,
+    ord: float | Literal["fro", "nuc"] | None = "fro",
+) -> NDArray:
     """Return the norms of matrices.
 
     Parameters
@@ -200,7 +215,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     return call("linalg.matrix_norm", x, keepdims=keepdims, ord=ord)
 
 
-def matrix_power(x, n, /):
+def matrix_power(x: Array, n: int, /) -> NDArray:
     """Return powers of square matrices.
 
     Parameters
@@ -233,7 +248,7 @@ def matrix_power(x, n, /):
     return call("linalg.matrix_power", argument(x, "matrix_power"), as_int(n, "n"))
 
 
-def outer(x1, x2, /):
+def outer(x1: Array, x2: Array, /) -> NDArray:
     """Return the products of each element of a vector with each of another.
 
     Parameters
@@ -270,7 +285,7 @@ def outer(x1, x2, /):
     return multiply(expand_dims(x1, 1), x2)
 
 
-def slogdet(x, /):
+def slogdet(x: Array, /) -> SlogdetResult:
     """Return the signs and the logarithms of determinants of square matrices.
 
     Parameters
@@ -302,7 +317,7 @@ def slogdet(x, /):
     return call("linalg.slogdet", argument(x, "slogdet"))
 
 
-def solve(x1, x2, /):
+def solve(x1: Array, x2: Array, /) -> NDArray:
     """Return the solutions of systems of linear equations.
 
     Parameters
@@ -335,7 +350,7 @@ def solve(x1, x2, /):
     return call("linalg.solve", argument(x1, "solve"), argument(x2, "solve"))
 
 
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike = None) -> NDArray:
     """Return the sums of a diagonal of each matrix in a stack.
 
     Parameters
@@ -368,7 +383,9 @@ def trace(x, /, *, offset=0, dtype=None):
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(
+    x: Array, /, *, axis: Axes | None = None, keepdims: bool = False, ord: float = 2
+) -> NDArray:
     """Return the norms of vectors.
 
     Parameters
@@ -414,5 +431,7 @@ def __dir__():
     return __all__
 
 
-def __getattr__(name):
-    raise missing_name(__name__, name)
+if not TYPE_CHECKING:  # which would take every name for one that is there
+
+    def __getattr__(name):
+        raise missing_name(__name__, name)

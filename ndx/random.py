@@ -4,6 +4,10 @@ Not part of the standard. Like other new arrays, these lie in the current worksp
 in memory of the current backend. A seed gives the same numbers on every backend.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ndx._api.creation import empty
@@ -14,6 +18,11 @@ from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._lib.device import CPU
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ndx._typing import Array, DTypeLike, NDArray, Shape
 
 __all__ = ["Generator", "default_rng"]
 
@@ -39,7 +48,7 @@ class Generator:
     `spawn` makes one for each thread.
     """
 
-    def __init__(self, generator):
+    def __init__(self, generator: np.random.Generator) -> None:
         self._numpy = generator
 
     def __repr__(self):
@@ -48,7 +57,7 @@ class Generator:
     def __reduce__(self):
         return type(self), (self._numpy,)
 
-    def spawn(self, n_children):
+    def spawn(self, n_children: int) -> list[Generator]:
         """Return independent generators.
 
         Parameters
@@ -68,7 +77,9 @@ class Generator:
             raise TypeError(msg)
         return into(out, getattr(self._numpy, method), dtype=out.dtype)
 
-    def random(self, size=None, *, dtype=float64):
+    def random(
+        self, size: Shape | None = None, *, dtype: DTypeLike = float64
+    ) -> NDArray:
         """Return numbers from the uniform distribution over [0, 1).
 
         Parameters
@@ -89,7 +100,14 @@ class Generator:
         """
         return self._filled("random", size, dtype)
 
-    def uniform(self, low=0.0, high=1.0, size=None, *, dtype=float64):
+    def uniform(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        size: Shape | None = None,
+        *,
+        dtype: DTypeLike = float64,
+    ) -> NDArray:
         """Return numbers from the uniform distribution over [low, high).
 
         Parameters
@@ -109,7 +127,14 @@ class Generator:
         out += low
         return out
 
-    def normal(self, loc=0.0, scale=1.0, size=None, *, dtype=float64):
+    def normal(
+        self,
+        loc: float = 0.0,
+        scale: float = 1.0,
+        size: Shape | None = None,
+        *,
+        dtype: DTypeLike = float64,
+    ) -> NDArray:
         """Return numbers from the normal distribution.
 
         Parameters
@@ -139,7 +164,9 @@ class Generator:
         out += loc
         return out
 
-    def standard_normal(self, size=None, *, dtype=float64):
+    def standard_normal(
+        self, size: Shape | None = None, *, dtype: DTypeLike = float64
+    ) -> NDArray:
         """Return numbers from the normal distribution of mean 0 and deviation 1.
 
         Parameters
@@ -154,7 +181,13 @@ class Generator:
         """
         return self._filled("standard_normal", size, dtype)
 
-    def exponential(self, scale=1.0, size=None, *, dtype=float64):
+    def exponential(
+        self,
+        scale: float = 1.0,
+        size: Shape | None = None,
+        *,
+        dtype: DTypeLike = float64,
+    ) -> NDArray:
         """Return numbers from the exponential distribution.
 
         Parameters
@@ -181,7 +214,15 @@ class Generator:
         out *= scale
         return out
 
-    def integers(self, low, high=None, size=None, *, dtype=int64, endpoint=False):
+    def integers(
+        self,
+        low: int,
+        high: int | None = None,
+        size: Shape | None = None,
+        *,
+        dtype: DTypeLike = int64,
+        endpoint: bool = False,
+    ) -> NDArray:
         """Return integers from the uniform distribution over [low, high).
 
         Parameters
@@ -208,7 +249,7 @@ class Generator:
         draw = self._numpy.integers
         return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)
 
-    def permutation(self, x, *, axis=0):
+    def permutation(self, x: Array | int, *, axis: int = 0) -> NDArray:
         """Return the sub-arrays along an axis in random order.
 
         Parameters
@@ -229,7 +270,7 @@ class Generator:
         axis = axis_index(axis, x.ndim)
         return take(x, self.permutation(x.shape[axis]), axis=axis)
 
-    def shuffle(self, x, *, axis=0):
+    def shuffle(self, x: NDArray, *, axis: int = 0) -> None:
         """Put the sub-arrays of `x` along an axis in random order, in place.
 
         Parameters
@@ -242,7 +283,15 @@ class Generator:
         x = host_argument(x, "shuffle")
         on_views(self._numpy.shuffle, x, axis=axis_index(axis, x.ndim))
 
-    def choice(self, a, size=None, *, replace=True, p=None, axis=0):
+    def choice(
+        self,
+        a: Array | int,
+        size: Shape | None = None,
+        *,
+        replace: bool = True,
+        p: Array | Sequence[float] | None = None,
+        axis: int = 0,
+    ) -> NDArray:
         """Return random sub-arrays along an axis.
 
         Parameters
@@ -279,7 +328,9 @@ class Generator:
         return reshape(result, shape)
 
 
-def default_rng(seed=None):
+def default_rng(
+    seed: int | Sequence[int] | np.random.Generator | None = None,
+) -> Generator:
     """Return a generator of random numbers.
 
     Parameters
@@ -308,5 +359,7 @@ def __dir__():
     return __all__
 
 
-def __getattr__(name):
-    raise missing_name(__name__, name)
+if not TYPE_CHECKING:  # which would take every name for one that is there
+
+    def __getattr__(name):
+        raise missing_name(__name__, name)

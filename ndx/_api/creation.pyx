@@ -22,7 +22,8 @@ __all__ = [
 ]
 
 
-def empty(shape, *, dtype=None, device=None):
+def empty(shape: Shape, *, dtype: DTypeLike = None,
+          device: DeviceLike = None) -> NDArray:
     """Return a new array whose elements are not set.
 
     Parameters
@@ -63,7 +64,8 @@ def empty(shape, *, dtype=None, device=None):
     return new_at(device_of_new(device), code, ndim, lengths, False)
 
 
-def zeros(shape, *, dtype=None, device=None):
+def zeros(shape: Shape, *, dtype: DTypeLike = None,
+          device: DeviceLike = None) -> NDArray:
     """Return a new array of zeros.
 
     Parameters
@@ -96,7 +98,8 @@ def zeros(shape, *, dtype=None, device=None):
     return new_at(device_of_new(device), code, ndim, lengths, True)
 
 
-def ones(shape, *, dtype=None, device=None):
+def ones(shape: Shape, *, dtype: DTypeLike = None,
+         device: DeviceLike = None) -> NDArray:
     """Return a new array of ones.
 
     Parameters
@@ -127,7 +130,8 @@ def ones(shape, *, dtype=None, device=None):
     return full(shape, 1, dtype=np.float64 if dtype is None else dtype, device=device)
 
 
-def full(shape, fill_value, *, dtype=None, device=None):
+def full(shape: Shape, fill_value: Scalar, *, dtype: DTypeLike = None,
+         device: DeviceLike = None) -> NDArray:
     """Return a new array filled with one value.
 
     Parameters
@@ -200,7 +204,8 @@ cdef int scalar_default(object value) noexcept:
     return FLOAT64 if isinstance(value, float) else COMPLEX128
 
 
-def empty_like(x, /, *, dtype=None, device=None):
+def empty_like(x: Array, /, *, dtype: DTypeLike = None,
+               device: DeviceLike = None) -> NDArray:
     """Return a new array of the shape of `x` whose elements are not set.
 
     Parameters
@@ -237,7 +242,8 @@ def empty_like(x, /, *, dtype=None, device=None):
     return new_like(like, code, False, None)
 
 
-def full_like(x, /, fill_value, *, dtype=None, device=None):
+def full_like(x: Array, /, fill_value: Scalar, *, dtype: DTypeLike = None,
+              device: DeviceLike = None) -> NDArray:
     """Return a new array of the shape of `x`, filled with one value.
 
     Parameters
@@ -271,7 +277,8 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return result
 
 
-def zeros_like(x, /, *, dtype=None, device=None):
+def zeros_like(x: Array, /, *, dtype: DTypeLike = None,
+               device: DeviceLike = None) -> NDArray:
     """Return a new array of zeros of the shape of `x`.
 
     Parameters
@@ -301,7 +308,8 @@ def zeros_like(x, /, *, dtype=None, device=None):
     return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x, /, *, dtype=None, device=None):
+def ones_like(x: Array, /, *, dtype: DTypeLike = None,
+              device: DeviceLike = None) -> NDArray:
     """Return a new array of ones of the shape of `x`.
 
     Parameters

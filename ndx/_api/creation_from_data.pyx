@@ -32,7 +32,9 @@ cdef tuple DLPACK_CUDA = (2, 13)
 __all__ = ["asarray", "from_dlpack"]
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None, order=None):
+def asarray(obj: Any, /, *, dtype: DTypeLike = None, device: DeviceLike = None,
+            copy: bool | None = None,
+            order: Literal["C", "F"] | None = None) -> NDArray:
     """Return an array of the given data, sharing its memory if possible.
 
     Parameters
@@ -258,7 +260,8 @@ cdef BaseArray imported(object x, object copy):
     return from_dlpack_capsule(capsule)
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
+def from_dlpack(x: Any, /, *, device: DeviceLike = None,
+                copy: bool | None = None) -> NDArray:
     """Return an array over the memory of another library's array.
 
     Parameters

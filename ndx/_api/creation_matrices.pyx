@@ -18,7 +18,8 @@ from ndx._lib.device import CPU
 __all__ = ["eye", "meshgrid", "tril", "triu"]
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0,
+        dtype: DTypeLike = None, device: DeviceLike = None) -> NDArray:
     """Return a matrix with ones on a diagonal and zeros elsewhere.
 
     Parameters
@@ -60,7 +61,8 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     return placed(x, device)
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays: Array,
+             indexing: Literal["xy", "ij"] = "xy") -> tuple[NDArray, ...]:
     """Return the coordinates of the points of a grid, from those along its axes.
 
     Parameters
@@ -124,7 +126,7 @@ def meshgrid(*arrays, indexing="xy"):
     return tuple(grids)
 
 
-def tril(x, /, *, k=0):
+def tril(x: Array, /, *, k: int = 0) -> NDArray:
     """Return the lower triangle of each matrix in a stack, with zeros elsewhere.
 
     Parameters
@@ -157,7 +159,7 @@ def tril(x, /, *, k=0):
     return triangle(argument(x, "tril"), read_int(k, "k"), True, "tril")
 
 
-def triu(x, /, *, k=0):
+def triu(x: Array, /, *, k: int = 0) -> NDArray:
     """Return the upper triangle of each matrix in a stack, with zeros elsewhere.
 
     Parameters

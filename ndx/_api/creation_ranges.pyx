@@ -26,7 +26,8 @@ cdef Ufunc ADD = find_ufunc("add")
 cdef object INT64_LIMIT = 2**63
 
 
-def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+def arange(start: float, /, stop: float | None = None, step: float = 1, *,
+           dtype: DTypeLike = None, device: DeviceLike = None) -> NDArray:
     """Return evenly spaced numbers of the half-open interval ``[start, stop)``.
 
     Parameters
@@ -149,7 +150,8 @@ cdef void write_floats(void *arg, char **data, const Walk *walk) noexcept nogil:
         out[i] = spacing.float_start + <double>i * spacing.float_distance
 
 
-def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+def linspace(start: complex, stop: complex, /, num: int, *, dtype: DTypeLike = None,
+             device: DeviceLike = None, endpoint: bool = True) -> NDArray:
     """Return evenly spaced numbers over an interval.
 
     Parameters

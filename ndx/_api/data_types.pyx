@@ -21,11 +21,19 @@ __all__ = [
     "uint8", "uint16", "uint32", "uint64",
 ]
 
-globals().update({
-    name: np.dtype(name) for name in (
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-        "uint64", "float32", "float64", "complex64", "complex128")
-})
+bool: np.dtype[np.bool] = np.dtype("bool")
+complex64: np.dtype[np.complex64] = np.dtype("complex64")
+complex128: np.dtype[np.complex128] = np.dtype("complex128")
+float32: np.dtype[np.float32] = np.dtype("float32")
+float64: np.dtype[np.float64] = np.dtype("float64")
+int8: np.dtype[np.int8] = np.dtype("int8")
+int16: np.dtype[np.int16] = np.dtype("int16")
+int32: np.dtype[np.int32] = np.dtype("int32")
+int64: np.dtype[np.int64] = np.dtype("int64")
+uint8: np.dtype[np.uint8] = np.dtype("uint8")
+uint16: np.dtype[np.uint16] = np.dtype("uint16")
+uint32: np.dtype[np.uint32] = np.dtype("uint32")
+uint64: np.dtype[np.uint64] = np.dtype("uint64")
 
 cdef dict KINDS = {
     "bool": (KIND_BOOL,),
@@ -61,7 +69,7 @@ class FloatInfo:
     max: float
     min: float
     smallest_normal: float
-    dtype: np.dtype
+    dtype: DType
 
 
 @dataclass(frozen=True)
@@ -80,10 +88,11 @@ class IntegerInfo:
     bits: int
     max: int
     min: int
-    dtype: np.dtype
+    dtype: DType
 
 
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x: Array, dtype: AnyDType, /, *, copy: builtins.bool = True,
+           device: DeviceLike = None) -> NDArray:
     """Return the elements of an array in another dtype.
 
     Parameters
@@ -132,7 +141,7 @@ cdef int code_of(object x) except -1:
     return dtype_code(x) if array is None else (<BaseArray>array).dtype
 
 
-def can_cast(from_, to, /):
+def can_cast(from_: Array | AnyDType, to: AnyDType, /) -> builtins.bool:
     """Return whether a dtype can be cast to another by the rules of promotion.
 
     Parameters
@@ -159,7 +168,7 @@ def can_cast(from_, to, /):
     return promote_table[code_of(from_)][target] == target
 
 
-def result_type(*arrays_and_dtypes):
+def result_type(*arrays_and_dtypes: Array | AnyDType | Scalar) -> DType:
     """Return the dtype of an operation on arrays, dtypes and Python scalars.
 
     Parameters
@@ -206,7 +215,7 @@ cdef object own_dtype(object type, str function, tuple kinds):
     return dtype_object(code)
 
 
-def finfo(type, /):
+def finfo(type: Array | AnyDType, /) -> FloatInfo:
     """Return the limits of a floating-point dtype.
 
     Parameters
@@ -239,7 +248,7 @@ def finfo(type, /):
                      float(info.smallest_normal), np.dtype(info.dtype))
 
 
-def iinfo(type, /):
+def iinfo(type: Array | AnyDType, /) -> IntegerInfo:
     """Return the limits of an integer dtype.
 
     Parameters
@@ -271,7 +280,8 @@ def iinfo(type, /):
     return IntegerInfo(info.bits, int(info.max), int(info.min), np.dtype(info.dtype))
 
 
-def isdtype(dtype, kind):
+def isdtype(dtype: AnyDType,
+            kind: AnyDType | Kind | tuple[AnyDType | Kind, ...]) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
     Parameters

@@ -5,8 +5,15 @@ code in `ndx._compute.ufunc_factory`. Docstrings are made here, from the row and
 dtypes that the operation supports.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._compute.numpy_calls import argument
 from ndx._compute.ufunc_factory import make_binary, make_unary, ufunc_domain
+
+if TYPE_CHECKING:
+    from ndx._typing import Array, NDArray, Operand
 
 _PAGE = "https://data-apis.org/array-api/2025.12/API_specification/generated/"
 _KINDS = {
@@ -430,12 +437,22 @@ subtract = _binary(
 
 _rint = make_unary("rint")
 
-_IMPORTED = ("argument", "make_binary", "make_unary", "ufunc_domain")
-UFUNCS = [name for name in globals() if name[0] != "_" and name not in _IMPORTED]
+UFUNCS = [
+    name
+    for name, value in globals().items()
+    if getattr(value, "__module__", None) == "ndx"
+]
 __all__ = [*UFUNCS, "clip", "round"]
 
 
-def clip(x, /, min=None, max=None, *, out=None):
+def clip(
+    x: Array,
+    /,
+    min: Operand | None = None,
+    max: Operand | None = None,
+    *,
+    out: NDArray | None = None,
+) -> NDArray:
     """Return each element, limited to the interval between two bounds.
 
     Parameters
@@ -479,7 +496,7 @@ def clip(x, /, min=None, max=None, *, out=None):
     return minimum(maximum(x, min), max, out=out)
 
 
-def round(x, /, *, out=None):
+def round(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     """Return the integer nearest to each element; halves round to even.
 
     Parameters

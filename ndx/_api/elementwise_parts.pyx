@@ -18,7 +18,7 @@ cdef BaseArray part(BaseArray x, Py_ssize_t offset):
     return view
 
 
-def real(x, /):
+def real(x: Array, /) -> NDArray:
     """Return the real parts.
 
     Parameters
@@ -45,7 +45,7 @@ def real(x, /):
     return part(array, 0) if kind_of[array.dtype] == KIND_COMPLEX else array
 
 
-def imag(x, /):
+def imag(x: Array, /) -> NDArray:
     """Return the imaginary parts.
 
     Parameters

@@ -32,7 +32,7 @@ __all__ = ["load", "open", "save"]
 cdef dict FLAGS = {"r": os.O_RDONLY, "r+": os.O_RDWR, "c": os.O_RDONLY}
 
 
-def save(path, x):
+def save(path: FilePath, x: Array) -> None:
     """Write an array to a file in NumPy's format, atomically.
 
     Parameters
@@ -93,7 +93,7 @@ def save(path, x):
         new.install()
 
 
-def load(path):
+def load(path: FilePath) -> NDArray:
     """Read an array from a file in NumPy's format.
 
     Parameters
@@ -154,7 +154,8 @@ def load(path):
     return x
 
 
-def open(path, mode="r", shape=None, dtype=None):
+def open(path: FilePath, mode: Literal["r", "r+", "w+", "c"] = "r",
+         shape: Shape | None = None, dtype: DTypeLike = None) -> NDArray:
     """Return an array over a file in NumPy's format, which may exceed the memory.
 
     Parameters

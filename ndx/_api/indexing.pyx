@@ -128,7 +128,7 @@ cdef bint take_steps(Operands *operands, Chunks *chunks) except -1:
     return True
 
 
-def take(x, indices, /, *, axis=None):
+def take(x: Array, indices: Array, /, *, axis: int | None = None) -> NDArray:
     """Return the elements at given positions along an axis.
 
     Parameters
@@ -213,7 +213,7 @@ def take(x, indices, /, *, axis=None):
     return result
 
 
-def take_along_axis(x, indices, /, *, axis=-1):
+def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> NDArray:
     """Return elements along an axis, at indices given for each position.
 
     Parameters

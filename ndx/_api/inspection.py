@@ -1,8 +1,16 @@
 """Inspection functions of the standard."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._api import data_types
 from ndx._lib.device import CPU, device_of, find_device
 from ndx.backends._cupy import count_devices
+
+if TYPE_CHECKING:
+    from ndx._lib.device import Device
+    from ndx._typing import DeviceLike, DType, Kind
 
 __all__ = ["__array_namespace_info__"]
 
@@ -31,7 +39,7 @@ class NamespaceInfo:
     Array API 2025.12, inspection.
     """
 
-    def capabilities(self):
+    def capabilities(self) -> dict[str, bool | int | None]:
         """Return the capabilities of arrays.
 
         Returns
@@ -47,7 +55,7 @@ class NamespaceInfo:
             "max dimensions": 64,
         }
 
-    def default_device(self):
+    def default_device(self) -> Device:
         """Return the default device of new arrays.
 
         Returns
@@ -56,7 +64,7 @@ class NamespaceInfo:
         """
         return CPU
 
-    def devices(self):
+    def devices(self) -> tuple[Device, ...]:
         """Return the available devices.
 
         Returns
@@ -65,7 +73,7 @@ class NamespaceInfo:
         """
         return tuple(device_of(number) for number in range(1 + count_devices()))
 
-    def default_dtypes(self, *, device=None):
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
         """Return the default data types.
 
         Parameters
@@ -87,7 +95,9 @@ class NamespaceInfo:
             "indexing": data_types.int64,
         }
 
-    def dtypes(self, *, device=None, kind=None):
+    def dtypes(
+        self, *, device: DeviceLike = None, kind: Kind | tuple[Kind, ...] | None = None
+    ) -> dict[str, DType]:
         """Return the data types of a kind.
 
         Parameters
@@ -113,7 +123,7 @@ class NamespaceInfo:
         }
 
 
-def __array_namespace_info__():
+def __array_namespace_info__() -> NamespaceInfo:
     """Return an object that describes the namespace.
 
     Returns

@@ -1,9 +1,18 @@
 """Decompositions of matrices, for `ndx.linalg`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from numpy.linalg import LinAlgError
 
 from ndx._api.data_types import astype, float64, result_type
 from ndx._compute.numpy_calls import argument, call
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from ndx._typing import Array, EighResult, EigResult, NDArray, QRResult, SVDResult
 
 __all__ = [
     "cholesky",
@@ -19,7 +28,7 @@ __all__ = [
 ]
 
 
-def cholesky(x, /, *, upper=False):
+def cholesky(x: Array, /, *, upper: bool = False) -> NDArray:
     """Return the Cholesky factors of positive-definite matrices.
 
     Parameters
@@ -53,7 +62,7 @@ def cholesky(x, /, *, upper=False):
     return call("linalg.cholesky", argument(x, "cholesky"), upper=upper)
 
 
-def eig(x, /):
+def eig(x: Array, /) -> EigResult:
     """Return the eigenvalues and eigenvectors of square matrices.
 
     Parameters
@@ -90,7 +99,7 @@ def eig(x, /):
     )
 
 
-def eigh(x, /):
+def eigh(x: Array, /) -> EighResult:
     """Return the eigenvalues and eigenvectors of Hermitian matrices.
 
     Parameters
@@ -122,7 +131,7 @@ def eigh(x, /):
     return call("linalg.eigh", argument(x, "eigh"))
 
 
-def eigvals(x, /):
+def eigvals(x: Array, /) -> NDArray:
     """Return the eigenvalues of square matrices.
 
     Parameters
@@ -154,7 +163,7 @@ def eigvals(x, /):
     return astype(call("linalg.eigvals", x), result_type(x, 1j), copy=False)
 
 
-def eigvalsh(x, /):
+def eigvalsh(x: Array, /) -> NDArray:
     """Return the eigenvalues of Hermitian matrices.
 
     Parameters
@@ -185,7 +194,7 @@ def eigvalsh(x, /):
     return call("linalg.eigvalsh", argument(x, "eigvalsh"))
 
 
-def matrix_rank(x, /, *, rtol=None):
+def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     """Return the ranks of matrices.
 
     Parameters
@@ -219,7 +228,7 @@ def matrix_rank(x, /, *, rtol=None):
     return call("linalg.matrix_rank", x, rtol=rtol)
 
 
-def pinv(x, /, *, rtol=None):
+def pinv(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     """Return the Moore-Penrose pseudo-inverses of matrices.
 
     Parameters
@@ -257,7 +266,7 @@ def pinv(x, /, *, rtol=None):
     return call("linalg.pinv", x, rtol=rtol)
 
 
-def qr(x, /, *, mode="reduced"):
+def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Return the QR factors of matrices.
 
     Parameters
@@ -294,7 +303,7 @@ def qr(x, /, *, mode="reduced"):
     return call("linalg.qr", argument(x, "qr"), mode=mode)
 
 
-def svd(x, /, *, full_matrices=True):
+def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular value decompositions of matrices.
 
     Parameters
@@ -329,7 +338,7 @@ def svd(x, /, *, full_matrices=True):
     return call("linalg.svd", argument(x, "svd"), full_matrices=full_matrices)
 
 
-def svdvals(x, /):
+def svdvals(x: Array, /) -> NDArray:
     """Return the singular values of matrices.
 
     Parameters

@@ -16,7 +16,7 @@ cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
 
 
-def matmul(x1, x2, /, *, out=None):
+def matmul(x1: Array, x2: Array, /, *, out: NDArray | None = None) -> NDArray:
     """Return the matrix product.
 
     Parameters
@@ -59,7 +59,8 @@ def matmul(x1, x2, /, *, out=None):
     return result
 
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1: Array, x2: Array, /, *,
+              axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> NDArray:
     """Return the sum of products over axes of two arrays.
 
     Parameters
@@ -130,7 +131,7 @@ cdef Py_ssize_t product(object lengths) except -1:
     return result
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> NDArray:
     """Return the dot products of vectors, the first ones conjugated.
 
     Parameters
@@ -166,7 +167,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     return result
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x: Array, /, *, offset: int = 0) -> NDArray:
     """Return a diagonal of each matrix in a stack.
 
     Parameters

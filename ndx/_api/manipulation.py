@@ -1,7 +1,10 @@
 """Manipulation functions of the standard that repeat and move elements."""
 
+from __future__ import annotations
+
 from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
 from ndx._api.creation import empty_like
 from ndx._api.data_types import astype, float64, int64
@@ -11,12 +14,17 @@ from ndx._api.statistical import sum as _sum
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
 from ndx._lib.device import CPU
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ndx._typing import Array, Axes, NDArray
+
 __all__ = ["repeat", "roll", "tile"]
 
 _MOST_AXES = 64
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> NDArray:
     """Return an array with each element repeated.
 
     Parameters
@@ -88,7 +96,9 @@ def repeat(x, repeats, /, *, axis=None):
     return reshape(spread, shape, copy=True)
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(
+    x: Array, /, shift: int | Sequence[int], *, axis: Axes | None = None
+) -> NDArray:
     """Return an array with its elements moved cyclically along axes.
 
     Parameters
@@ -146,7 +156,7 @@ def roll(x, /, shift, *, axis=None):
     return out
 
 
-def tile(x, repetitions, /):
+def tile(x: Array, repetitions: Sequence[int], /) -> NDArray:
     """Return copies of an array laid side by side.
 
     Parameters

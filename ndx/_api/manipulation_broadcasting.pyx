@@ -41,7 +41,7 @@ cdef BaseArray broadcast_view(BaseArray x, int ndim, const Py_ssize_t *shape):
     return view
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to.
 
     Parameters
@@ -73,7 +73,7 @@ def broadcast_shapes(*shapes):
     return shape_tuple(ndim, shape)
 
 
-def broadcast_arrays(*arrays):
+def broadcast_arrays(*arrays: Array) -> tuple[NDArray, ...]:
     """Return arrays broadcast against one another.
 
     Parameters
@@ -110,7 +110,7 @@ def broadcast_arrays(*arrays):
     return tuple([broadcast_view(<BaseArray>x, ndim, shape) for x in found])
 
 
-def broadcast_to(x, /, shape):
+def broadcast_to(x: Array, /, shape: Shape) -> NDArray:
     """Return an array broadcast to a shape.
 
     Parameters

@@ -88,7 +88,7 @@ cdef BaseArray join(list arrays, int axis):
     return result
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> NDArray:
     """Return arrays joined along an existing axis.
 
     Parameters
@@ -125,7 +125,7 @@ def concat(arrays, /, *, axis=0):
     return join(found, normalize_axis(axis, (<BaseArray>found[0]).ndim))
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> NDArray:
     """Return arrays joined along a new axis.
 
     Parameters

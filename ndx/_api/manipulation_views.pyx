@@ -21,7 +21,7 @@ __all__ = [
 
 # ---------------------------------------------------------------- shapes
 
-def reshape(x, /, shape, *, copy=None):
+def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> NDArray:
     """Return the elements of an array, in C order, in another shape.
 
     Parameters
@@ -111,7 +111,7 @@ cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
     return view
 
 
-def expand_dims(x, /, axis):
+def expand_dims(x: Array, /, axis: Axes) -> NDArray:
     """Return an array with axes of length 1 inserted.
 
     Parameters
@@ -169,7 +169,7 @@ def expand_dims(x, /, axis):
     return view
 
 
-def squeeze(x, /, axis):
+def squeeze(x: Array, /, axis: Axes) -> NDArray:
     """Return an array without some of its axes of length 1.
 
     Parameters
@@ -235,7 +235,7 @@ cdef BaseArray permuted(BaseArray x, const int *order):
     return view
 
 
-def permute_dims(x, /, axes):
+def permute_dims(x: Array, /, axes: Sequence[int]) -> NDArray:
     """Return an array with its axes in another order.
 
     Parameters
@@ -279,7 +279,7 @@ def permute_dims(x, /, axes):
     return permuted(array, order)
 
 
-def moveaxis(x, source, destination, /):
+def moveaxis(x: Array, source: Axes, destination: Axes, /) -> NDArray:
     """Return an array with some axes moved; the others keep their order.
 
     Parameters
@@ -335,7 +335,7 @@ def moveaxis(x, source, destination, /):
     return permuted(array, order)
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: Array, /) -> NDArray:
     """Return each matrix in a stack transposed.
 
     Parameters
@@ -366,7 +366,7 @@ def matrix_transpose(x, /):
     return (<object>argument(x, "matrix_transpose")).mT
 
 
-def flip(x, /, *, axis=None):
+def flip(x: Array, /, *, axis: Axes | None = None) -> NDArray:
     """Return an array with the order of its elements reversed along axes.
 
     Parameters
@@ -409,7 +409,7 @@ def flip(x, /, *, axis=None):
     return view
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[NDArray, ...]:
     """Return the sub-arrays along an axis.
 
     Parameters

@@ -175,7 +175,7 @@ cdef int keep_better(str name, object x, object found, object places, object val
     return 0
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
     """Return the index of the first largest element; of the first NaN, if any.
 
     Parameters
@@ -209,7 +209,7 @@ def argmax(x, /, *, axis=None, keepdims=False):
     return extreme("argmax", x, axis, keepdims)
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> NDArray:
     """Return the index of the first smallest element; of the first NaN, if any.
 
     Parameters
@@ -243,7 +243,8 @@ def argmin(x, /, *, axis=None, keepdims=False):
     return extreme("argmin", x, axis, keepdims)
 
 
-def count_nonzero(x, /, *, axis=None, keepdims=False):
+def count_nonzero(x: Array, /, *, axis: Axes | None = None,
+                  keepdims: bool = False) -> NDArray:
     """Return the number of elements along axes that are not zero.
 
     Parameters
@@ -289,7 +290,7 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
     return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
 
 
-def nonzero(x, /):
+def nonzero(x: Array, /) -> tuple[NDArray, ...]:
     """Return the indices of the elements that are not zero.
 
     Parameters
@@ -333,7 +334,8 @@ def nonzero(x, /):
     return call("nonzero", array)
 
 
-def searchsorted(x1, x2, /, *, side="left", sorter=None):
+def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = "left",
+                 sorter: Array | None = None) -> NDArray:
     """Return the indices at which elements can be inserted to keep an array sorted.
 
     Parameters
@@ -420,7 +422,7 @@ cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *st
         select(<Pair *>args[3], args[0], args[1], args[2], counts[0], steps)
 
 
-def where(condition, x1, x2, /):
+def where(condition: Array, x1: Operand, x2: Operand, /) -> NDArray:
     """Return elements of one array where a condition is true, else of another.
 
     Parameters

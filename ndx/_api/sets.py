@@ -1,12 +1,26 @@
 """Set functions of the standard."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._compute.numpy_calls import argument, call, on_device
 from ndx._lib.device import CPU
+
+if TYPE_CHECKING:
+    from ndx._typing import (
+        Array,
+        NDArray,
+        Operand,
+        UniqueAllResult,
+        UniqueCountsResult,
+        UniqueInverseResult,
+    )
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
-def unique_all(x, /):
+def unique_all(x: Array, /) -> UniqueAllResult:
     """Return the distinct elements, their indices, and their numbers of occurrences.
 
     Parameters
@@ -35,7 +49,7 @@ def unique_all(x, /):
     return call("unique_all", argument(x, "unique_all"))
 
 
-def unique_counts(x, /):
+def unique_counts(x: Array, /) -> UniqueCountsResult:
     """Return the distinct elements and their numbers of occurrences.
 
     Parameters
@@ -62,7 +76,7 @@ def unique_counts(x, /):
     return call("unique_counts", argument(x, "unique_counts"))
 
 
-def unique_inverse(x, /):
+def unique_inverse(x: Array, /) -> UniqueInverseResult:
     """Return the distinct elements and the indices that restore the array.
 
     Parameters
@@ -89,7 +103,7 @@ def unique_inverse(x, /):
     return call("unique_inverse", argument(x, "unique_inverse"))
 
 
-def unique_values(x, /):
+def unique_values(x: Array, /) -> NDArray:
     """Return the distinct elements.
 
     Parameters
@@ -121,7 +135,7 @@ def unique_values(x, /):
     return call("unique", x, equal_nan=False)
 
 
-def isin(x1, x2, /, *, invert=False):
+def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
     """Return whether each element of the first array is in the second.
 
     Parameters

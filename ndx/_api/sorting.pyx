@@ -37,7 +37,8 @@ cdef object by_rows(object function, object x, int axis, object descending,
     return moveaxis(reshape(found, moved.shape), -1, axis)
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False,
+         stable: bool = True) -> NDArray:
     """Return an array with its elements sorted along an axis.
 
     Parameters
@@ -99,7 +100,8 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     return result
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
+            stable: bool = True) -> NDArray:
     """Return the indices that sort an array along an axis.
 
     Parameters

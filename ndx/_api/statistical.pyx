@@ -89,7 +89,8 @@ cdef Py_ssize_t reduced_count(BaseArray x, object axis) except -1:
     return count
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+def sum(x: Array, /, *, axis: Axes | None = None, dtype: DTypeLike = None,
+        keepdims: bool = False) -> NDArray:
     """Return the sum over axes.
 
     Parameters
@@ -128,7 +129,8 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     return combine("sum", ADD, array, accumulator(array.dtype, dtype), axis, keepdims)
 
 
-def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+def prod(x: Array, /, *, axis: Axes | None = None, dtype: DTypeLike = None,
+         keepdims: bool = False) -> NDArray:
     """Return the product over axes.
 
     Parameters
@@ -167,7 +169,7 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
         "prod", MULTIPLY, array, accumulator(array.dtype, dtype), axis, keepdims)
 
 
-def max(x, /, *, axis=None, keepdims=False):
+def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
     """Return the largest element along axes; NaN if there is one.
 
     Parameters
@@ -201,7 +203,7 @@ def max(x, /, *, axis=None, keepdims=False):
     return extreme("max", MAXIMUM, x, axis, keepdims)
 
 
-def min(x, /, *, axis=None, keepdims=False):
+def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
     """Return the smallest element along axes; NaN if there is one.
 
     Parameters
@@ -235,7 +237,7 @@ def min(x, /, *, axis=None, keepdims=False):
     return extreme("min", MINIMUM, x, axis, keepdims)
 
 
-def mean(x, /, *, axis=None, keepdims=False):
+def mean(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
     """Return the arithmetic mean over axes.
 
     Parameters
@@ -271,7 +273,8 @@ def mean(x, /, *, axis=None, keepdims=False):
     return inplace(DIVIDE, total, reduced_count(values, axis))
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
+        keepdims: bool = False) -> NDArray:
     """Return the variance over axes.
 
     Parameters
@@ -326,7 +329,8 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+def std(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
+        keepdims: bool = False) -> NDArray:
     """Return the standard deviation over axes: the square root of `var`.
 
     Parameters
@@ -391,7 +395,8 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
     return result
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: DTypeLike = None,
+                   include_initial: bool = False) -> NDArray:
     """Return the running sums along an axis.
 
     Parameters
@@ -427,7 +432,8 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     return accumulate(ADD, x, axis, dtype, include_initial, "cumulative_sum")
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: DTypeLike = None,
+                    include_initial: bool = False) -> NDArray:
     """Return the running products along an axis.
 
     Parameters

@@ -44,7 +44,7 @@ cdef BaseArray test(str name, Ufunc ufunc, object x, object axis, bint keepdims)
     return reduce(ufunc, truth(values, name), axis, keepdims)
 
 
-def all(x, /, *, axis=None, keepdims=False):
+def all(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
     """Return whether all elements along axes are true (not zero).
 
     Parameters
@@ -74,7 +74,7 @@ def all(x, /, *, axis=None, keepdims=False):
     return test("all", LOGICAL_AND, x, axis, keepdims)
 
 
-def any(x, /, *, axis=None, keepdims=False):
+def any(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDArray:
     """Return whether any element along axes is true (not zero).
 
     Parameters
@@ -104,7 +104,8 @@ def any(x, /, *, axis=None, keepdims=False):
     return test("any", LOGICAL_OR, x, axis, keepdims)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,
+         append: Array | None = None) -> NDArray:
     """Return the n-th differences of neighbours along an axis.
 
     Parameters

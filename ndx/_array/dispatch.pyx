@@ -17,7 +17,7 @@ cdef object engine = None        # an `ndx._array.engine.Engine`
 cdef object load_engine = None   # returns it
 
 
-def set_engine(load):
+def set_engine(load: Callable[[], Any]) -> None:
     """Register the function that returns the engine; it is called at the first use."""
     global engine, load_engine
     engine, load_engine = None, load
@@ -50,7 +50,7 @@ cdef bint any_on_device(tuple values):
     return False
 
 
-def synchronize(device=None):
+def synchronize(device: DeviceLike = None) -> None:
     """Wait until what devices were given to compute is done.
 
     Parameters
@@ -74,7 +74,7 @@ def synchronize(device=None):
         device_engine().synchronize(device)
 
 
-def waitall(*, trim=False):
+def waitall(*, trim: bool = False) -> None:
     """Wait until all devices are done with what they were given to compute.
 
     Parameters

@@ -22,7 +22,7 @@ def make_unary(str name):
     """Return the function of an operation of one operand."""
     cdef Ufunc ufunc = find_ufunc(name)
 
-    def function(x, /, *, out=None):
+    def function(x: Array, /, *, out: NDArray | None = None) -> NDArray:
         cdef BaseArray operand
         if is_array(x):
             return unary(ufunc, <BaseArray>x, output(out))
@@ -38,7 +38,7 @@ def make_binary(str name):
     """Return the function of an operation of two operands."""
     cdef Ufunc ufunc = find_ufunc(name)
 
-    def function(x1, x2, /, *, out=None):
+    def function(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
         result = binary(ufunc, x1, x2, output(out))
         if result is NotImplemented:
             raise operand_error(ufunc, x1, x2)

@@ -164,7 +164,7 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     return block
 
 
-def set_default(backend, /, **options):
+def set_default(backend: BackendLike, /, **options: BackendOptions) -> Backend:
     """Let a backend serve the new arrays of all threads outside of `ndx.use`.
 
     Parameters

@@ -134,7 +134,7 @@ cdef Arena open_arena(object wanted):
     return None
 
 
-def current_backend():
+def current_backend() -> Backend:
     """Return the backend that serves new arrays here, in a workspace that of its arena.
 
     Examples

@@ -67,7 +67,8 @@ class use(Scope):
     8064
     """
 
-    def __init__(self, backend, /, *, numpy=None, **options):
+    def __init__(self, backend: BackendLike, /, *, numpy: bool | None = None,
+                 **options: BackendOptions) -> None:
         if numpy is not None and not isinstance(numpy, bool):
             raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
         self.numpy = numpy
@@ -78,16 +79,17 @@ class use(Scope):
         given = "".join([f", {key}={value!r}" for key, value in self.given.items()])
         return f"ndx.use({self.backend.name!r}{given})"
 
-    def __enter__(self):
+    def __enter__(self) -> Backend:
         enter_use(Context(self.backend, Entry(self)), self.numpy)
         return self.backend
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         if self.numpy and isinstance(error, MemoryError):
             explain(error)
         leave_scope(self, kind)
 
-    def __call__(self, function):
+    def __call__(self, function: AnyFunction) -> AnyFunction:
         backend, numpy = self.backend, self.numpy
         return wrapped(function, lambda: use(backend, numpy=numpy))
 
@@ -141,15 +143,16 @@ class no_workspace(Scope):
     def __repr__(self):
         return "ndx.no_workspace()"
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         cdef Context context = own_context()
         cdef Here here = ndx_here()
         push(context, Entry(self), self, &here)
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         leave_scope(self, kind)
 
-    def __call__(self, function):
+    def __call__(self, function: AnyFunction) -> AnyFunction:
         return wrapped(function, no_workspace)
 
 

@@ -47,7 +47,7 @@ cdef int scope_ended() except -1:
     return 0
 
 
-def gc_window(seconds=None):
+def gc_window(seconds: float | None = None) -> float:
     """Set the least time between two collections that ndx starts; return it.
 
     Parameters
@@ -89,7 +89,7 @@ def gc_window(seconds=None):
     return window
 
 
-def periodic_gc(on=None):
+def periodic_gc(on: bool | None = None) -> bool:
     """Let scopes that end run the cyclic collector; return whether they do.
 
     Parameters

@@ -1,5 +1,12 @@
 """Devices: where arrays lie and are computed on."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ndx._typing import DeviceLike
+
 __all__ = ["CPU", "Device", "as_device", "device_of", "find_device", "number_of"]
 
 
@@ -22,19 +29,19 @@ _GPU = "cuda"
 _known = [CPU]
 
 
-def device_of(number):
+def device_of(number: int) -> Device:
     """Return the device of a number: 0 is the CPU, then the GPUs in their order."""
     while len(_known) <= number:
         _known.append(Device(f"{_GPU}:{len(_known) - 1}"))
     return _known[number]
 
 
-def number_of(device):
+def number_of(device: Device | str) -> int:
     """Return the number of a device of `find_device`."""
     return 0 if device == CPU else int(device.rpartition(":")[2]) + 1
 
 
-def find_device(device):
+def find_device(device: DeviceLike) -> Device:
     """Return the device that a name or a `Device` stands for; None is the CPU.
 
     Whether there is such a GPU is seen when it is used.
@@ -61,7 +68,7 @@ def _is_index(text):
     return text.isascii() and text.isdecimal() and len(text) <= 3
 
 
-def as_device(device):
+def as_device(device: DeviceLike) -> Device:
     """Return the CPU, on which the caller computes; raise if another is meant."""
     if find_device(device) != CPU:
         msg = f"this is computed on the CPU; device={device!r} can't be had here"

@@ -93,16 +93,16 @@ class StaleArrayError(RuntimeError):
 
     def __init__(
         self,
-        message,
+        message: str,
         *,
-        shape=(),
-        dtype="",
-        workspace=None,
-        generation=None,
-        current=None,
-        operation=None,
-        operand=None,
-    ):
+        shape: tuple[int, ...] = (),
+        dtype: str = "",
+        workspace: str | None = None,
+        generation: int | None = None,
+        current: int | None = None,
+        operation: str | None = None,
+        operand: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.shape = shape
         self.dtype = dtype
@@ -165,19 +165,19 @@ class OutOfMemoryError(MemoryError):
 
     def __init__(
         self,
-        message,
-        requested=0,
-        allocated=0,
-        reserved=0,
-        limit=None,
-        backend="",
+        message: str,
+        requested: int = 0,
+        allocated: int = 0,
+        reserved: int = 0,
+        limit: int | None = None,
+        backend: str = "",
         *,
-        cached=0,
-        largest_free=0,
-        device_free=None,
-        device_total=None,
-        reason=None,
-    ):
+        cached: int = 0,
+        largest_free: int = 0,
+        device_free: int | None = None,
+        device_total: int | None = None,
+        reason: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.cached = cached
         self.largest_free = largest_free
@@ -191,7 +191,7 @@ class OutOfMemoryError(MemoryError):
         self.backend = backend
 
     @property
-    def fragmentation(self):
+    def fragmentation(self) -> float:
         """The part of the cached bytes that no request of their size could use."""
         return 1 - self.largest_free / self.cached if self.cached else 0.0
 

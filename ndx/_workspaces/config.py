@@ -1,12 +1,20 @@
 """The policies of a workspace: a frozen value that is compared and printed."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import operator
 import os
+from typing import TYPE_CHECKING
 
 from ndx._lib.options import repr_of_changes
 from ndx._lib.sizes import parse_size
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ndx._typing import Escape, Learn, Mirror, Policies, Reset, Spill
 
 __all__ = ["WorkspaceConfig"]
 
@@ -98,15 +106,19 @@ class WorkspaceConfig:
     min_size: int = 0
     max_size: int | None = None
     overallocation: float | None = None
-    learn: str = "first"
+    learn: Learn = "first"
     cycles: int = 0
-    spill: str = "external"
-    reset: str = "scope"
+    spill: Spill = "external"
+    reset: Reset = "scope"
     slots: int | None = None
     path: str | None = None
-    escape: str = "raise"
-    mirror: str = "none"
+    escape: Escape = "raise"
+    mirror: Mirror = "none"
     debug: bool = False
+
+    if TYPE_CHECKING:  # what is given may be of more types than what is kept
+
+        def __init__(self, **policies: Unpack[Policies]) -> None: ...
 
     def __post_init__(self):
         for name in ("size", "min_size"):
@@ -182,7 +194,7 @@ class WorkspaceConfig:
                 raise ValueError(msg)
 
     @property
-    def margin(self):
+    def margin(self) -> float:
         """The part of a learned size that is added to it."""
         if self.overallocation is not None:
             return self.overallocation

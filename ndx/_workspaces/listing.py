@@ -1,16 +1,24 @@
 """All workspaces of a thread or of the process: list, table, destruction."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING
 
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx._workspaces.owners import all_workspaces
 
+if TYPE_CHECKING:
+    from ndx._workspaces.workspace import Workspace
+
 __all__ = ["destroy_all", "workspace_summary", "workspaces"]
 
 
-def workspaces(*, thread=None, all_threads=False):
+def workspaces(
+    *, thread: threading.Thread | int | None = None, all_threads: bool = False
+) -> list[Workspace]:
     """Return the workspaces of a thread.
 
     Parameters
@@ -70,7 +78,12 @@ def _name(thread):
     return "(ended)" if thread is None else thread.name
 
 
-def destroy_all(*, thread=None, all_threads=False, trim=True):
+def destroy_all(
+    *,
+    thread: threading.Thread | int | None = None,
+    all_threads: bool = False,
+    trim: bool = True,
+) -> int:
     """Destroy the workspaces of a thread; those that are open are left alone.
 
     Not those whose thread or task has ended inside: no other end will come.
@@ -124,7 +137,9 @@ _COLUMNS = {
 }
 
 
-def workspace_summary(*, thread=None, all_threads=False):
+def workspace_summary(
+    *, thread: threading.Thread | int | None = None, all_threads: bool = False
+) -> str:
     """Return a table of workspaces and what they hold.
 
     Parameters

@@ -19,7 +19,9 @@ cdef object default_config = WorkspaceConfig()
 cdef str mode = "off"
 
 
-def workspace(name=None, /, *, config=None, backend=None, **policies):
+def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = None,
+              backend: BackendLike | None = None,
+              **policies: Unpack[Policies]) -> Workspace:
     """Return the workspace of a name, of this thread; make it at first.
 
     Parameters
@@ -137,7 +139,8 @@ cdef int check_same(Workspace found, object config, dict policies,
     return 0
 
 
-def default_workspace_config(config=None, /):
+def default_workspace_config(config: WorkspaceConfig | None = None,
+                             /) -> WorkspaceConfig:
     """Set the policies of workspaces that are made without a config; return them.
 
     Parameters
@@ -163,7 +166,7 @@ def default_workspace_config(config=None, /):
     return default_config
 
 
-def debug_mode(new=None, /):
+def debug_mode(new: DebugMode | None = None, /) -> DebugMode:
     """Set what workspaces do with allocations, to find out whether they are at fault.
 
     Parameters

@@ -8,7 +8,7 @@ from ndx.backends.persistent_file cimport FileBackend
 
 cdef class Workspace(Member):
     cdef readonly str name
-    cdef readonly object config
+    cdef readonly object config      # type: WorkspaceConfig
     cdef object base                 # the default config of when it was made
     cdef bint follows                # it takes the backend that is current
     cdef Slots slots                 # its arenas

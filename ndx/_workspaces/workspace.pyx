@@ -92,7 +92,7 @@ cdef class Workspace(Member):
 
     # ------------------------------------------------------------------ scopes
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         cdef Context context = own_context()
         cdef Here here = ndx_here()
         if self.depth or self.related:
@@ -147,7 +147,8 @@ cdef class Workspace(Member):
         arena.begin()
         return 0
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         try:
             leave_scope(self, kind)
         except Exception as failure:
@@ -183,7 +184,7 @@ cdef class Workspace(Member):
             f"{self} {'is open in' if self.depth else 'belongs to'} another thread; "
             "each has its own of every name: ask ndx.workspace(name) there")
 
-    def borrow(self):
+    def borrow(self) -> AbstractContextManager[Workspace]:
         """Make the workspace current again, inside of a scope of it; no new cycle.
 
         Returns
@@ -215,7 +216,7 @@ cdef class Workspace(Member):
 
     # ---------------------------------------------------------------- decorator
 
-    def __call__(self, function):
+    def __call__(self, function: AnyFunction) -> AnyFunction:
         """Return a function whose calls run in a scope, and whose result is detached.
 
         Parameters
@@ -257,7 +258,7 @@ cdef class Workspace(Member):
 
     # --------------------------------------------------------------- management
 
-    def initialize(self):
+    def initialize(self) -> None:
         """Size the arena now, by the cycles so far; not while a scope is open.
 
         Notes
@@ -281,7 +282,7 @@ cdef class Workspace(Member):
             finally:
                 each.busy = False
 
-    def reserve(self, nbytes):
+    def reserve(self, nbytes: Size) -> None:
         """Let the arena have so much memory from now on; not while a scope is open.
 
         Parameters
@@ -317,7 +318,7 @@ cdef class Workspace(Member):
             self.busy = False
         self.arena = self.slots.current()
 
-    def flush(self):
+    def flush(self) -> None:
         """Wait until all that was written to the workspace's file is on disk.
 
         Raises
@@ -332,7 +333,7 @@ cdef class Workspace(Member):
                 f"{self} can't be flushed: it lies in no file; give it a path=")
         self.file.file.flush()
 
-    def close(self):
+    def close(self) -> None:
         """Give all of its memory back, as `destroy`, unless something still uses it.
 
         After this a workspace's file can be deleted, or used by another.
@@ -354,7 +355,7 @@ cdef class Workspace(Member):
                     "capsule of an array in it is alive; close it when that is gone")
         self.destroy()
 
-    def destroy(self, *, trim=True):
+    def destroy(self, *, trim: bool = True) -> None:
         """Give all of its memory back, and forget its name and what it learned.
 
         Its siblings, too. Arrays of a ring go stale. What foreign code still reads
@@ -426,7 +427,7 @@ cdef class Workspace(Member):
         return 0
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Bytes of the arena (of all slots); 0 while that is still to be learned.
 
         A size that was given counts, though it may be taken only by the first cycle.
@@ -434,32 +435,32 @@ cdef class Workspace(Member):
         return self.slots.size()
 
     @property
-    def backend(self):
+    def backend(self) -> Backend:
         """The backend that its memory comes from: that of the current or last cycle."""
         return self.slots.now.backend
 
     @property
-    def generation(self):
+    def generation(self) -> int:
         """The generation of arrays made now; each cycle (of a slot) is a new one."""
         return 0 if self.arena is None else self.arena.clock.now
 
     @property
-    def is_open(self):
+    def is_open(self) -> bool:
         """Whether a scope of it is entered now."""
         return self.depth > 0
 
     @property
-    def is_left_open(self):
+    def is_left_open(self) -> bool:
         """Whether the thread or task that entered it, and has not left, has ended."""
         return self.top is not None and has_ended(self.top)
 
     @property
-    def thread(self):
+    def thread(self) -> threading.Thread | None:
         """The `threading.Thread` that it belongs to; None when that is gone."""
         return self.owner()
 
     @property
-    def parent(self):
+    def parent(self) -> Workspace | None:
         """The workspace that was current where this one was entered; None: none."""
         cdef Entry entry = self.top
         if entry is None:
@@ -473,7 +474,7 @@ cdef class Workspace(Member):
         scope = entry.scope
         return (<Borrowed>scope).of_entry(entry) if type(scope) is Borrowed else scope
 
-    def stats(self):
+    def stats(self) -> dict[str, int]:
         """Return what the workspace holds, as a dict of bytes and counts.
 
         Returns

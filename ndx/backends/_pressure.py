@@ -3,10 +3,16 @@
 `backends._relief` says what is done when, and against which reason.
 """
 
+from __future__ import annotations
+
 import threading
 import weakref
+from typing import TYPE_CHECKING
 
 from ndx.backends._budget import missing_of_gpu, missing_of_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "add_callback",
@@ -31,7 +37,7 @@ _callbacks = []
 _here = threading.local()
 
 
-def add_callback(callback):
+def add_callback(callback: Callable[[int], object]) -> None:
     """Have a function called when memory is short.
 
     Parameters
@@ -58,7 +64,7 @@ def add_callback(callback):
     _callbacks.append(callback)
 
 
-def remove_callback(callback):
+def remove_callback(callback: Callable[[int], object]) -> None:
     """Forget a function that `add_callback` added."""
     if callback not in _callbacks:
         msg = f"{callback!r} is not a callback that was added: {_callbacks}"

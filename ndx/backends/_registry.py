@@ -1,7 +1,10 @@
 """Backends by name: those of ndx, loaded when they are asked for, and of others."""
 
+from __future__ import annotations
+
 import threading
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from ndx._lib.device import find_device
 from ndx._lib.errors import DeviceError
@@ -9,6 +12,11 @@ from ndx._lib.options import option_error, options_of
 from ndx.backends._environment import check_names, describe, read_options
 from ndx.backends.base import Backend
 from ndx.backends.python import PythonBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ndx._typing import BackendLike, BackendOptions
 
 __all__ = ["BUILTIN", "available", "get", "register", "set_environment", "unregister"]
 
@@ -34,7 +42,7 @@ _shared = {}
 _of_thread = threading.local()
 
 
-def available():
+def available() -> list[str]:
     """Return the names of all known backends, sorted.
 
     Examples
@@ -47,7 +55,7 @@ def available():
     return sorted(names)
 
 
-def register(name, factory):
+def register(name: str, factory: Callable[..., Backend]) -> None:
     """Make a backend known under a name.
 
     Parameters
@@ -86,7 +94,7 @@ def register(name, factory):
     _registered[name] = factory
 
 
-def unregister(name):
+def unregister(name: str) -> None:
     """Forget a backend that `register` made known; its arrays stay valid.
 
     Raises
@@ -107,7 +115,7 @@ def unregister(name):
     _shared.pop(name, None)
 
 
-def get(backend, **options):
+def get(backend: BackendLike, **options: BackendOptions) -> Backend:
     """Return the backend of a name; one shared instance where no options are given.
 
     Parameters

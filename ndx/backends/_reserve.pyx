@@ -8,7 +8,7 @@ from ndx.backends.base cimport ALLOCATED, Backend, Counters, Memory
 __all__ = ["warm_up"]
 
 
-def warm_up(Backend backend not None, size_t nbytes, bint touch):
+def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
     """Let a backend serve one request; return the bytes that it holds more since.
 
     Raises OutOfMemoryError, with nothing changed, if it can't; its fallback is not

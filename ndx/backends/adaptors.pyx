@@ -45,7 +45,7 @@ cdef class Adaptor(Backend):
     cdef readonly Backend upstream
     cdef dict servers            # address -> the fallback that served the range
 
-    def __init__(self, upstream):
+    def __init__(self, upstream: BackendLike) -> None:
         cdef Backend found = get(upstream)
         self.servers = {}
         self.upstream = found
@@ -54,25 +54,25 @@ cdef class Adaptor(Backend):
         self.host_accessible = found.host_accessible
         self.device_number = found.device_number
 
-    def before(self, nbytes):
+    def before(self, nbytes: int) -> bool:
         """Return whether a request may pass; called before it does."""
         return True
 
-    def allocated(self, nbytes, address):
+    def allocated(self, nbytes: int, address: int) -> None:
         """Take note of a range; an exception gives it back and is raised."""
 
-    def refused(self, nbytes):
+    def refused(self, nbytes: int) -> bool:
         """Return whether to ask upstream again, after it has refused."""
         return False
 
-    def released(self, nbytes, address):
+    def released(self, nbytes: int, address: int) -> None:
         """Take note that a range is about to be given back."""
 
-    def holders(self):
+    def holders(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges upstream."""
         return self.upstream.holders()
 
-    def memory_info(self):
+    def memory_info(self) -> tuple[int | None, int | None]:
         """Return the free and all bytes of the source; None where not known."""
         return self.upstream.memory_info()
 
@@ -196,12 +196,12 @@ cdef class LimitingAdaptor(Adaptor):
 
     cdef readonly size_t allowed
 
-    def __init__(self, upstream, nbytes):
+    def __init__(self, upstream: BackendLike, nbytes: Size) -> None:
         Adaptor.__init__(self, upstream)
         self.allowed = parse_size(nbytes, "nbytes")
         self.limit_nbytes = self.allowed
 
-    def before(self, nbytes):
+    def before(self, nbytes: int) -> bool:
         """Return whether a request keeps to the bound."""
         return nbytes <= self.allowed - min(self.allowed, self.counters.allocated)
 
@@ -220,7 +220,7 @@ cdef class LoggingAdaptor(Adaptor):
     cdef object file
     cdef bint own
 
-    def __init__(self, upstream, file):
+    def __init__(self, upstream: BackendLike, file: TextPath | TextIO) -> None:
         Adaptor.__init__(self, upstream)
         self.own = not hasattr(file, "write")
         self.file = open(file, "w", encoding="ascii") if self.own else file
@@ -234,25 +234,25 @@ cdef class LoggingAdaptor(Adaptor):
         self.file.write(f"{threading.get_ident()},{stamp}.{int(now % 1 * 1e6):06d},"
                         f"{action},{address:#x},{nbytes},0\n")
 
-    def allocated(self, nbytes, address):
+    def allocated(self, nbytes: int, address: int) -> None:
         """Write a line."""
         self.write("allocate", nbytes, address)
 
-    def refused(self, nbytes):
+    def refused(self, nbytes: int) -> bool:
         """Write a line; don't ask again."""
         self.write("allocate failure", nbytes, 0)
         return False
 
-    def released(self, nbytes, address):
+    def released(self, nbytes: int, address: int) -> None:
         """Write a line."""
         self.write("free", nbytes, address)
 
-    def flush(self):
+    def flush(self) -> None:
         """Write to the file what is still to be written."""
         if self.file is not None:
             self.file.flush()
 
-    def close(self):
+    def close(self) -> None:
         """Write no more, and close the file if this has opened it."""
         file, self.file = self.file, None
         if file is not None and self.own:
@@ -273,12 +273,12 @@ cdef class TrackingAdaptor(Adaptor):
     cdef dict live
     cdef bint stacks
 
-    def __init__(self, upstream, *, stacks=True):
+    def __init__(self, upstream: BackendLike, *, stacks: bool = True) -> None:
         Adaptor.__init__(self, upstream)
         self.live = {}
         self.stacks = stacks
 
-    def allocated(self, nbytes, address):
+    def allocated(self, nbytes: int, address: int) -> None:
         """Remember a range."""
         stack = None
         if self.stacks:
@@ -286,15 +286,15 @@ cdef class TrackingAdaptor(Adaptor):
                 traceback.walk_stack(None), limit=16, lookup_lines=False)
         self.live[address] = nbytes, stack
 
-    def released(self, nbytes, address):
+    def released(self, nbytes: int, address: int) -> None:
         """Forget a range."""
         self.live.pop(address, None)
 
-    def outstanding(self):
+    def outstanding(self) -> list[tuple[int, int, StackSummary | None]]:
         """Return (address, bytes, stack or None) of all live ranges, by address."""
         return [(address, *value) for address, value in sorted(self.live.items())]
 
-    def report(self):
+    def report(self) -> str:
         """Return what is live as text, the largest first."""
         ranges = sorted(self.outstanding(), key=by_size)
         lines = [f"{len(ranges)} ranges, {self.counters.allocated} bytes"]
@@ -329,19 +329,20 @@ cdef class FailureCallbackAdaptor(Adaptor):
     cdef int times
     cdef object here             # of each thread: turns left, and whether it is called
 
-    def __init__(self, upstream, callback, *, int times=3):
+    def __init__(self, upstream: BackendLike, callback: Callable[[int], object], *,
+                 int times=3) -> None:
         Adaptor.__init__(self, upstream)
         self.callback = callback
         self.times = times
         self.here = threading.local()
 
-    def before(self, nbytes):
+    def before(self, nbytes: int) -> bool:
         """Count the turns of each request anew."""
         if not getattr(self.here, "calling", False):
             self.here.left = self.times
         return True
 
-    def refused(self, nbytes):
+    def refused(self, nbytes: int) -> bool:
         """Ask the function; requests that it makes itself don't call it again."""
         if getattr(self.here, "calling", False) or self.here.left <= 0:
             return False

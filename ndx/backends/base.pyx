@@ -40,23 +40,23 @@ cdef class Backend:
         self.host_accessible = True
         self.limit_nbytes = -1 if limit is None else parse_limit(limit)
 
-    def __init__(self, *, limit=None):
+    def __init__(self, *, limit: Size | None = None) -> None:
         # Unknown options raise here; `__cinit__` has taken the known ones.
         pass
 
     @property
-    def limit(self):
+    def limit(self) -> int | None:
         """Upper bound on the bytes held from the system; None for no bound."""
         return None if self.limit_nbytes < 0 else self.limit_nbytes
 
-    def trim(self):
+    def trim(self) -> int:
         """Give idle memory back to the system; return the bytes given back."""
         cdef size_t released
         with nogil:
             released = self.trim_idle()
         return released
 
-    def stats(self):
+    def stats(self) -> dict[str, int | None]:
         """Return what is allocated and reserved, as a dict of bytes and counts.
 
         Returns
@@ -82,20 +82,20 @@ cdef class Backend:
             "limit": self.limit,
         }
 
-    def holders(self):
+    def holders(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges, where that is known."""
         return []
 
-    def memory_info(self):
+    def memory_info(self) -> tuple[int | None, int | None]:
         """Return the free and all bytes of the source; None where not known."""
         return None, None
 
-    def reset_peak(self):
+    def reset_peak(self) -> None:
         """Let both peaks start again from what is held now."""
         with nogil:
             self.rewind_peak()
 
-    def raise_peak(self, size_t allocated, size_t reserved):
+    def raise_peak(self, size_t allocated, size_t reserved) -> None:
         """Raise both peaks to at least these values, to restore them after a reset."""
         with nogil:
             self.lift_peak(allocated, reserved)

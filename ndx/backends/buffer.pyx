@@ -52,7 +52,8 @@ cdef class Buffer:
     cdef readonly size_t stream
     cdef Py_ssize_t exports
 
-    def __cinit__(self, backend, nbytes, *, size_t stream=0):
+    def __cinit__(self, backend: str | PooledBackend, nbytes: Size, *,
+                  size_t stream=0) -> None:
         cdef PooledBackend pooled = pooled_backend(backend)
         cdef Backend server = pooled
         cdef int status
@@ -86,18 +87,18 @@ cdef class Buffer:
         self.exports -= 1
 
     @property
-    def address(self):
+    def address(self) -> int:
         """Where it begins; 0 if it has no memory."""
         return <uintptr_t>self.memory.ptr
 
     @property
-    def rounded(self):
+    def rounded(self) -> int:
         """Bytes of the pool that it takes."""
         if self.memory.ptr == NULL or not isinstance(self.backend, PooledBackend):
             return 0
         return (<PoolBlock *>self.memory.cookie).nbytes
 
-    def record_use(self, size_t stream):
+    def record_use(self, size_t stream) -> None:
         """Say that another stream uses it, too: it is not used again before that.
 
         A device's memory waits for what the stream is given until it is released;
@@ -106,7 +107,7 @@ cdef class Buffer:
         if self.memory.ptr != NULL:
             self.backend.use_on(&self.memory, stream)
 
-    def release(self):
+    def release(self) -> None:
         """Give it back now. Again is harmless."""
         if self.exports:
             raise BufferError(

@@ -66,7 +66,7 @@ cdef class CudaSource(Source):
         The number of the GPU.
     """
 
-    def __cinit__(self, *args, int device=0, **options):
+    def __cinit__(self, *args: Any, int device=0, **options: Any) -> None:
         if device < 0:
             raise ValueError(f"device={device} is not the number of a GPU")
         self.cuda = check_device(device).cuda
@@ -248,7 +248,7 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
     return result
 
 
-def begin_capture(size_t captured, stream, str name):
+def begin_capture(size_t captured, stream: Any, str name) -> None:
     """Say that this thread captures a graph.
 
     Until `end_capture`, it may take memory of GPUs from one workspace only. And pools
@@ -267,7 +267,7 @@ def begin_capture(size_t captured, stream, str name):
     capturing[get_ident()] = name
 
 
-def replaying_stream(stream):
+def replaying_stream(stream: Any) -> Any:
     """Return the stream in whose place the current one is captured; else itself."""
     if not capturing:
         return stream
@@ -278,7 +278,7 @@ def replaying_stream(stream):
     return stream
 
 
-def end_capture(size_t captured):
+def end_capture(size_t captured) -> None:
     """Say that this thread captures no more."""
     capturing.pop(get_ident(), None)
     replaying.pop(captured, None)
@@ -365,7 +365,7 @@ cdef class CudaBackend(PooledBackend):
     _source_type = None          # derived classes: the source of the memory
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, **given):
+    def __cinit__(self, *args, **given: Unpack[CudaKeywords]) -> None:
         options = self.take_options(given)
         kind = self._source_type
         if kind is None:
@@ -403,7 +403,7 @@ cdef class CudaBackend(PooledBackend):
         with gil:
             return released + self.source.trim_pool()
 
-    def trim(self, target=0, idle=None):
+    def trim(self, target: Size = 0, idle: float | None = None) -> int:
         """Give idle memory back to CUDA, as `ndx.backends.PooledBackend.trim` does."""
         return PooledBackend.trim(self, target, idle) + self.source.trim_pool()
 
@@ -443,13 +443,13 @@ cdef class CudaBackend(PooledBackend):
             self.pool.source.wait(stream, event)
             self.pool.source.drop_event(event)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Wait until the GPU is done with all that it was given."""
         with self.source.cuda.Device(self.source.index), waiting():
             self.source.runtime.deviceSynchronize()
         PooledBackend.synchronize(self)
 
-    def close_stream(self, size_t stream):
+    def close_stream(self, size_t stream) -> None:
         """Wait for a stream, and let others have the memory that was its own."""
         PooledBackend.close_stream(self, stream)
         self.source.known.pop(stream, None)

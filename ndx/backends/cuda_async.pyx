@@ -77,7 +77,7 @@ cdef class CudaAsyncSource(CudaSource):
             call(self, "memPoolDestroy", self.cuda_pool)
 
     @property
-    def reserved(self):
+    def reserved(self) -> int:
         """Bytes that CUDA's pool holds, idle ones included."""
         return reserved_by(self)
 

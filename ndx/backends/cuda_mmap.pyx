@@ -34,7 +34,8 @@ cdef class CudaFileSource(CudaSource):
         A folder that exists. Default: as for `ndx.backends.MmapBackend`.
     """
 
-    def __cinit__(self, *args, directory=None, **options):
+    def __cinit__(self, *args: Any, directory: TextPath | None = None,
+                  **options: Any) -> None:
         if not self.runtime.deviceGetAttribute(PAGEABLE_ACCESS, self.index):
             raise DeviceError(
                 f"files can't be memory of 'cuda:{self.index}' on this system, which "
@@ -60,7 +61,7 @@ cdef class CudaFileSource(CudaSource):
         return self.files.info(idle, total)
 
     @property
-    def directory(self):
+    def directory(self) -> str:
         """The folder that the files are in."""
         return self.files.directory
 
@@ -114,10 +115,10 @@ cdef class CudaMmapBackend(CudaBackend):
     _source_type = CudaFileSource
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, int device=0, **given):
-        self.name = f"cudammap:{device}"
+    def __cinit__(self, *args, **given: Unpack[CudaMmapKeywords]) -> None:
+        self.name = f"cudammap:{self.options.device}"
 
     @property
-    def directory(self):
+    def directory(self) -> str:
         """The folder that the files are in."""
         return (<CudaFileSource>self.source).directory

@@ -96,6 +96,6 @@ cdef class HostBackend(PooledBackend):
 
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, **given):
+    def __cinit__(self, *args, **given: Unpack[PoolKeywords]) -> None:
         self.name = "host"
         self.setup(HostSource.__new__(HostSource), self.take_options(given))

@@ -56,7 +56,7 @@ cdef class FileSource(Source):
         A folder that exists.
     """
 
-    def __cinit__(self, directory, *args, **options):
+    def __cinit__(self, directory: TextPath, *args: Any, **options: Any) -> None:
         self.directory = os.path.abspath(os.fsdecode(directory))
         self.place = self.directory
         self.resource = ("disk", disk_of(self.directory))
@@ -208,7 +208,7 @@ cdef class MmapBackend(PooledBackend):
     _options = MmapOptions
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, **given):
+    def __cinit__(self, *args, **given: Unpack[MmapKeywords]) -> None:
         options = self.take_options(given)
         self.name = "mmap"
         self.keep_idle = parse_size(options.keep_idle, "keep_idle")
@@ -236,7 +236,7 @@ cdef class MmapBackend(PooledBackend):
             pool_trim(self.pool, most, <uint64_t>-1)
 
     @property
-    def directory(self):
+    def directory(self) -> str:
         """The folder that the files are in."""
         return (<FileSource>self.pool.source).directory
 

@@ -140,7 +140,7 @@ cdef class PinnedBackend(PooledBackend):
 
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, **given):
+    def __cinit__(self, *args, **given: Unpack[PoolKeywords]) -> None:
         self.source = PinnedSource()
         self.name = "pinned"
         self.setup(self.source, self.take_options(given))
@@ -226,5 +226,5 @@ cdef class CudaHostBackend(CudaBackend):
     _source_type = HostAllocSource
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, int device=0, **given):
-        self.name = f"cudahost:{device}"
+    def __cinit__(self, *args, **given: Unpack[GpuKeywords]) -> None:
+        self.name = f"cudahost:{self.options.device}"

@@ -16,7 +16,7 @@ cdef class PooledBackend(Backend):
     cdef uint64_t idle_after         # milliseconds; 0: never
     cdef PoolHistory history         # of what was needed, for what is idle
     cdef size_t stream               # that the memory is for, and first used on
-    cdef readonly object options     # that it was made with, as a `PoolOptions`
+    cdef readonly object options     # type: PoolOptions
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # of hooks
     cdef bint hooked

@@ -88,7 +88,7 @@ cdef class PooledBackend(Backend):
         self.hooks = ()
         self.inside = UserCode()
 
-    def __init__(self, *args, **given):
+    def __init__(self, *args: Source, **given: Unpack[PoolKeywords]) -> None:
         derived = self.pool is not None
         if not derived and "source" in given:
             args = (*args, given.pop("source"))
@@ -314,17 +314,17 @@ cdef class PooledBackend(Backend):
         return 0
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """What is done with memory that is released: the option ``pool``."""
         return self.options.pool
 
     @property
-    def limit(self):
+    def limit(self) -> int | None:
         """Upper bound on the bytes held from the system; None for no bound."""
         return None if self.limit_nbytes < 0 else self.limit_nbytes
 
     @limit.setter
-    def limit(self, value):
+    def limit(self, value: Size | None) -> None:
         cdef size_t nbytes
         if value is None:
             self.limit_nbytes = -1
@@ -339,41 +339,41 @@ cdef class PooledBackend(Backend):
                 pool_trim(self.pool, nbytes, FOR_EVER)
 
     @property
-    def page_nbytes(self):
+    def page_nbytes(self) -> int:
         """Bytes of the pieces in which memory is obtained."""
         return self.pool.source.granularity
 
     @property
-    def idle_nbytes(self):
+    def idle_nbytes(self) -> int:
         """Bytes that are held, but in no array."""
         return self.idle()
 
     @property
-    def arena_nbytes(self):
+    def arena_nbytes(self) -> int:
         """Bytes of the one segment of ``pool="arena"``; 0 for other pools."""
         return self.pool.initial if self.pool.kind == ARENA else 0
 
     @property
-    def budgeted(self):
+    def budgeted(self) -> bool:
         """Whether `ndx.memory.set_limit` bounds it with the others."""
         return self.pool.source.budgeted
 
     @property
-    def gpu(self):
+    def gpu(self) -> int:
         """The GPU whose limit counts the memory, numbered from 1; 0: no GPU."""
         return self.pool.source.gpu
 
     @property
-    def resource(self):
+    def resource(self) -> object:
         """What the memory is taken from: pools with equal resources compete for it."""
         return self.pool.source.resource
 
     @property
-    def place(self):
+    def place(self) -> str | None:
         """Where the memory is, as messages name it: a folder; None: in the machine."""
         return self.pool.source.place
 
-    def trim(self, target=0, idle=None):
+    def trim(self, target: Size = 0, idle: float | None = None) -> int:
         """Give idle memory back to the system, what has been so longest first.
 
         Parameters
@@ -409,17 +409,17 @@ cdef class PooledBackend(Backend):
                 released = pool_release_since(self.pool, &self.history, before, 0)
         return released
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Wait until all streams are done with what they were given."""
         with nogil:
             pool_synchronize(self.pool)
 
-    def close_stream(self, size_t stream):
+    def close_stream(self, size_t stream) -> None:
         """Wait for a stream, and let others have the memory that was its own."""
         with nogil:
             pool_close_stream(self.pool, stream)
 
-    def stats(self):
+    def stats(self) -> dict[str, int | None]:
         """Return what is allocated and reserved, as a dict of bytes and counts.
 
         Returns
@@ -431,7 +431,7 @@ cdef class PooledBackend(Backend):
         """
         return {**Backend.stats(self), **pool_stats(self.pool)}
 
-    def events(self):
+    def events(self) -> dict[str, int]:
         """Return how often things happened, as a dict of counts.
 
         Returns
@@ -443,22 +443,22 @@ cdef class PooledBackend(Backend):
         """
         return pool_events(self.pool)
 
-    def holders(self):
+    def holders(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the live ranges that hold the most together."""
         return pool_holders(self.pool, 8)
 
-    def memory_info(self):
+    def memory_info(self) -> tuple[int | None, int | None]:
         """Return the free and all bytes of the source; None where not known."""
         cdef size_t idle = 0, total = 0
         if not self.pool.source.info(&idle, &total):
             return None, None
         return idle, total
 
-    def snapshot(self):
+    def snapshot(self) -> list[dict[str, Any]]:
         """Return all segments and their blocks, as `ndx.memory.snapshot` does."""
         return pool_snapshot(self.pool)
 
-    def add_hook(self, hook):
+    def add_hook(self, hook: Callable[[str, int, int], object]) -> None:
         """Call ``hook(action, nbytes, address)`` at each allocation and release.
 
         `action` is "allocate" or "free". An exception of the hook fails the
@@ -468,7 +468,7 @@ cdef class PooledBackend(Backend):
         self.hooks = (*self.hooks, hook)
         self.hooked = True
 
-    def remove_hook(self, hook):
+    def remove_hook(self, hook: Callable[[str, int, int], object]) -> None:
         """Stop calling a hook that `add_hook` added."""
         if hook not in self.hooks:
             raise ValueError(f"{hook!r} is not a hook of {self!r}")

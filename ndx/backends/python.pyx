@@ -64,19 +64,19 @@ cdef class PythonBackend(Backend):
         self.name = type(self).__name__
         self.inside = UserCode()
 
-    def __init__(self, *, limit=None):
+    def __init__(self, *, limit: Size | None = None) -> None:
         pass
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name under which messages and statistics show the backend."""
         return self.name
 
     @name.setter
-    def name(self, str value):
+    def name(self, str value) -> None:
         self.name = value
 
-    def acquire(self, nbytes):
+    def acquire(self, nbytes: int) -> Any:
         """Return a writable, contiguous buffer of at least `nbytes` bytes.
 
         Parameters
@@ -98,7 +98,7 @@ cdef class PythonBackend(Backend):
         """
         raise NotImplementedError(f"{type(self).__name__} must override acquire")
 
-    def discard(self, buffer):
+    def discard(self, buffer: Any) -> None:
         """Take back a buffer that `acquire` gave; its memory is no longer used.
 
         Not called for what is left when the interpreter exits.

@@ -50,14 +50,14 @@ cdef class PythonSource(Source):
         self.views = {}
         self.inside = UserCode()
 
-    def acquire(self, nbytes):
+    def acquire(self, nbytes: int) -> Any:
         """Return a writable, contiguous buffer of at least `nbytes` bytes.
 
         Raise MemoryError to refuse; ndx then frees what it can and asks for less.
         """
         raise NotImplementedError(f"{type(self).__name__} must override acquire")
 
-    def discard(self, buffer):
+    def discard(self, buffer: Any) -> None:
         """Take back a buffer that `acquire` gave; its memory is no longer used."""
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,

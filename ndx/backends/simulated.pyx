@@ -49,10 +49,10 @@ cdef class SimulatedSource(Source):
     cdef readonly size_t held
     cdef readonly size_t calls
     cdef readonly size_t synchronizations
-    cdef public set fail_at
+    cdef public set fail_at          # type: set[int]
     cdef public bint broken
     cdef public double latency
-    cdef public list waits
+    cdef public list waits           # type: list[tuple[int, int, int]]
     cdef dict given              # stream -> units of work that it was given
     cdef dict finished           # stream -> how many of them are done
     cdef dict tickets            # event -> (stream, units)
@@ -148,15 +148,15 @@ cdef class SimulatedSource(Source):
             self.finished[stream] = self.given.get(stream, 0)
 
     @property
-    def live_events(self):
+    def live_events(self) -> int:
         """Events that were recorded and not yet forgotten."""
         return len(self.tickets)
 
-    def submit(self, stream, units=1):
+    def submit(self, stream: int, units: int = 1) -> None:
         """Give a stream work, which is not done until `finish` says so."""
         self.given[stream] = self.given.get(stream, 0) + units
 
-    def finish(self, stream):
+    def finish(self, stream: int) -> None:
         """Let a stream have done all that it was given."""
         self.finished[stream] = self.given.get(stream, 0)
 
@@ -209,7 +209,7 @@ cdef class SimulatedBackend(PooledBackend):
     _options = SimulatedOptions
     __signature__ = OptionsSignature()
 
-    def __cinit__(self, *args, **given):
+    def __cinit__(self, *args, **given: Unpack[SimulatedKeywords]) -> None:
         options = self.take_options(given)
         self.name = "simulated"
         self.source = SimulatedSource(**options.own)

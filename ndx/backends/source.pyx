@@ -22,7 +22,7 @@ cdef class Source:
     and `purge` takes it from them. Others give ranges that are memory throughout.
     """
 
-    def __cinit__(self, *args, **options):
+    def __cinit__(self, *args: Any, **options: Any) -> None:
         self.granularity = 4096
         self.alignment = 64
         self.extent = 0

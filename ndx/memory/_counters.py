@@ -1,9 +1,14 @@
 """The counters of a backend."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._context.placement import current_backend
 from ndx.backends import PooledBackend, _pressure, get
+
+if TYPE_CHECKING:
+    from ndx._typing import BackendLike
 
 __all__ = [
     "MemoryInfo",
@@ -35,7 +40,7 @@ def backend_of(backend):
     return current_backend() if backend is None else get(backend)
 
 
-def stats(backend=None):
+def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
     """Return the counters of a backend.
 
     Parameters
@@ -66,37 +71,37 @@ def stats(backend=None):
     return found.stats()
 
 
-def allocated(backend=None):
+def allocated(backend: BackendLike | None = None) -> int:
     """Return the bytes of live arrays and arenas of a backend."""
     return backend_of(backend).stats()["allocated_bytes"]
 
 
-def reserved(backend=None):
+def reserved(backend: BackendLike | None = None) -> int:
     """Return the bytes that a backend holds from the system."""
     return backend_of(backend).stats()["reserved_bytes"]
 
 
-def max_allocated(backend=None):
+def max_allocated(backend: BackendLike | None = None) -> int:
     """Return the peak of allocated bytes since `reset_peak`."""
     return backend_of(backend).stats()["peak_bytes"]
 
 
-def max_reserved(backend=None):
+def max_reserved(backend: BackendLike | None = None) -> int:
     """Return the peak of bytes held from the system since `reset_peak`."""
     return backend_of(backend).stats()["peak_reserved_bytes"]
 
 
-def reset_peak(backend=None):
+def reset_peak(backend: BackendLike | None = None) -> None:
     """Reset the peaks of a backend to the present bytes."""
     backend_of(backend).reset_peak()
 
 
-def trim(backend=None):
+def trim(backend: BackendLike | None = None) -> int:
     """Give a backend's idle memory back to the system; return the bytes."""
     return backend_of(backend).trim()
 
 
-def empty_cache(backend=None):
+def empty_cache(backend: BackendLike | None = None) -> int:
     """Give idle memory back: of one backend or, for None, of all backends.
 
     Returns
@@ -108,7 +113,7 @@ def empty_cache(backend=None):
     return sum(each.trim() for each in found)
 
 
-def info(backend=None):
+def info(backend: BackendLike | None = None) -> MemoryInfo:
     """Return the memory of a backend's device, and the backend's part of it.
 
     Returns

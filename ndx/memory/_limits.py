@@ -1,6 +1,9 @@
 """Limits on the memory of ndx, the process and a GPU; memory reserved in advance."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING
 
 from ndx._lib.device import find_device, number_of
 from ndx._lib.sizes import parse_size
@@ -8,12 +11,18 @@ from ndx.backends import PooledBackend, _budget, _pressure, get
 from ndx.backends._reserve import warm_up
 from ndx.memory._counters import backend_of
 
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from ndx._typing import BackendLike, DeviceLike, Size
+
 __all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
 
 _UNCHANGED = object()
 
 
-def limit(device=None):
+def limit(device: DeviceLike = None) -> int | None:
     """Return the limit on all backends of ndx together; None for none.
 
     Parameters
@@ -27,7 +36,7 @@ def limit(device=None):
     return _budget.process_limit()
 
 
-def limits():
+def limits() -> dict[str, int]:
     """Return all limits of `set_limit`, as a dict of bytes.
 
     Returns
@@ -49,7 +58,12 @@ def limits():
     return {name: nbytes for name, nbytes in found.items() if nbytes is not None}
 
 
-def set_limit(value=_UNCHANGED, *, process=_UNCHANGED, device=None):
+def set_limit(
+    value: Size | None = _UNCHANGED,
+    *,
+    process: Size | None = _UNCHANGED,
+    device: DeviceLike = None,
+) -> None:
     """Set the limit on the memory that all backends of ndx hold together.
 
     Parameters
@@ -128,7 +142,9 @@ def set_limit(value=_UNCHANGED, *, process=_UNCHANGED, device=None):
             raise
 
 
-def reserve(nbytes, backend=None, *, touch=False):
+def reserve(
+    nbytes: Size, backend: BackendLike | None = None, *, touch: bool = False
+) -> int:
     """Obtain memory for a backend now, for arrays that are made later.
 
     Parameters
@@ -226,13 +242,13 @@ class headroom:
     ...     x = ndx.ones(1000)
     """
 
-    def __init__(self, nbytes, backend=None):
+    def __init__(self, nbytes: Size, backend: BackendLike | None = None) -> None:
         self.backend = _pooled(backend)
         self.nbytes = parse_size(nbytes, "nbytes")
         self.released_bytes = 0
         self._entered = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         with _lock:
             # The first value applies outside of all scopes.
             rooms = _rooms.setdefault(self.backend, [self.backend.headroom_nbytes])
@@ -246,7 +262,12 @@ class headroom:
             raise
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if not self._entered:
             msg = "ndx.memory.headroom was left, but is not entered"
             raise RuntimeError(msg)

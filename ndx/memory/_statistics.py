@@ -1,12 +1,18 @@
 """Statistics of the allocations of a part of a program."""
 
+from __future__ import annotations
+
 import functools
 import threading
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx.memory._counters import backend_of
+
+if TYPE_CHECKING:
+    from ndx._typing import AnyFunction, BackendLike
 
 __all__ = ["Statistics", "profile", "profile_report", "statistics"]
 
@@ -63,11 +69,11 @@ class statistics:
     (8080, 80)
     """
 
-    def __init__(self, backend=None):
+    def __init__(self, backend: BackendLike | None = None) -> None:
         self.backend = backend
         self.stack = []
 
-    def __enter__(self):
+    def __enter__(self) -> Statistics:
         backend = backend_of(self.backend)
         before = backend.stats()
         backend.reset_peak()
@@ -75,7 +81,7 @@ class statistics:
         self.stack.append((backend, before, found))
         return found
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         backend, before, found = self.stack.pop()
         after = backend.stats()
         found.current_bytes = after["allocated_bytes"] - before["allocated_bytes"]
@@ -118,17 +124,17 @@ class profile:
     True
     """
 
-    def __init__(self, name, backend=None):
+    def __init__(self, name: str, backend: BackendLike | None = None) -> None:
         self.name = name
         self.scope = statistics(backend)
         self.found = []
 
-    def __enter__(self):
+    def __enter__(self) -> Statistics:
         found = self.scope.__enter__()
         self.found.append(found)
         return found
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.scope.__exit__(*exception)
         found = self.found.pop()
         with _lock:
@@ -138,7 +144,7 @@ class profile:
             record.peak_bytes = max(record.peak_bytes, found.peak_bytes)
             record.kept_bytes += found.current_bytes
 
-    def __call__(self, function):
+    def __call__(self, function: AnyFunction) -> AnyFunction:
         name, backend = self.name, self.scope.backend
 
         @functools.wraps(function)
@@ -149,7 +155,7 @@ class profile:
         return wrapper
 
 
-def profile_report(clear=False):
+def profile_report(clear: bool = False) -> str:
     """Return a table of the sums of `profile`.
 
     Parameters

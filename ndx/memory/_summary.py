@@ -1,5 +1,9 @@
 """Memory in use, as a table for people and as data for tools."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
 from ndx.backends import _pressure, get
@@ -14,6 +18,11 @@ from ndx.backends._budget import (
 )
 from ndx.memory._torch_snapshot import history_of
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ndx._typing import BackendLike
+
 __all__ = ["snapshot", "summary"]
 
 
@@ -23,7 +32,7 @@ def _pools(backend):
     return [get(backend)]
 
 
-def summary(backend=None):
+def summary(backend: BackendLike | None = None) -> str:
     """Return a table of memory in use: of one backend or, for None, of all pools.
 
     Examples
@@ -76,7 +85,7 @@ def summary(backend=None):
     return Text("\n".join(lines))
 
 
-def snapshot(backend=None):
+def snapshot(backend: BackendLike | None = None) -> dict[str, Any]:
     """Return all segments and blocks, in the schema of PyTorch's memory snapshots.
 
     Returns

@@ -1,15 +1,25 @@
 """Recordings of memory, as users see them."""
 
+from __future__ import annotations
+
 import operator
 import os
 import time
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text, preformatted
 from ndx._recording.recorder import Recorder
 from ndx.memory._events import list_events, read_log
 from ndx.memory._timeline import peak_of, summary_text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Self
+
+    from ndx._typing import TextPath
+    from ndx.memory._events import Event
 
 __all__ = ["Trace", "record", "writer_for"]
 
@@ -47,14 +57,14 @@ class Trace:
         See `ndx.memory.record`.
     """
 
-    def __init__(self, max_events=100_000, stacks=1):
+    def __init__(self, max_events: int = 100_000, stacks: int = 1) -> None:
         self._recorder = Recorder(
             _at_least(max_events, "max_events", 16), _at_least(stacks, "stacks", 0)
         )
         self._started = None
         self._data = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if self._started is not None:
             msg = "a trace records once; make another by ndx.memory.record()"
             raise RuntimeError(msg)
@@ -62,7 +72,12 @@ class Trace:
         self._recorder.start()
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._recorder.stop()
 
     def __repr__(self):
@@ -90,7 +105,7 @@ class Trace:
             'style="border: 0" sandbox="allow-scripts"></iframe>'
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return the whole recording, in a form that JSON can hold.
 
         Returns
@@ -140,7 +155,7 @@ class Trace:
         return data
 
     @property
-    def events(self):
+    def events(self) -> list[Event]:
         """All events, as a list of `Event` ordered by time.
 
         Examples
@@ -155,12 +170,12 @@ class Trace:
         return list_events(self.to_dict())
 
     @property
-    def peak_bytes(self):
+    def peak_bytes(self) -> int:
         """The peak of live bytes of recorded arrays."""
         return peak_of(self.to_dict())[1]
 
     @property
-    def dropped(self):
+    def dropped(self) -> int:
         """Number of arrays that a full log forgot, or did not record.
 
         The newest are kept: nothing is missing from ``to_dict()["complete_from"]`` on,
@@ -168,7 +183,7 @@ class Trace:
         """
         return self._recorder.log.dropped + self._recorder.log.missed
 
-    def summary(self, makers=10):
+    def summary(self, makers: int = 10) -> str:
         """Return a table of the peak, with the lines that made its arrays.
 
         Parameters
@@ -192,7 +207,7 @@ class Trace:
         """
         return Text(summary_text(self.to_dict(), _at_least(makers, "makers", 0)))
 
-    def save(self, path):
+    def save(self, path: TextPath) -> None:
         """Write the trace to a file.
 
         Parameters
@@ -219,7 +234,7 @@ class Trace:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw memory over time with matplotlib (``pip install ndx[plot]``).
 
         Parameters
@@ -248,7 +263,7 @@ class Trace:
             raise RuntimeError(msg)
 
 
-def record(max_events=100_000, stacks=1):
+def record(max_events: int = 100_000, stacks: int = 1) -> Trace:
     """Context manager: record the births and deaths of arrays.
 
     Parameters

@@ -1,8 +1,15 @@
 """Assertions about arrays: dtype, shape and values, of any array library."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ndx._core import NDArray
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["assert_allclose", "assert_equal"]
 
@@ -10,7 +17,9 @@ CPU = 1  # DLPack's number for the CPU
 SHOWN = 5  # positions in a message
 
 
-def assert_equal(actual, expected, *, check_dtype=True, err_msg=""):
+def assert_equal(
+    actual: Any, expected: Any, *, check_dtype: bool = True, err_msg: str = ""
+) -> None:
     """Check that two arrays have the same dtype, shape and elements.
 
     Parameters

@@ -16,7 +16,7 @@ cdef extern from *:
 __all__ = ["time_malloc", "time_pool"]
 
 
-def time_pool(Backend backend, size_t nbytes, size_t count):
+def time_pool(Backend backend, size_t nbytes, size_t count) -> float:
     """Return the nanoseconds of one allocation and release, of `count` in a loop."""
     cdef Memory memory
     cdef size_t left = count
@@ -30,7 +30,7 @@ def time_pool(Backend backend, size_t nbytes, size_t count):
     return (time.perf_counter_ns() - start) / count
 
 
-def time_malloc(size_t nbytes, size_t count):
+def time_malloc(size_t nbytes, size_t count) -> float:
     """Return the same for ``malloc`` and ``free``."""
     cdef char *ptr
     cdef size_t left = count

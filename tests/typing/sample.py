@@ -48,6 +48,11 @@ assert_type(answer(1), int)
 
 with ndx.use("host") as backend:
     assert_type(backend, ndx.backends.Backend)
+with ndx.use("mmap", directory="/scratch", limit="1GiB", keep_idle=0):
+    assert_type(ndx.backends.get("mmap", directory="x"), ndx.backends.MmapBackend)
+assert_type(ndx.set_default("host", pool="arena", limit=1), ndx.backends.HostBackend)
+kind = "mmap" if answer(1) else "host"
+assert_type(ndx.backends.get(kind, limit="1GiB"), ndx.backends.Backend)
 with ndx.workspace("step", size="64MiB", learn="none") as ws:
     assert_type(ws, ndx.Workspace)
     kept = ndx.ones(3, dtype="float32").detach()
@@ -75,3 +80,11 @@ ndx.sum(x, 0)  # type: ignore[call-arg]
 ndx.sum(x, keepdim=True)  # type: ignore[call-arg]
 ndx.zeros(3).no_such_attribute  # type: ignore[attr-defined]  # noqa: B018
 ndx.workspace("step", spill="never")  # type: ignore[arg-type]
+ndx.workspace("step", sizes="1MiB")  # type: ignore[call-arg]
+ndx.WorkspaceConfig(sizes="1MiB")  # type: ignore[call-arg]
+ndx.use("host", limits="1GiB")  # type: ignore[call-overload]
+ndx.use("host", directory="/scratch")  # type: ignore[call-overload]
+ndx.set_default("mmap", folder="/scratch")  # type: ignore[call-overload]
+ndx.backends.get("cuda", device="0")  # type: ignore[call-overload]
+ndx.no_such_name  # type: ignore[attr-defined]  # noqa: B018
+ndx.linalg.no_such_name  # type: ignore[attr-defined]  # noqa: B018

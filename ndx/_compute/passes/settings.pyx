@@ -183,8 +183,9 @@ class passes:
     """
 
     @option_errors("ndx.passes")
-    def __init__(self, *, progress=None, block=None, threads=None, threshold=None,
-                 memory=None):
+    def __init__(self, *, progress: Callable[[int, int, str], Any] | None = None,
+                 block: Size | None = None, threads: int | None = None,
+                 threshold: Size | None = None, memory: Size | None = None) -> None:
         if progress is not None and not callable(progress):
             raise TypeError(
                 "progress= is called as progress(done, total, name); a "
@@ -211,11 +212,12 @@ class passes:
         )
         self._entered = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._entered.append(enter(self._options))
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         if not self._entered:
             raise RuntimeError("ndx.passes was left, but is not entered")
         leave(self._entered)
