@@ -60,8 +60,14 @@ def assert_equal(
 
 
 def assert_allclose(
-    actual, expected, *, rtol=None, atol=0.0, check_dtype=True, err_msg=""
-):
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    check_dtype: bool = True,
+    err_msg: str = "",
+) -> None:
     """Check that two arrays have the same dtype, shape and nearly equal elements.
 
     Parameters
