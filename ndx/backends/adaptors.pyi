@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 class Adaptor(Backend):
-    """Base class: counts what passes it. Override the methods that are called.
+    """Base class: counts the requests that pass. Override the methods that are called.
 
     Parameters
     ----------

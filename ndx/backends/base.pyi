@@ -70,4 +70,4 @@ class Backend:
         """Let both peaks start again from what is held now."""
 
     def raise_peak(self, allocated: int, reserved: int) -> None:
-        """Let the peaks be at least so high: who has reset them puts them back."""
+        """Raise both peaks to at least these values, to restore them after a reset."""
