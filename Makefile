@@ -31,7 +31,7 @@ VENV := .venv/$(TAG)
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STUBS = $$(find ndx -name '*.pyi')
-COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.h'
+COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
 TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 
 help:  ## list the targets

@@ -66,13 +66,15 @@ class CythonizeFirst(build_ext):
         super().build_extensions()
 
 
+C_FILES = {"mapping": ["ndx/_files/mappings.c"]}
 HEADERS = [p.as_posix() for p in sorted(Path("ndx").rglob("*.h"))]
 setup(
     cmdclass={"build_ext": CythonizeFirst},
     options={"build": {"build_base": f"build/{KEY}"}, "build_ext": {"parallel": JOBS}},
     ext_modules=[
-        Extension(".".join(p.with_suffix("").parts), [p.as_posix()], depends=HEADERS,
-                  include_dirs=["ndx/include", np.get_include()], define_macros=MACROS,
+        Extension(".".join(p.with_suffix("").parts),
+                  [p.as_posix(), *C_FILES.get(p.stem, ())], define_macros=MACROS,
+                  depends=HEADERS, include_dirs=[".", "ndx/include", np.get_include()],
                   extra_compile_args=CFLAGS, extra_link_args=LDFLAGS)
         for p in sorted(Path("ndx").rglob("*.pyx"))
         if os.environ.get("NDX_BUILD_EXT") != "0"

@@ -133,12 +133,12 @@ def check(root: Path) -> list[str]:
                         "through ndx._array.pinning (compute_on, or hold and let_go), "
                         "or say in tools/check_memory.py why it may"
                     )
-    for path in sorted(root.rglob("*.h")):
+    for path in sorted(root.rglob("*.[ch]")):
         text = COMMENT.sub(_lines_of, path.read_text(encoding="utf-8"))
         for number, line in enumerate(text.split("\n"), 1):
             if HEADERS.search(line):
                 where = path.relative_to(root.parent).as_posix()
-                problems.append(f"{where}:{number}: a header releases the GIL")
+                problems.append(f"{where}:{number}: a C file releases the GIL")
     problems += [
         f"tools/check_memory.py: nothing needs {name!r} in the list of what {what}"
         for index, (what, _, allowed) in enumerate(RULES)

@@ -12,12 +12,12 @@ from pathlib import Path
 # The first pattern that matches a path (relative to the root) gives its cap.
 CAPS = {
     "ndx/_core.pyx": 775,
-    "setup.py": 80,
+    "setup.py": 82,
     "tests/*": 500,
     "*": 600,
 }
 FOLDERS = ("ndx", "tests", "tools", "examples", "asv_bench", "docs")
-SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".h"}
+SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".h", ".c"}
 GENERATED = b"# Generated"
 
 

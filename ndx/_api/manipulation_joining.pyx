@@ -12,7 +12,7 @@ from ndx._compute.numpy_calls import on_device
 
 __all__ = ["concat", "stack"]
 
-cdef extern from "ndx/arithmetic.h":
+cdef extern from "ndx/internal/arithmetic.h":
     bint ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
 
 

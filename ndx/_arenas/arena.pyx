@@ -24,7 +24,7 @@ from ndx._blocks.block cimport (
 )
 from ndx.backends.base cimport Backend, Memory
 
-cdef extern from "ndx/poison.h":
+cdef extern from "ndx/internal/poison.h":
     const bint NDX_POISONS
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)

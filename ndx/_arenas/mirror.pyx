@@ -20,7 +20,7 @@ import dataclasses
 
 from ndx import backends
 
-cdef extern from "ndx/poison.h":
+cdef extern from "ndx/internal/poison.h":
     void ndx_unpoison(void *ptr, size_t nbytes)
 
 

@@ -34,7 +34,7 @@ from ndx._lib.layout cimport (
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
-cdef extern from "ndx/arithmetic.h":
+cdef extern from "ndx/internal/arithmetic.h":
     bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
 
 cdef extern from "ndx/dlpack.h":

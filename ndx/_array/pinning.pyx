@@ -30,7 +30,7 @@ from ndx._files.mapping cimport losses
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
 
-cdef extern from "ndx/checked.h" nogil:
+cdef extern from "ndx/internal/checked.h" nogil:
     const bint NDX_CHECKS
     void ndx_require(bint condition, const char *what)
 

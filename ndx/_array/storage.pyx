@@ -58,16 +58,16 @@ cdef extern from *:
     void NDX_SET_OWNER(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
 
-cdef extern from "ndx/checked.h" nogil:
+cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
 
-cdef extern from "ndx/objects.h":
+cdef extern from "ndx/_array/objects.h":
     object ndx_object_new(PyTypeObject *cls)
     void ndx_object_free(PyObject *object) noexcept
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
     void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
 
-cdef extern from "ndx/arithmetic.h":
+cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
 
 cdef enum:

@@ -16,10 +16,10 @@ from libc.string cimport memset
 from ndx.backends._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, Backend, Memory, devices
 
-cdef extern from "ndx/checked.h" nogil:
+cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
 
-cdef extern from "ndx/poison.h":
+cdef extern from "ndx/internal/poison.h":
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
 

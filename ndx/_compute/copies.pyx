@@ -28,7 +28,7 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
-cdef extern from "ndx/fill.h" nogil:
+cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
 

@@ -42,7 +42,7 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
-cdef extern from "ndx/operators.h":
+cdef extern from "ndx/internal/operators.h":
     bint NDX_CALCULATES(object x) noexcept
     bint NDX_REPEATS(object x) noexcept
 

@@ -24,7 +24,7 @@ from ndx._lib.layout cimport (
     read_axes, shape_tuple, walk_merge,
 )
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
 
 cdef Ufunc ADD = find_ufunc("add")

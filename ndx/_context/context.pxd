@@ -14,7 +14,7 @@ cdef extern from "Python.h":
         PyObject *context
     PyThreadState *PyThreadState_Get() noexcept
 
-cdef extern from "ndx/here.h":
+cdef extern from "ndx/internal/here.h":
     # Which thread, contextvars.Context and frame run now.
     ctypedef struct Here "ndx_Here":
         PyObject *home

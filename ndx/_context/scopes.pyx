@@ -17,7 +17,7 @@ from ndx._lib.numpy_handler cimport restore_numpy
 
 from ndx._lib.errors import WorkspaceError
 
-cdef extern from "ndx/here.h":
+cdef extern from "ndx/internal/here.h":
     bint ndx_thread_runs(uint64_t thread) noexcept
 
 cdef enum State:

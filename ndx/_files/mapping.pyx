@@ -10,7 +10,7 @@ import os
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-cdef extern from "ndx/mapping.h" nogil:
+cdef extern from "ndx/_files/mappings.h" nogil:
     ctypedef struct ndx_range:
         uintptr_t start
         uintptr_t end
@@ -34,7 +34,7 @@ cdef extern from "ndx/mapping.h" nogil:
     int ndx_sync(void *ptr, size_t nbytes, int fd)
     int ndx_remap_private(void *ptr, size_t nbytes, int fd)
     void ndx_close_file(int fd)
-    int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total)
+    int ndx_space(const char *path, uint64_t *idle, uint64_t *total)
 
 losses = &ndx_losses
 
@@ -98,7 +98,7 @@ cdef void close_file(int fd) noexcept nogil:
 
 cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept nogil:
     """Say how many bytes the file system of a path has."""
-    return ndx_space(-1, path, idle, total)
+    return ndx_space(path, idle, total)
 
 
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil:

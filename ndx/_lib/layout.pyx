@@ -21,7 +21,7 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object o) noexcept
     long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
     bint ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out)
 

@@ -7,7 +7,7 @@ keeps the newest events: where it is full, it forgets the arrays that died first
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from libc.string cimport memcpy
 
-cdef extern from "ndx/clock.h":
+cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
 
 cdef enum:

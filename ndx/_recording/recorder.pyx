@@ -33,10 +33,10 @@ from ndx.backends.base cimport Backend, Counters
 
 from ndx._lib.call_site import is_ours
 
-cdef extern from "ndx/clock.h":
+cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
 
-cdef extern from "ndx/interpreter.h":
+cdef extern from "ndx/internal/interpreter.h":
     ctypedef struct PyThreadState:
         pass
     PyThreadState *PyThreadState_Get() noexcept

@@ -14,10 +14,10 @@ __all__ = [
     "resident_nbytes", "set_gpu_limit", "set_process_limit", "set_resident_limit",
 ]
 
-cdef extern from "ndx/clock.h" nogil:
+cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
-cdef extern from "ndx/resident.h" nogil:
+cdef extern from "ndx/internal/resident.h" nogil:
     size_t ndx_resident()
     void ndx_make_resident(void *pages, size_t nbytes)
 

@@ -14,7 +14,7 @@ from ndx.backends._pool.options import OptionsSignature
 
 __all__ = ["HostBackend", "HostSource"]
 
-cdef extern from "ndx/pages.h" nogil:
+cdef extern from "ndx/internal/pages.h" nogil:
     size_t ndx_page_size()
     bint ndx_pages_are_lazy()
     void *ndx_reserve(size_t nbytes, bint whole)

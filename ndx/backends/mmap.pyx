@@ -38,7 +38,7 @@ cdef extern from *:
 cdef extern from "ndx/lock.h" nogil:
     long ndx_process_id()
 
-cdef extern from "ndx/poison.h":
+cdef extern from "ndx/internal/poison.h":
     bint NDX_POISONS
 
 cdef enum:

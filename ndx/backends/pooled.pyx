@@ -32,7 +32,7 @@ from ndx.backends._reserve import warm_up
 
 __all__ = ["PooledBackend"]
 
-cdef extern from "ndx/clock.h" nogil:
+cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef enum:

@@ -17,7 +17,7 @@ from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_cl
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 
-cdef extern from "ndx/pages.h" nogil:
+cdef extern from "ndx/internal/pages.h" nogil:
     void *ndx_reserve(size_t nbytes, bint whole)
     void ndx_unreserve(void *ptr, size_t nbytes)
 

@@ -381,3 +381,5 @@ def test_what_is_installed():
     for name in ("include/ndx/ndx.h", "include/ndx/lock.h", "__init__.pxd",
                  "backends/base.pxd", "py.typed"):  # fmt: skip
         assert (root / name).is_file(), name
+    # Inline functions of `.pxd` files that other packages cimport include it.
+    assert (root / "include/ndx/internal/arithmetic.h").is_file()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ndx
 
 SOURCE = """
-#include "ndx/arithmetic.h"
+#include "ndx/internal/arithmetic.h"
 int multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
     return ndx_multiply(a, b, out);
 }

@@ -81,7 +81,7 @@ def test_headers_release_no_gil(problems):
     text = "/* Py_BEGIN_ALLOW_THREADS */\nint x;\n"
     assert problems({"a.h": text}) == []
     text += "#define FREE PyEval_SaveThread()\n"
-    assert problems({"a.h": text}) == ["pkg/a.h:3: a header releases the GIL"]
+    assert problems({"a.h": text}) == ["pkg/a.h:3: a C file releases the GIL"]
 
 
 def test_a_reason_that_nothing_needs(problems):

@@ -22,7 +22,7 @@ cdef extern from "numpy/arrayobject.h":
         void *cls, int ndim, const Py_ssize_t *shape, int typenum,
         const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *obj)
 
-cdef extern from "ndx/fill.h" nogil:
+cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
 # From one dtype of NumPy's to another, piece by piece; `error` is a strong reference.

@@ -20,7 +20,7 @@ from ndx._lib.layout cimport MAXDIMS, Walk
 from ndx._context.use import use
 
 
-cdef extern from "ndx/arithmetic.h":
+cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) nogil
 
 

@@ -28,7 +28,7 @@ cdef extern from "Python.h":
     int PyErr_CheckSignals() except -1
     void *PyErr_Occurred() noexcept
 
-cdef extern from "ndx/advice.h" nogil:
+cdef extern from "ndx/internal/advice.h" nogil:
     void ndx_read_ahead(int fd, int64_t offset, size_t nbytes)
     void ndx_populate(char *ptr, size_t nbytes, int written)
     void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait)
@@ -39,10 +39,10 @@ cdef extern from "ndx/advice.h" nogil:
     bint ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset)
     bint ndx_write_at(int fd, const char *source, size_t nbytes, int64_t offset)
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
 
-cdef extern from "ndx/threads.h" nogil:
+cdef extern from "ndx/internal/threads.h" nogil:
     ctypedef struct ndx_thread:
         pass
     bint ndx_thread_start(ndx_thread *thread, void (*job)(void *) noexcept nogil,

@@ -12,7 +12,7 @@ from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport QUICK_SHARE, ndx_lock_acquire, ndx_lock_release
 from ndx.backends._pool.trim cimport pool_trim, pool_trim_spare
 
-cdef extern from "ndx/clock.h" nogil:
+cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef enum:

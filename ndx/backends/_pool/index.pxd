@@ -11,7 +11,7 @@ systems, ECRTS 2004.
 
 from libc.stdint cimport uint32_t, uint64_t
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     int ndx_highest_bit(size_t number)
     int ndx_lowest_bit(uint64_t number)
 

@@ -42,7 +42,7 @@ cdef extern from "ndx/lock.h" nogil:
 cdef extern from "ndx/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
 
-cdef extern from "ndx/clock.h" nogil:
+cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef extern from "Python.h":

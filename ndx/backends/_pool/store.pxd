@@ -9,7 +9,7 @@ cdef extern from "ndx/lock.h" nogil:
     void ndx_lock_acquire(ndx_lock *lock)
     void ndx_lock_release(ndx_lock *lock)
 
-cdef extern from "ndx/poison.h" nogil:
+cdef extern from "ndx/internal/poison.h" nogil:
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
     void ndx_unpoison_space(void *ptr, size_t nbytes)

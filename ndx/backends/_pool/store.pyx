@@ -19,7 +19,7 @@ from ndx.backends.base cimport (
     counters_lift,
 )
 
-cdef extern from "ndx/clock.h" nogil:
+cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef enum:

@@ -1,45 +1,11 @@
-/* Files in the address space: their space on disk, their mappings, and what happens when
- * the system can't give a page of one (SIGBUS).
- *
- * Ranges that are entered in the table survive that: zeros are mapped over the pages that
- * are lost, and the table remembers which. Only `_files.mapping` includes this: the table is
- * one for the process. */
-#ifndef NDX_MAPPING_H
-#define NDX_MAPPING_H
+/* The table of mappings, and the signal handler that maps zeros over the pages of its
+ * ranges that are lost. The table remembers which pages those are. */
+#define _GNU_SOURCE
+#include "mappings.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* Where the operating system has no such mappings, every call says so. */
-#if defined(_WIN32)
-#define NDX_MAPPINGS 0
-#else
-#define NDX_MAPPINGS 1
-#endif
-
-#define NDX_RANGES 256           /* a chunk of the table */
-#define NDX_LOST 8               /* separate pieces that an entry remembers */
-
-typedef struct {
-    uintptr_t start, end;        /* 0, 0: free */
-    int64_t offset;              /* of `start` in the file */
-    int fd;
-    int shared;                  /* what is written goes to the file */
-    int is_private;              /* a forked child gets a copy of its own */
-    int lost;                    /* pieces */
-    uintptr_t lost_start[NDX_LOST], lost_end[NDX_LOST];
-} ndx_range;
-
-typedef struct ndx_ranges {
-    ndx_range entries[NDX_RANGES];
-    struct ndx_ranges *next;
-} ndx_ranges;
-
-#if NDX_MAPPINGS
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
+#if !defined(_WIN32)
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -50,11 +16,18 @@ typedef struct ndx_ranges {
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "ndx/lock.h"
-#include "ndx/pages.h"
+#include "ndx/internal/pages.h"
+
+#define NDX_RANGES 256                     /* a chunk of the table */
+
+typedef struct ndx_ranges {
+    ndx_range entries[NDX_RANGES];
+    struct ndx_ranges *next;
+} ndx_ranges;
 
 static ndx_ranges ndx_table;
 static ndx_lock ndx_table_lock;
-static volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
+volatile uint64_t ndx_losses;
 static volatile uint64_t ndx_mappings;     /* live entries */
 
 /* The handlers that had SIGBUS before ours, oldest first. Ours goes to the front again when
@@ -254,9 +227,8 @@ static int ndx_watch(void) {
     return sigaction(SIGBUS, &action, NULL) == 0 ? 0 : errno;
 }
 
-/* Enter a mapping in the table; `fd` stays open while it is there. */
-static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
-                         int is_private) {
+int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
+                  int is_private) {
     ndx_ranges *chunk = &ndx_table;
     int status = 0;
     ndx_lock_acquire(&ndx_table_lock);
@@ -287,7 +259,7 @@ static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int s
     return status;
 }
 
-static void ndx_range_remove(void *ptr) {
+void ndx_range_remove(void *ptr) {
     ndx_lock_acquire(&ndx_table_lock);
     ndx_range *range = ndx_range_at((uintptr_t)ptr);
     if (range != NULL) {
@@ -300,8 +272,7 @@ static void ndx_range_remove(void *ptr) {
     ndx_lock_release(&ndx_table_lock);
 }
 
-/* Copy the entry that has an address; return whether there is one. */
-static int ndx_range_find(const void *ptr, ndx_range *out) {
+int ndx_range_find(const void *ptr, ndx_range *out) {
     if (__atomic_load_n(&ndx_mappings, __ATOMIC_ACQUIRE) == 0) { return 0; }
     ndx_lock_acquire(&ndx_table_lock);
     ndx_range *range = ndx_range_at((uintptr_t)ptr);
@@ -310,8 +281,7 @@ static int ndx_range_find(const void *ptr, ndx_range *out) {
     return range != NULL;
 }
 
-/* Whether a page in [ptr, ptr + nbytes) was lost. */
-static int ndx_range_lost(const void *ptr, size_t nbytes) {
+int ndx_range_lost(const void *ptr, size_t nbytes) {
     uintptr_t low = (uintptr_t)ptr, high = low + nbytes;
     ndx_range range;
     if (nbytes == 0 || !ndx_range_find(ptr, &range)) { return 0; }
@@ -321,8 +291,7 @@ static int ndx_range_lost(const void *ptr, size_t nbytes) {
     return 0;
 }
 
-/* Map the file again over whole pages that were lost and hold nothing any more. */
-static int ndx_range_restore(void *ptr, size_t nbytes) {
+int ndx_range_restore(void *ptr, size_t nbytes) {
     uintptr_t low = (uintptr_t)ptr, high = low + nbytes;
     int status = 0;
     ndx_lock_acquire(&ndx_table_lock);
@@ -382,13 +351,12 @@ static void ndx_ranges_in_child(void) {
     ndx_lock_release(&ndx_table_lock);
 }
 
-static int ndx_ranges_at_fork(void) {
+int ndx_ranges_at_fork(void) {
     return pthread_atfork(ndx_ranges_before_fork, ndx_ranges_after_fork,
                           ndx_ranges_in_child);
 }
 
-/* Open a file without a name in a directory, for its owner alone. */
-static int ndx_open_unnamed(const char *directory, int *fd) {
+int ndx_open_unnamed(const char *directory, int *fd) {
 #if defined(O_TMPFILE)
     *fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (*fd >= 0) { return 0; }
@@ -409,8 +377,7 @@ static int ndx_open_unnamed(const char *directory, int *fd) {
     return status;
 }
 
-/* Have the disk set space aside for [offset, offset + nbytes), whose content stays. */
-static int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
+int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
     int status;
 #if defined(__APPLE__)
     struct stat file;
@@ -427,8 +394,7 @@ static int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
     return status;
 }
 
-/* Give the space of [offset, offset + nbytes) back to the disk; it reads as zeros. */
-static int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
+int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
 #if defined(__linux__)
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                      (off_t)nbytes) == 0 ? 0 : errno;
@@ -438,8 +404,8 @@ static int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
 #endif
 }
 
-static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                        void **out) {
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
+                 void **out) {
     int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
     void *ptr = mmap(NULL, nbytes, PROT_READ | (writable ? PROT_WRITE : 0), flags, fd,
                      (off_t)offset);
@@ -448,10 +414,9 @@ static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int
     return 0;
 }
 
-static void ndx_unmap(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
+void ndx_unmap(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
 
-/* Wait until what was written to a shared mapping is on disk. */
-static int ndx_sync(void *ptr, size_t nbytes, int fd) {
+int ndx_sync(void *ptr, size_t nbytes, int fd) {
     int status;
     if (msync(ptr, nbytes, MS_SYNC) != 0) { return errno; }
     do {
@@ -460,74 +425,39 @@ static int ndx_sync(void *ptr, size_t nbytes, int fd) {
     return status;
 }
 
-/* Let a private mapping be one of another file, from its start, at the same address. */
-static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
+int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
     return mmap(ptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                 fd, 0) == MAP_FAILED ? errno : 0;
 }
 
-static void ndx_close_file(int fd) { close(fd); }
+void ndx_close_file(int fd) { close(fd); }
 
-static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
+int ndx_space(const char *path, uint64_t *idle, uint64_t *total) {
     struct statvfs fs;
-    if ((path == NULL ? fstatvfs(fd, &fs) : statvfs(path, &fs)) != 0) { return errno; }
+    if (statvfs(path, &fs) != 0) { return errno; }
     *idle = (uint64_t)fs.f_bavail * fs.f_frsize;
     *total = (uint64_t)fs.f_blocks * fs.f_frsize;
     return 0;
 }
 
 #else
-static volatile uint64_t ndx_losses, ndx_mappings;
-static int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
-                         int is_private) {
-    (void)ptr; (void)nbytes; (void)fd; (void)offset; (void)shared; (void)is_private;
-    return ENOSYS;
-}
-static void ndx_range_remove(void *ptr) { (void)ptr; }
-static int ndx_range_find(const void *ptr, ndx_range *out) {
-    (void)ptr; (void)out;
-    return 0;
-}
-static int ndx_range_lost(const void *ptr, size_t nbytes) {
-    (void)ptr; (void)nbytes;
-    return 0;
-}
-static int ndx_range_restore(void *ptr, size_t nbytes) {
-    (void)ptr; (void)nbytes;
-    return ENOSYS;
-}
-static int ndx_ranges_at_fork(void) { return 0; }
-static int ndx_open_unnamed(const char *directory, int *fd) {
-    (void)directory; (void)fd;
-    return ENOSYS;
-}
-static int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) {
-    (void)fd; (void)offset; (void)nbytes;
-    return ENOSYS;
-}
-static int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
-    (void)fd; (void)offset; (void)nbytes;
-    return ENOSYS;
-}
-static int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
-                        void **out) {
-    (void)fd; (void)offset; (void)nbytes; (void)writable; (void)shared; (void)out;
-    return ENOSYS;
-}
-static void ndx_unmap(void *ptr, size_t nbytes) { (void)ptr; (void)nbytes; }
-static int ndx_sync(void *ptr, size_t nbytes, int fd) {
-    (void)ptr; (void)nbytes; (void)fd;
-    return ENOSYS;
-}
-static int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
-    (void)ptr; (void)nbytes; (void)fd;
-    return ENOSYS;
-}
-static void ndx_close_file(int fd) { (void)fd; }
-static int ndx_space(int fd, const char *path, uint64_t *idle, uint64_t *total) {
-    (void)fd; (void)path; (void)idle; (void)total;
-    return ENOSYS;
-}
-#endif
-
+/* The operating system has no such mappings: every call says so. */
+volatile uint64_t ndx_losses;
+int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
+                  int is_private) { return ENOSYS; }
+void ndx_range_remove(void *ptr) {}
+int ndx_range_find(const void *ptr, ndx_range *out) { return 0; }
+int ndx_range_lost(const void *ptr, size_t nbytes) { return 0; }
+int ndx_range_restore(void *ptr, size_t nbytes) { return ENOSYS; }
+int ndx_ranges_at_fork(void) { return 0; }
+int ndx_open_unnamed(const char *directory, int *fd) { return ENOSYS; }
+int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
+int ndx_file_punch(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
+                 void **out) { return ENOSYS; }
+void ndx_unmap(void *ptr, size_t nbytes) {}
+int ndx_sync(void *ptr, size_t nbytes, int fd) { return ENOSYS; }
+int ndx_remap_private(void *ptr, size_t nbytes, int fd) { return ENOSYS; }
+void ndx_close_file(int fd) {}
+int ndx_space(const char *path, uint64_t *idle, uint64_t *total) { return ENOSYS; }
 #endif

@@ -1,0 +1,65 @@
+/* Files in the address space: their space on disk, their mappings, and SIGBUS, which
+ * the system sends when it can't give a page of one.
+ *
+ * The table of mappings and the signal handler are one for the process, so only
+ * `_files.mapping` is linked with `mappings.c`. Functions that return int return 0 or
+ * an `errno`, unless they say otherwise. */
+#ifndef NDX_MAPPINGS_H
+#define NDX_MAPPINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NDX_LOST 8               /* separate pieces that an entry remembers */
+
+/* An entry of the table. */
+typedef struct {
+    uintptr_t start, end;        /* 0, 0: free */
+    int64_t offset;              /* of `start` in the file */
+    int fd;
+    int shared;                  /* writes go to the file */
+    int is_private;              /* a forked child gets a copy of its own */
+    int lost;                    /* pieces */
+    uintptr_t lost_start[NDX_LOST], lost_end[NDX_LOST];
+} ndx_range;
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(hidden)
+#endif
+
+extern volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
+
+/* Enter a mapping in the table; `fd` stays open while it is there. */
+int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
+                  int is_private);
+void ndx_range_remove(void *ptr);
+/* Copy the entry that contains an address; return whether there is one. */
+int ndx_range_find(const void *ptr, ndx_range *out);
+/* Return whether a page in [ptr, ptr + nbytes) was lost. */
+int ndx_range_lost(const void *ptr, size_t nbytes);
+/* Map the file again over whole lost pages, whose content is not needed any more. */
+int ndx_range_restore(void *ptr, size_t nbytes);
+int ndx_ranges_at_fork(void);
+
+/* Open a file without a name in a directory, for its owner alone. */
+int ndx_open_unnamed(const char *directory, int *fd);
+/* Reserve space on disk for [offset, offset + nbytes), whose content stays. */
+int ndx_file_reserve(int fd, int64_t offset, size_t nbytes);
+/* Give the space of [offset, offset + nbytes) back to the disk; it reads as zeros. */
+int ndx_file_punch(int fd, int64_t offset, size_t nbytes);
+int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
+                 void **out);
+void ndx_unmap(void *ptr, size_t nbytes);
+/* Wait until what was written to a shared mapping is on disk. */
+int ndx_sync(void *ptr, size_t nbytes, int fd);
+/* Map another file, from its start, privately over the same addresses. */
+int ndx_remap_private(void *ptr, size_t nbytes, int fd);
+void ndx_close_file(int fd);
+/* Say how many bytes the file system of a path has: free ones, and all. */
+int ndx_space(const char *path, uint64_t *idle, uint64_t *total);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#endif
