@@ -37,35 +37,40 @@ cdef extern from "Python.h":
 cdef extern from "ndx/internal/arithmetic.h":
     bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
 
-cdef extern from "ndx/dlpack.h":
-    ctypedef struct DLDevice:
-        int32_t device_type
-        int32_t device_id
-    ctypedef struct DLDataType:
-        uint8_t code
-        uint8_t bits
-        uint16_t lanes
-    ctypedef struct DLPackVersion:
-        uint32_t major
-        uint32_t minor
-    ctypedef struct DLTensor:
-        void *data
-        DLDevice device
-        int32_t ndim
-        DLDataType dtype
-        int64_t *shape
-        int64_t *strides
-        uint64_t byte_offset
-    ctypedef struct DLManagedTensor:
-        DLTensor dl_tensor
-        void *manager_ctx
-        void (*deleter)(DLManagedTensor *self) noexcept
-    ctypedef struct DLManagedTensorVersioned:
-        DLPackVersion version
-        void *manager_ctx
-        void (*deleter)(DLManagedTensorVersioned *self) noexcept
-        uint64_t flags
-        DLTensor dl_tensor
+# The structs of DLPack 1.x: https://dmlc.github.io/dlpack/latest/c_api.html
+cdef struct DLDevice:
+    int32_t device_type
+    int32_t device_id
+
+cdef struct DLDataType:
+    uint8_t code
+    uint8_t bits
+    uint16_t lanes
+
+cdef struct DLPackVersion:
+    uint32_t major
+    uint32_t minor
+
+cdef struct DLTensor:
+    void *data
+    DLDevice device
+    int32_t ndim
+    DLDataType dtype
+    int64_t *shape
+    int64_t *strides             # in elements
+    uint64_t byte_offset
+
+cdef struct DLManagedTensor:
+    DLTensor dl_tensor
+    void *manager_ctx
+    void (*deleter)(DLManagedTensor *self) noexcept
+
+cdef struct DLManagedTensorVersioned:
+    DLPackVersion version
+    void *manager_ctx
+    void (*deleter)(DLManagedTensorVersioned *self) noexcept
+    uint64_t flags
+    DLTensor dl_tensor
 
 cdef enum:
     DL_CPU = 1
