@@ -9,7 +9,6 @@ import _thread
 import threading
 import weakref
 
-from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_DECREF
@@ -24,6 +23,7 @@ from ndx._context.context cimport scope_of
 from ndx._context.placement cimport placing_backend
 from ndx._lib.dtypes cimport dtype_object
 from ndx._lib.layout cimport shape_tuple
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._recording.log cimport (
     BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
     SPILLED, STALE, Event, Log,
@@ -299,13 +299,11 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
     cdef Py_ssize_t i, count = len(recorders)
     cdef uint64_t serial
     cdef Event now
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
+    cdef PendingError pending
     cdef Event *events = <Event *>malloc((count + 1) * sizeof(Event))
     if events == NULL:
         return 0
-    PyErr_Fetch(&kind, &value, &traceback)
+    pending = set_error_aside()
     # First all that may run Python, which may make arrays, too; then all that must
     # not: the serials of a log only ever grow.
     for i in range(count):
@@ -331,7 +329,7 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
             events[i].reserved = now.reserved
             recorder.log.append(&events[i])
     free(events)
-    PyErr_Restore(kind, value, traceback)
+    put_error_back(pending)
     return serial
 
 
@@ -425,10 +423,8 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
     cdef tuple recorders = active
     cdef Recorder recorder
     cdef Event event
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
-    PyErr_Fetch(&kind, &value, &traceback)
+    cdef PendingError pending
+    pending = set_error_aside()
     for recorder in recorders:
         blank(&event, ENTER if begins else LEAVE)
         try:
@@ -445,7 +441,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
         read_counters(arena.home, &event)
         if recorder.open:
             recorder.log.append(&event)
-    PyErr_Restore(kind, value, traceback)
+    put_error_back(pending)
 
 
 # ------------------------------------------------------------ the data of NumPy arrays

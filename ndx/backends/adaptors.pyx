@@ -5,10 +5,10 @@ that it is around alive.
 """
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport (
     ALLOCATED, NOT_PASSED, Backend, Counters, Memory, counters_add, counters_remove,
@@ -26,10 +26,6 @@ __all__ = [
     "Adaptor", "FailureCallbackAdaptor", "LimitingAdaptor", "LoggingAdaptor",
     "TrackingAdaptor",
 ]
-
-cdef extern from "Python.h":
-    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **trace) noexcept
-    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *trace) noexcept
 
 
 @cython.no_gc_clear
@@ -158,11 +154,9 @@ cdef Backend Adaptor_server(Adaptor self, const Memory *memory, bint forget):
 
 
 cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *trace = NULL
+    cdef PendingError pending
     counters_remove(&self.counters, memory.nbytes)
-    PyErr_Fetch(&kind, &value, &trace)
+    pending = set_error_aside()
     try:
         handler = suspend_handlers()
         try:
@@ -172,7 +166,7 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     except BaseException as error:
         report_ignored(self, error)
     Adaptor_server(self, memory, True).release(memory)
-    PyErr_Restore(kind, value, trace)
+    put_error_back(pending)
 
 
 cdef class LimitingAdaptor(Adaptor):

@@ -7,7 +7,6 @@ waits for an event, on the GPU. The CPU waits only to give memory back to CUDA.
 """
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 import dataclasses
@@ -16,6 +15,7 @@ import sys
 from importlib import import_module
 from threading import get_ident
 
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Memory, devices
@@ -39,8 +39,6 @@ cdef dict replaying = {}
 cdef object is_finalizing = sys.is_finalizing
 
 cdef extern from "Python.h":
-    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
-    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
     void PyErr_SetObject(object kind, object value) noexcept
 
 cdef enum:
@@ -223,15 +221,13 @@ cdef object call(CudaSource self, str name, object a=None, object b=None,
 
 cdef object run(CudaSource self, str name, tuple args, object stream):
     """Do the same; if it is for a stream that is over, its work is waited for."""
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
+    cdef PendingError pending
     if is_finalizing() or is_forked():
         # The driver may be gone already, and takes back all of its memory itself; and
         # in a child it is the parent's.
         return None
     # Arrays die while exceptions pass, too.
-    PyErr_Fetch(&kind, &value, &traceback)
+    pending = set_error_aside()
     result = None
     try:
         with self.cuda.Device(self.index):
@@ -244,7 +240,7 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
             note_failure(self, stream, error)
             if stream in self.over:
                 wait_or_owe(functools.partial(wait_for_gpu, self, self.index))
-    PyErr_Restore(kind, value, traceback)
+    put_error_back(pending)
     return result
 
 

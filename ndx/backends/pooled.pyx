@@ -1,10 +1,10 @@
 """The base class of all backends with a pool, for any source of memory."""
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends._pool.history cimport history_begin, pool_look, pool_release_since
 from ndx.backends._pool.index cimport PoolBlock
@@ -39,10 +39,6 @@ cdef enum:
     LOOK_EVERY = 64              # allocations
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
     USUAL_TIME = 30000           # milliseconds, where idle memory is kept for ever
-
-cdef extern from "Python.h":
-    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
-    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
 
@@ -494,13 +490,11 @@ cdef size_t limit_on(Source source, object value) except? 0:
 
 
 cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:
-    cdef PyObject *kind = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
+    cdef PendingError pending
     # Arrays die while exceptions pass, too; Python must not run over one.
-    PyErr_Fetch(&kind, &value, &traceback)
+    pending = set_error_aside()
     try:
         self.notify("free", memory.nbytes, memory.ptr)
     except BaseException as error:
         report_ignored(self, error)
-    PyErr_Restore(kind, value, traceback)
+    put_error_back(pending)

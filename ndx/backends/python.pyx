@@ -8,6 +8,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx.backends._budget cimport budget_arrive, budget_give, budget_obtain
 from ndx.backends.base cimport (
     ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
@@ -27,10 +28,6 @@ __all__ = ["PythonBackend"]
 cdef struct Acquired:
     Py_buffer view
     PyObject *source             # strong
-
-cdef extern from "Python.h":
-    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
-    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
 
 
 # Not cleared by the collector: arrays that die with it give their memory back to it.
@@ -109,14 +106,12 @@ cdef class PythonBackend(Backend):
             return PythonBackend_allocate(self, nbytes, zero, out)
 
     cdef void release(self, Memory *memory) noexcept nogil:
-        cdef PyObject *kind = NULL
-        cdef PyObject *value = NULL
-        cdef PyObject *traceback = NULL
+        cdef PendingError pending
         with gil:
             # Arrays die while exceptions pass, too; Python must not run over one.
-            PyErr_Fetch(&kind, &value, &traceback)
+            pending = set_error_aside()
             PythonBackend_release(self, memory)
-            PyErr_Restore(kind, value, traceback)
+            put_error_back(pending)
 
 
 cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,

@@ -2,10 +2,10 @@
 
 cimport cython
 from cpython.buffer cimport PyBuffer_Release
-from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
+from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx.backends.source cimport NO_RANGE, RAISED, RESERVED, Source
 from ndx.backends.user_code cimport UserCode, hold_buffer
 
@@ -17,8 +17,6 @@ cdef object is_finalizing = sys.is_finalizing
 __all__ = ["PythonSource"]
 
 cdef extern from "Python.h":
-    void PyErr_Fetch(PyObject **kind, PyObject **value, PyObject **traceback) noexcept
-    void PyErr_Restore(PyObject *kind, PyObject *value, PyObject *traceback) noexcept
     void PyErr_SetObject(object kind, object value) noexcept
 
 
@@ -66,13 +64,11 @@ cdef class PythonSource(Source):
             return PythonSource_reserve(self, nbytes, ptr, cookie)
 
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
-        cdef PyObject *kind = NULL
-        cdef PyObject *value = NULL
-        cdef PyObject *traceback = NULL
+        cdef PendingError pending
         with gil:
-            PyErr_Fetch(&kind, &value, &traceback)
+            pending = set_error_aside()
             PythonSource_release(self, <Py_buffer *>cookie)
-            PyErr_Restore(kind, value, traceback)
+            put_error_back(pending)
 
 
 cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
