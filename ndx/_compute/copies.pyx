@@ -10,7 +10,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, check_usable, has_shape, new_like, require_writeable, strided,
 )
-from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.copying cimport copy_walk
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,

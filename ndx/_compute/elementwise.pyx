@@ -20,8 +20,8 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
-from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Loop, Ufunc, loop_of, run_elementwise
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport losses
 from ndx._lib.dtypes cimport (

@@ -15,13 +15,11 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
+from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport (
     COMPLEX64, COMPLEX128, FLOAT32, KIND_FLOAT, NDTYPES, dtype_object, itemsize_of,
     kind_of,
 )
-
-ctypedef void (*Function)(char **args, const Py_ssize_t *counts,
-                          const Py_ssize_t *steps, void *data) noexcept nogil
 
 cdef enum:
     LEAST = 19                   # elements that a loop is tried with: an odd number
@@ -42,7 +40,7 @@ cdef enum:
 
 # A loop that is right for contiguous operands only.
 cdef struct Mended:
-    Function function
+    LoopFunction function
     void *data
     int nin
     Py_ssize_t itemsizes[3]
@@ -72,28 +70,28 @@ cdef int[8][3] LAYOUTS = [
 ]
 
 
-cdef int mend(str name, int nin, int in_dtype, int out_dtype, void **function,
+cdef int mend(str name, int nin, int in_dtype, int out_dtype, LoopFunction *function,
               void **data) except -1:
     cdef Mended *mended
-    if is_right(name, nin, in_dtype, out_dtype, <Function>function[0], data[0]):
+    if is_right(name, nin, in_dtype, out_dtype, function[0], data[0]):
         return 0
     mended = <Mended *>malloc(sizeof(Mended))
     if mended == NULL:
         raise MemoryError()
-    mended.function = <Function>function[0]
+    mended.function = function[0]
     mended.data = data[0]
     mended.nin = nin
     mended.itemsizes = [itemsize_of[in_dtype]] * 3
     mended.itemsizes[nin] = itemsize_of[out_dtype]
-    function[0] = <void *>run_contiguous
+    function[0] = run_contiguous
     data[0] = mended
     return 0
 
 
 # ---------------------------------------------------------------- trials
 
-cdef bint is_right(str name, int nin, int in_dtype, int out_dtype, Function function,
-                   void *data) except -1:
+cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
+                   LoopFunction function, void *data) except -1:
     """Whether a loop computes the same, however its operands lie."""
     cdef Trial trial
     cdef int i, op
@@ -145,7 +143,7 @@ cdef object make_pool(int dtype, Py_ssize_t count):
     return found.tobytes()
 
 
-cdef bint is_same(Trial *trial, Function function, void *data, const int *steps,
+cdef bint is_same(Trial *trial, LoopFunction function, void *data, const int *steps,
                   int out_dtype, bint first, bint inplace) noexcept:
     """Whether a loop makes the same of elements that lie so many elements apart.
 
@@ -188,7 +186,7 @@ cdef bint is_same(Trial *trial, Function function, void *data, const int *steps,
     return alike(trial.expected, trial.found, n, out_dtype)
 
 
-cdef bint reduces(Trial *trial, Function function, void *data, int dtype) noexcept:
+cdef bint reduces(Trial *trial, LoopFunction function, void *data, int dtype) noexcept:
     """Whether a loop combines all elements as it does one after the other."""
     cdef Py_ssize_t itemsize = trial.itemsizes[0], n = trial.count, one = 1, i
     cdef Py_ssize_t[3] single = [itemsize, itemsize, itemsize]
@@ -221,14 +219,14 @@ cdef bint reduces(Trial *trial, Function function, void *data, int dtype) noexce
 
 # ---------------------------------------------------------------- trials of products
 
-cdef bint stacks_are_right(bint vectors, int dtype, void *function,
+cdef bint stacks_are_right(bint vectors, int dtype, LoopFunction function,
                            void *data) except -1:
     """Whether a loop over stacks computes the same, however their cores lie."""
     cdef const unsigned char[::1] values = make_factors(dtype)
     cdef int i, k
     for i in range(1 if vectors else 3):
         for k in range(8):
-            if not is_same_product(vectors, dtype, <Function>function, data, &values[0],
+            if not is_same_product(vectors, dtype, function, data, &values[0],
                                    PRODUCTS[i], LAYOUTS[k]):
                 return False
     return True
@@ -247,7 +245,7 @@ cdef object make_factors(int dtype):
     return numbers.astype(dtype_object(dtype)).tobytes()
 
 
-cdef bint is_same_product(bint vectors, int dtype, Function function, void *data,
+cdef bint is_same_product(bint vectors, int dtype, LoopFunction function, void *data,
                           const unsigned char *values, const int *sizes,
                           const int *kinds) noexcept:
     cdef char[3][STACK * CORE] plain
@@ -288,7 +286,7 @@ cdef bint is_same_product(bint vectors, int dtype, Function function, void *data
     return True
 
 
-cdef void multiply(bint vectors, Function function, void *data, char **args,
+cdef void multiply(bint vectors, LoopFunction function, void *data, char **args,
                    Py_ssize_t[2] *shapes, Py_ssize_t[2] *steps) noexcept:
     """Call a loop over stacks."""
     cdef char *moved[3]

@@ -1,8 +1,6 @@
+from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
 from ndx._lib.layout cimport Strided, Walk
-
-ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
-                              const Py_ssize_t *strides, void *data) noexcept nogil
 
 # How one operation is computed for one dtype of its operands.
 cdef struct Loop:

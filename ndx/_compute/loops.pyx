@@ -1,34 +1,18 @@
-"""NumPy's own inner loops, called directly: all that ndx knows of their ABI.
+"""NumPy's own inner loops (`_compute.numpy_private`), called directly.
 
-A NumPy ufunc holds, per signature, a C loop that was chosen for this CPU when
-NumPy was imported. Calling it needs no GIL and none of the ufunc machinery. What
-this file relies on is checked against known results when it is imported; if that
-fails (an ABI that changed), every operation goes to NumPy's public functions. Loops
-that are wrong for some steps are replaced (`_compute.loop_checks`), and those whose
-results are not the standard's (`_compute.special_values`).
+Loops that are wrong for some steps are replaced (`_compute.loop_checks`), and those
+whose results are not the standard's (`_compute.special_values`).
 """
 
 from libc.string cimport memcpy
 
-import warnings
-
 import numpy as np
 
 from ndx._compute.loop_checks cimport mend
+from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.special_values cimport own_loop
 from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
-
-cdef extern from "numpy/arrayobject.h":
-    pass
-
-cdef extern from "numpy/ufuncobject.h":
-    ctypedef struct PyUFuncObject:
-        int nin
-        int nout
-        int ntypes
-        LoopFunction *functions
-        void **data
 
 cdef enum:
     GATHERED = 32768             # bytes that are summed together
@@ -107,7 +91,6 @@ cdef dict UFUNCS = {
 cdef dict KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer",
                         "f": "real floating-point", "c": "complex floating-point"}
 cdef dict found = {}
-cdef bint direct = False      # whether the ABI checks passed
 
 
 cdef class Ufunc:
@@ -127,7 +110,6 @@ cdef class Ufunc:
 
     cdef int fill(self, int dtype, dict signatures) except -1:
         """Find the loop for operands that were promoted to one dtype."""
-        cdef PyUFuncObject *ufunc = <PyUFuncObject *><void *>self.public
         cdef Loop *loop = &self.loops[dtype]
         cdef int i
         loop.function = NULL
@@ -141,16 +123,15 @@ cdef class Ufunc:
         else:
             loop.in_dtype = dtype
         i, loop.out_dtype = signatures.get(loop.in_dtype, (-1, -1))
-        if direct and loop.out_dtype >= 0:
-            loop.function = ufunc.functions[i]
-            loop.data = ufunc.data[i]
+        if loop.out_dtype >= 0:
+            loop.function = loop_at(self.public, i, &loop.data)
         if loop.out_dtype < 0:
             loop.in_dtype = -1
             return 0
         if loop.function != NULL and self.public.signature is None:
             mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
-                 <void **>&loop.function, &loop.data)
-        own_loop(self.name, loop.in_dtype, <void **>&loop.function, &loop.data)
+                 &loop.function, &loop.data)
+        own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:
@@ -376,55 +357,3 @@ cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
             axis -= 1
         if axis < 0:
             return
-
-
-cdef bint loops_are_as_expected() except -1:
-    """Compute a few known results through the loops' pointers."""
-    cdef double a[4]
-    cdef double b[4]
-    cdef double out[4]
-    cdef char *args[3]
-    cdef Py_ssize_t counts[4]
-    cdef Py_ssize_t steps[9]
-    cdef PyUFuncObject *ufunc
-    cdef int i
-    for name, signature in (("add", "dd->d"), ("exp", "d->d"), ("less", "dd->?"),
-                            ("matmul", "dd->d")):
-        public = getattr(np, name)
-        ufunc = <PyUFuncObject *><void *>public
-        if ufunc.nin != public.nin or ufunc.nout != public.nout \
-                or ufunc.ntypes != public.ntypes or ufunc.ntypes != len(public.types):
-            return False
-        i = public.types.index(signature)
-        if ufunc.functions == NULL or ufunc.functions[i] == NULL:
-            return False
-        a[:] = [0.0, 1.0, 2.0, 3.0]
-        b[:] = [5.0, 6.0, 1.0, 8.0]
-        args[0] = <char *>a
-        args[1] = <char *>b
-        if name == "exp":
-            args[1] = <char *>out
-        args[2] = <char *>out
-        counts[:] = [1 if name == "matmul" else 4, 2, 2, 2]
-        steps[:] = [8, 8, 8, 16, 8, 16, 8, 16, 8]
-        if name == "less":
-            steps[2] = 1
-        ufunc.functions[i](args, counts, steps, ufunc.data[i])
-        if name == "add" and [out[0], out[1], out[2], out[3]] != [5.0, 7.0, 3.0, 11.0]:
-            return False
-        if name == "exp" and abs(out[1] - 2.718281828459045) > 1e-15:
-            return False
-        if name == "less" and (<unsigned char *>out)[2] != 0 \
-                or name == "less" and (<unsigned char *>out)[3] != 1:
-            return False
-        if name == "matmul" and [out[0], out[1], out[2], out[3]] != [
-                1.0, 8.0, 13.0, 36.0]:
-            return False
-    return True
-
-
-direct = loops_are_as_expected()
-if not direct:
-    warnings.warn(
-        f"ndx does not know the inner loops of NumPy {np.__version__} and computes "
-        "through its public functions, which is slower", RuntimeWarning, stacklevel=2)

@@ -14,6 +14,7 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
+from ndx._compute.numpy_private cimport LoopFunction
 from ndx._compute.passes.products cimport multiply_steps
 from ndx._compute.repeats cimport combined, distinct
 from ndx._lib.dtypes cimport (
@@ -55,12 +56,12 @@ def distrust_loops():
 def is_trusted(name, dtype, address):
     """Whether a loop at an address is found right: a test."""
     return stacks_are_right(
-        name == "vecdot", dtype_code(dtype), <void *><size_t>address, NULL)
+        name == "vecdot", dtype_code(dtype), <LoopFunction><size_t>address, NULL)
 
 
 cdef bint is_right(const Loop *loop, bint vectors, int dtype) except -1:
     return loop.function == NULL or stacks_are_right(
-        vectors, dtype, <void *>loop.function, loop.data)
+        vectors, dtype, loop.function, loop.data)
 
 
 cdef BaseArray laid_plain(BaseArray x):

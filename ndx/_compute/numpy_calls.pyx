@@ -15,7 +15,7 @@ import numpy as np
 from ndx._array.dispatch cimport any_on_device, device_engine
 from ndx._array.storage cimport BaseArray, check, check_usable, is_array, numpy_view
 from ndx._compute.elementwise cimport as_operand
-from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
 from ndx._lib.layout cimport items_of, normalize_axis
 

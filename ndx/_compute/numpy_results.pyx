@@ -28,7 +28,7 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_incref, obtain
 from ndx._compute.copies cimport copy
-from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._files.mapped_file cimport MappedFile

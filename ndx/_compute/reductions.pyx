@@ -7,8 +7,8 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, check, new_empty, new_view, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
-from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
 from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of

@@ -1,2 +1,4 @@
+from ndx._compute.numpy_private cimport LoopFunction
+
 # Replaces a loop, and its data, where NumPy's is not the standard's.
-cdef int own_loop(str name, int dtype, void **function, void **data) except -1
+cdef int own_loop(str name, int dtype, LoopFunction *function, void **data) except -1

@@ -20,32 +20,28 @@ ctypedef fused Real:
     double
 
 
-# As NumPy's loops are called.
-ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
-                              const Py_ssize_t *steps, void *data) noexcept nogil
-
 # NumPy's loop, which ours calls for what it does not compute itself.
 cdef struct Original:
     LoopFunction function
     void *data
 
 
-cdef int own_loop(str name, int dtype, void **function, void **data) except -1:
-    cdef void *own = NULL
+cdef int own_loop(str name, int dtype, LoopFunction *function, void **data) except -1:
+    cdef LoopFunction own = NULL
     cdef Original *original
     if name == "floor_divide":
         if dtype == FLOAT64:
-            own = <void *>floor_divide_float64
+            own = floor_divide_float64
         elif dtype == FLOAT32:
-            own = <void *>floor_divide_float32
+            own = floor_divide_float32
     elif name == "pow" and function[0] != NULL and dtype in (FLOAT32, FLOAT64):
         original = <Original *>malloc(sizeof(Original))
         if original == NULL:
             raise MemoryError()
-        original.function = <LoopFunction>function[0]
+        original.function = function[0]
         original.data = data[0]
         data[0] = original
-        own = <void *>pow_float64 if dtype == FLOAT64 else <void *>pow_float32
+        own = pow_float64 if dtype == FLOAT64 else pow_float32
     elif dtype == COMPLEX128 or dtype == COMPLEX64:
         own = complex_loop_of(name, dtype == COMPLEX128)
     if own != NULL:
@@ -53,13 +49,13 @@ cdef int own_loop(str name, int dtype, void **function, void **data) except -1:
     return 0
 
 
-cdef void *complex_loop_of(str name, bint wide) noexcept:
+cdef LoopFunction complex_loop_of(str name, bint wide) noexcept:
     if name == "expm1":
-        return <void *>expm1_complex128 if wide else <void *>expm1_complex64
+        return expm1_complex128 if wide else expm1_complex64
     if name == "tan":
-        return <void *>tan_complex128 if wide else <void *>tan_complex64
+        return tan_complex128 if wide else tan_complex64
     if name == "tanh":
-        return <void *>tanh_complex128 if wide else <void *>tanh_complex64
+        return tanh_complex128 if wide else tanh_complex64
     return NULL
 
 

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands
-from ndx._compute.fp_warnings cimport restore, silence
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.loops cimport Loop, run_elementwise
 from ndx._compute.passes.run cimport run_pass
 from ndx._lib.dtypes cimport itemsize_of, typenum_of

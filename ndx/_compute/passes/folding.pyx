@@ -6,8 +6,8 @@ from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport cast, copy_into, fill
 from ndx._compute.elementwise cimport binary, inplace
-from ndx._compute.fp_warnings cimport restore, silence
 from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.reductions cimport identity, reduce
 from ndx._lib.dtypes cimport BOOL, itemsize_of

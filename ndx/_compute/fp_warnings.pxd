@@ -1,2 +1,0 @@
-cdef object silence()
-cdef int restore(object token) except -1

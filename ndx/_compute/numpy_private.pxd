@@ -1,0 +1,6 @@
+ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
+                              const Py_ssize_t *strides, void *data) noexcept nogil
+
+cdef LoopFunction loop_at(object ufunc, Py_ssize_t index, void **data) noexcept
+cdef object silence()
+cdef int restore(object token) except -1

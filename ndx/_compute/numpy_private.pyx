@@ -1,0 +1,137 @@
+"""All that ndx uses of NumPy's private parts; each is checked at import.
+
+- Inner loops. A NumPy ufunc holds, per signature, a C loop that was chosen for this CPU
+  when NumPy was imported. Calling it needs no GIL and none of the ufunc machinery. If
+  known results are not as expected, every operation goes to NumPy's public functions.
+- The state of floating-point errors. `numpy.errstate` makes a new state at each entry
+  and sets NumPy's context variable to it, which costs ten times as much as to set that
+  to a state that was made once. If that does not work, `errstate` itself is used.
+"""
+
+import warnings
+
+from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
+
+import numpy as np
+
+cdef extern from "numpy/arrayobject.h":
+    pass
+
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct PyUFuncObject:
+        int nin
+        int nout
+        int ntypes
+        LoopFunction *functions
+        void **data
+
+cdef bint loops_are_known = False
+cdef object variable = None       # NumPy's own for the state of errors, or None
+cdef object silent = None         # its value for all="ignore"
+
+
+# ------------------------------------------------------------------- inner loops
+
+cdef LoopFunction loop_at(object ufunc, Py_ssize_t index, void **data) noexcept:
+    """Return the loop of a ufunc's signature, `ufunc.types[index]`, and its data.
+
+    NULL if NumPy's structs are not known.
+    """
+    if not loops_are_known:
+        return NULL
+    data[0] = (<PyUFuncObject *><void *>ufunc).data[index]
+    return (<PyUFuncObject *><void *>ufunc).functions[index]
+
+
+cdef bint loops_are_as_expected() except -1:
+    """Compute a few known results through the loops' pointers."""
+    cdef double a[4]
+    cdef double b[4]
+    cdef double out[4]
+    cdef char *args[3]
+    cdef Py_ssize_t counts[4]
+    cdef Py_ssize_t steps[9]
+    cdef PyUFuncObject *ufunc
+    cdef int i
+    for name, signature in (("add", "dd->d"), ("exp", "d->d"), ("less", "dd->?"),
+                            ("matmul", "dd->d")):
+        public = getattr(np, name)
+        ufunc = <PyUFuncObject *><void *>public
+        if type(public) is not np.ufunc or ufunc.nin != public.nin \
+                or ufunc.nout != public.nout or ufunc.ntypes != public.ntypes \
+                or ufunc.ntypes != len(public.types):
+            return False
+        i = public.types.index(signature)
+        if ufunc.functions == NULL or ufunc.functions[i] == NULL:
+            return False
+        a[:] = [0.0, 1.0, 2.0, 3.0]
+        b[:] = [5.0, 6.0, 1.0, 8.0]
+        args[0] = <char *>a
+        args[1] = <char *>b
+        if name == "exp":
+            args[1] = <char *>out
+        args[2] = <char *>out
+        counts[:] = [1 if name == "matmul" else 4, 2, 2, 2]
+        steps[:] = [8, 8, 8, 16, 8, 16, 8, 16, 8]
+        if name == "less":
+            steps[2] = 1
+        ufunc.functions[i](args, counts, steps, ufunc.data[i])
+        if name == "add" and [out[0], out[1], out[2], out[3]] != [5.0, 7.0, 3.0, 11.0]:
+            return False
+        if name == "exp" and abs(out[1] - 2.718281828459045) > 1e-15:
+            return False
+        if name == "less" and (<unsigned char *>out)[2] != 0 \
+                or name == "less" and (<unsigned char *>out)[3] != 1:
+            return False
+        if name == "matmul" and [out[0], out[1], out[2], out[3]] != [
+                1.0, 8.0, 13.0, 36.0]:
+            return False
+    return True
+
+
+loops_are_known = loops_are_as_expected()
+if not loops_are_known:
+    warnings.warn(
+        f"ndx does not know the inner loops of NumPy {np.__version__} and computes "
+        "through its public functions, which is slower", RuntimeWarning, stacklevel=2)
+
+
+# ------------------------------------------------------- floating-point warnings
+
+cdef int find_variable() except -1:
+    global variable, silent
+    try:
+        from numpy._core.umath import _extobj_contextvar, _make_extobj
+
+        found = _make_extobj(all="ignore")
+        token = _extobj_contextvar.set(found)
+        try:
+            works = set(np.geterr().values()) == {"ignore"}
+        finally:
+            _extobj_contextvar.reset(token)
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return 0
+    if works:
+        variable, silent = _extobj_contextvar, found
+    return 0
+
+
+find_variable()
+
+
+cdef object silence():
+    """Turn the warnings off; return a token for `restore`."""
+    if variable is None:
+        state = np.errstate(all="ignore")
+        state.__enter__()
+        return state
+    return PyContextVar_Set(variable, silent)
+
+
+cdef int restore(object token) except -1:
+    """Turn them on again, as they were before `silence`."""
+    if variable is None:
+        token.__exit__(None, None, None)
+    else:
+        PyContextVar_Reset(variable, token)
+    return 0
