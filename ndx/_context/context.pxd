@@ -6,21 +6,8 @@ from libc.stdint cimport uint64_t
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
 from ndx.backends.base cimport Backend
-
-cdef extern from "Python.h":
-    ctypedef struct PyThreadState:
-        # The current contextvars.Context; NULL before its first use.
-        PyObject *context
-    PyThreadState *PyThreadState_Get() noexcept
-
-cdef extern from "ndx/internal/here.h":
-    # Which thread, contextvars.Context and frame run now.
-    ctypedef struct Here "ndx_Here":
-        PyObject *home
-        void *frame
-        uint64_t thread
-    Here ndx_here() noexcept
 
 # The value of the ContextVar: a backend, and the entries of one thread or task.
 cdef class Context:
@@ -28,7 +15,7 @@ cdef class Context:
     cdef Backend host                # backend of the CPU's arrays; None: the default
     cdef Entry gate                  # entry of the `use` that set this context; or None
     cdef Context previous            # current again when `gate` is left
-    cdef object home                 # contextvars.Context owning the entries; or None
+    cdef object home                 # owner of the entries (`Here.home`); or None
     cdef Entry top                   # innermost entry
     cdef bint abandoned              # skipped: the variable could not be reset
     cdef bint hollow                 # abandoned as soon as its entries have ended
@@ -94,4 +81,5 @@ cdef inline bint is_here(Context context) noexcept:
     the parent's value. They must not allocate from the parent's arena, whose cycle may
     end before they do.
     """
-    return <PyObject *>context.home == PyThreadState_Get().context
+    return <PyObject *>context.home == ndx_context() or (
+        not home_is_context and <PyObject *>context.home == current_home())

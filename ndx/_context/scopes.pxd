@@ -1,4 +1,5 @@
-from ndx._context.context cimport Context, Entry, Here, Scope
+from ndx._context.context cimport Context, Entry, Scope
+from ndx._lib.interpreter cimport Here
 
 cdef int enter_context(Context context) except -1
 cdef Context own_context()

@@ -10,15 +10,14 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._context.context cimport (
-    Context, Entry, Here, Scope, backend_of, before, is_here, ndx_here, top_context,
-    variable,
+    Context, Entry, Scope, backend_of, before, is_here, top_context, variable,
+)
+from ndx._lib.interpreter cimport (
+    Here, current_home, current_place, home_is_context, is_running,
 )
 from ndx._lib.numpy_handler cimport restore_numpy
 
 from ndx._lib.errors import WorkspaceError
-
-cdef extern from "ndx/internal/here.h":
-    bint ndx_thread_runs(uint64_t thread) noexcept
 
 cdef enum State:
     OUT              # not entered, or left
@@ -124,7 +123,7 @@ cdef int enter_context(Context context) except -1:
         if top_context() is not context:
             raise
     # Only now: setting the variable creates a thread's first contextvars.Context.
-    here = ndx_here()
+    here = current_place()
     context.home = <object>here.home
     if context.gate is not None:
         add_entry(context, context.gate, context.gate.scope, &here)
@@ -204,7 +203,7 @@ cdef void unlink_entry(Entry entry) noexcept:
 
 cdef int leave_scope(Scope scope, object kind) except -1:
     """Handle an exit from a scope: find the entry that it ends, and apply the table."""
-    cdef Here here = ndx_here()
+    cdef Here here = current_place()
     cdef Context context = top_context()
     cdef Entry entry
     cdef Event event = LEAVE
@@ -250,7 +249,7 @@ cdef State state_of(Entry entry):
         return OUT
     if entry.context is None:
         return SETTLED
-    if innermost(top_of(entry.context.home)) is entry:
+    if innermost(top_of(entry.context.home, entry.context)) is entry:
         return INNERMOST
     return EARLY if entry.early else COVERED
 
@@ -333,15 +332,25 @@ cdef Entry innermost(Context context):
     return context.gate if context.top is None else context.top
 
 
-cdef Context top_of(object home):
-    """Return the context that is current in any contextvars.Context."""
-    cdef Context context = home.get(variable)
+cdef Context top_of(object home, Context known):
+    """Return the context that is current in any home.
+
+    If the home is not a contextvars.Context, nothing outside of it can tell. A context
+    that was current in it stands in for the one that is.
+    """
+    cdef Context context
+    if home_is_context:
+        context = home.get(variable)
+    elif <PyObject *>home == current_home():
+        context = top_context()
+    else:
+        return known
     return before(context) if context is not None and context.abandoned else context
 
 
 cdef bint has_ended(Entry entry) noexcept:
     """Whether the thread or task that made an entry is gone."""
-    return not ndx_thread_runs(entry.thread) or (
+    return not is_running(entry.thread) or (
         entry.task is not None and has_gone(entry.task))
 
 
@@ -365,7 +374,7 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
             error = error or raised
         if not uncovers:
             break
-        context = top_context() if here else top_of(home)
+        context = top_context() if here else top_of(home, context)
         if context is None or context.home is not home:
             break
         entry = innermost(context)
@@ -461,7 +470,7 @@ cdef void hollow_out(Context context) noexcept:
     if context.top is None:
         context.home = None
         context.abandoned = True
-    serve_as_before(top_of(home), home)
+    serve_as_before(top_of(home, context), home)
 
 
 cdef void serve_as_before(Context context, object home) noexcept:

@@ -3,9 +3,10 @@
 import functools
 import inspect
 
-from ndx._context.context cimport Context, Entry, Here, Scope, ndx_here, plain_numpy
+from ndx._context.context cimport Context, Entry, Scope, plain_numpy
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
+from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
 
 from ndx import backends
@@ -145,7 +146,7 @@ class no_workspace(Scope):
 
     def __enter__(self) -> None:
         cdef Context context = own_context()
-        cdef Here here = ndx_here()
+        cdef Here here = current_place()
         push(context, Entry(self), self, &here)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

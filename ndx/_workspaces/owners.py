@@ -1,6 +1,5 @@
-"""Which thread a workspace belongs to, which task runs, which workspaces there are."""
+"""Which thread a workspace belongs to, and which workspaces there are."""
 
-import sys
 import threading
 import weakref
 
@@ -12,15 +11,6 @@ class Names(dict):
     """Workspaces by name; a dict that has weak references."""
 
     __slots__ = ("__weakref__",)
-
-
-def current_task():
-    """Return the asyncio task that runs; None outside of one."""
-    # Not imported for this: without it, or without a running loop, there is no task.
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None:
-        return None
-    return asyncio.current_task()
 
 
 def named_workspaces():

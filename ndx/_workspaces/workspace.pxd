@@ -1,7 +1,8 @@
 from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
-from ndx._context.context cimport Context, Entry, Here, Scope
+from ndx._context.context cimport Context, Entry, Scope
+from ndx._lib.interpreter cimport Here
 from ndx._workspaces.siblings cimport Member
 from ndx._workspaces.slots cimport Slots
 from ndx.backends.persistent_file cimport FileBackend

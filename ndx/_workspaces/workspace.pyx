@@ -5,12 +5,13 @@ import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport (
-    Context, Entry, Here, Scope, default_backend_of_new, drop_entry, ndx_here,
+    Context, Entry, Scope, default_backend_of_new, drop_entry,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
 )
 from ndx._lib.collector cimport scope_ended
+from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.counters cimport counters_of
 from ndx._workspaces.rescue cimport rescue
@@ -22,7 +23,7 @@ from ndx.backends.persistent_file cimport FileBackend
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size, parse_size
 from ndx._workspaces.decorating import decorated
-from ndx._workspaces.owners import all_workspaces, current_task, named_workspaces
+from ndx._workspaces.owners import all_workspaces, named_workspaces
 
 __all__ = ["Workspace"]
 
@@ -49,7 +50,7 @@ cdef class Workspace(Member):
         self.spare = Entry(None)
         if config.path is not None and not bypassed:
             self.file = FileBackend(config.path, config.size, config.max_size)
-        self.owner_id = ndx_here().thread
+        self.owner_id = current_place().thread
         self.owner = weakref.ref(threading.current_thread())
         self.slots = Slots(name, config, self.file, bypassed,
                            None if like is None else like.slots.sizing)
@@ -94,7 +95,7 @@ cdef class Workspace(Member):
 
     def __enter__(self) -> Self:
         cdef Context context = own_context()
-        cdef Here here = ndx_here()
+        cdef Here here = current_place()
         if self.depth or self.related:
             return self.enter_family(context, &here)
         return self.enter(context, &here)
@@ -243,7 +244,7 @@ cdef class Workspace(Member):
     cdef Workspace own(self):
         """Return this workspace or, in another thread, the one of its name there."""
         cdef Workspace found
-        if self.owner_id == ndx_here().thread:
+        if self.owner_id == current_place().thread:
             return self
         named = named_workspaces()
         found = named.get(self.name)
@@ -516,7 +517,7 @@ cdef class Borrowed(Scope):
 
     def __enter__(self):
         cdef Context context = own_context()
-        cdef Here here = ndx_here()
+        cdef Here here = current_place()
         cdef Workspace found = self.workspace.entered_here()
         cdef Entry entry
         if found is None:

@@ -5,6 +5,7 @@ that it is around alive.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers

@@ -10,6 +10,8 @@ from cpython.contextvars cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
+from ndx._lib.interpreter cimport current_home
+
 from ndx._lib.options import option_errors
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import memory_for_pages as pages_of_machine
@@ -18,10 +20,6 @@ __all__ = ["passes"]
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-    ctypedef struct PyThreadState:
-        # The current contextvars.Context; NULL before its first use.
-        PyObject *context
-    PyThreadState *PyThreadState_Get() noexcept
 
 cdef enum:
     MAX_THREADS = 64
@@ -96,13 +94,13 @@ cdef Settings enter(tuple options):
     inner.outer = before
     PyContextVar_Set(variable, inner)
     # After the set: that is what creates a thread's first contextvars.Context.
-    inner.home = <object>PyThreadState_Get().context
+    inner.home = <object>current_home()
     return inner
 
 
 cdef bint is_here(Settings entered) noexcept:
     """Whether settings were entered in the context that is current now."""
-    cdef PyObject *here = PyThreadState_Get().context
+    cdef PyObject *here = current_home()
     return here != NULL and entered.home is <object>here
 
 

@@ -1,0 +1,83 @@
+"""Where code runs: its thread, its task, its function.
+
+Scopes are entered by a thread or an asyncio task, and each of these has a
+contextvars.Context of its own. The address of that object tells them apart, but CPython
+has no public function that returns it; nor one that identifies the running function
+without making a frame object. So both are read from private fields of CPython's thread
+state, if the checks below find what they expect there. Otherwise tasks and threads
+themselves tell code apart, and frame objects tell functions apart, which is slower.
+"""
+
+import sys
+
+from ndx._lib.interpreter_checks import is_context, is_frame
+
+cdef extern from "ndx/internal/thread_state.h":
+    void *ndx_frame() noexcept
+    void *ndx_frame_object() noexcept
+
+cdef extern from "Python.h":
+    ctypedef struct PyInterpreterState:
+        pass
+    ctypedef struct PyThreadState:
+        pass
+    PyThreadState *PyThreadState_Get() noexcept
+    PyThreadState *PyThreadState_Next(PyThreadState *state) noexcept
+    uint64_t PyThreadState_GetID(PyThreadState *state) noexcept
+    PyObject *PyThreadState_GetDict() noexcept
+    PyInterpreterState *PyInterpreterState_Get() noexcept
+    PyThreadState *PyInterpreterState_ThreadHead(PyInterpreterState *state) noexcept
+
+
+def _context_address():
+    return <size_t>ndx_context()
+
+
+def _frame_address():
+    return <size_t>ndx_frame()
+
+
+home_is_context = is_context(_context_address)
+cdef bint frame_is_known = is_frame(_frame_address)
+
+
+cdef object current_task():
+    """Return the asyncio task that runs; None outside of one."""
+    # Not imported for this: without it, or without a running loop, there is no task.
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return None
+    return asyncio.current_task()
+
+
+cdef PyObject *current_home() noexcept:
+    """Return an object, borrowed, that only this thread or task has.
+
+    NULL if that is a contextvars.Context, and the thread has none yet.
+    """
+    cdef PyObject *home
+    if home_is_context:
+        return ndx_context()
+    task = current_task()
+    # Running code keeps its task alive.
+    home = <PyObject *>task if task is not None else PyThreadState_GetDict()
+    return <PyObject *>None if home == NULL else home
+
+
+cdef Here current_place() noexcept:
+    """Return where the code is that runs now."""
+    cdef Here here
+    here.home = current_home()
+    here.frame = ndx_frame() if frame_is_known else ndx_frame_object()
+    here.thread = PyThreadState_GetID(PyThreadState_Get())
+    return here
+
+
+cdef bint is_running(uint64_t thread) noexcept:
+    """Whether a thread has not ended."""
+    cdef PyThreadState *state = PyInterpreterState_ThreadHead(PyInterpreterState_Get())
+    while state != NULL:
+        if PyThreadState_GetID(state) == thread:
+            return True
+        state = PyThreadState_Next(state)
+    return False

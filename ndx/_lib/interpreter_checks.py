@@ -1,0 +1,32 @@
+"""Checks at import of what `interpreter` reads from CPython's thread state."""
+
+import contextvars
+
+
+def is_context(address):
+    """Whether a function returns the address of the current contextvars.Context."""
+    first, second = contextvars.copy_context(), contextvars.copy_context()
+
+    def nested():
+        return address(), second.run(address), address()
+
+    return first.run(nested) == (id(first), id(second), id(first))
+
+
+def is_frame(address):
+    """Whether a function returns an address that is another for each running frame."""
+
+    def inner():
+        return address()
+
+    def generate():
+        while True:
+            yield address()
+
+    outside, inside, frames = address(), inner(), generate()
+    generated = next(frames)
+    return (
+        0 not in (outside, inside, generated)
+        and len({outside, inside, generated}) == 3
+        and (address(), next(frames)) == (outside, generated)
+    )

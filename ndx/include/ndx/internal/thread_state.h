@@ -1,0 +1,37 @@
+/* Private fields of CPython's thread state, for the versions whose fields are known.
+ * `_lib/interpreter.pyx` checks them at import, and has a way without them. */
+#ifndef NDX_THREAD_STATE_H
+#define NDX_THREAD_STATE_H
+
+#include <Python.h>
+
+#define NDX_KNOWN_THREAD_STATE (PY_VERSION_HEX < 0x030F0000)
+
+/* Return the current contextvars.Context, borrowed; NULL before its first use. */
+static inline PyObject *ndx_context(void) {
+#if NDX_KNOWN_THREAD_STATE
+    return PyThreadState_Get()->context;
+#else
+    return NULL;
+#endif
+}
+
+/* Return the address of the innermost Python frame. */
+static inline void *ndx_frame(void) {
+#if PY_VERSION_HEX < 0x030D0000
+    return PyThreadState_Get()->cframe->current_frame;
+#elif NDX_KNOWN_THREAD_STATE
+    return PyThreadState_Get()->current_frame;
+#else
+    return NULL;
+#endif
+}
+
+/* Return the same by the public way, which makes an object of the frame. */
+static inline void *ndx_frame_object(void) {
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    Py_XDECREF(frame); /* borrowed from the frame, which is running */
+    return frame;
+}
+
+#endif
