@@ -404,14 +404,7 @@ class _Ended:
         """Whether an error says that a graph can't contain something."""
         if isinstance(error, (DeviceError, StaleArrayError)):
             return False
-        return (
-            any(
-                getattr(each, "status", None) in _CAPTURE_ERRORS
-                for each in (error, self.error)
-            )
-            # CuPy detects it before CUDA does.
-            or (
-                isinstance(error, (RuntimeError, NotImplementedError))
-                and "captur" in str(error)
-            )
-        )
+        return any(
+            getattr(each, "status", None) in _CAPTURE_ERRORS
+            for each in (error, self.error)
+        ) or _cupy.is_refused_capture(error)

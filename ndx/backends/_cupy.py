@@ -17,6 +17,7 @@ __all__ = [
     "errstate",
     "is_forked",
     "is_loaded",
+    "is_refused_capture",
     "load",
     "namespace",
     "replaced",
@@ -59,6 +60,16 @@ def load():
 def errstate(**settings):
     """Return a context in which CuPy has settings of ``cupyx.errstate``."""
     return (_cupyx or importlib.import_module("cupyx")).errstate(**settings)
+
+
+def is_refused_capture(error):
+    """Whether an error is CuPy's own refusal to do something while it captures.
+
+    It has no class of its own: its text is all there is. If that changes, the user
+    gets CuPy's error as it is.
+    """
+    refusal = isinstance(error, (RuntimeError, NotImplementedError))
+    return refusal and "captur" in str(error)
 
 
 def is_loaded():
