@@ -9,7 +9,7 @@ import numpy as np
 from ndx._array.dispatch cimport device_engine
 from ndx._array.interchange cimport dlpack_device, fill_buffer, release_buffer
 from ndx._array.storage cimport (
-    BaseArray, check_room, check_usable, new_ordered, new_view, numpy_view, recheck,
+    BaseArray, check_room, check_usable, new_detached, new_view, numpy_view, recheck,
     set_array_type, set_layout,
 )
 from ndx._blocks.block cimport (
@@ -40,10 +40,6 @@ from ndx._lib.device import CPU, device_of, find_device
 from ndx._methods.rounding import rounded
 
 __all__ = ["NDArray"]
-
-cdef extern from "Python.h":
-    ctypedef struct PyTypeObject:
-        const char *tp_name
 
 cdef Ufunc ABS = find_ufunc("abs")
 cdef Ufunc ADD = find_ufunc("add")
@@ -711,9 +707,7 @@ cdef class NDArray(BaseArray):
         return dead
 
 
-set_array_type(NDArray)
-# The public name, for tracebacks and `help`.
-(<PyTypeObject *>NDArray).tp_name = b"ndx.NDArray"
+set_array_type(NDArray, b"ndx.NDArray")
 
 
 cdef inline object operate(Ufunc ufunc, object x1, object x2):
@@ -761,7 +755,7 @@ def rebuild(data, dtype, shape, order):
         np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
     for i in range(ndim):
         order_of_axes[i] = i if order == "C" else ndim - 1 - i
-    result = new_ordered(code, ndim, lengths, order_of_axes, True, None)
+    result = new_detached(0, code, ndim, lengths, order_of_axes, False, None)
     copy_into(result, source)
     device = placing_device()
     return device_engine().upload(result, device, detached=True) if device else result

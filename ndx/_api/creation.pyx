@@ -3,7 +3,7 @@
 import numpy as np
 
 from ndx._array.dispatch cimport device_engine
-from ndx._array.storage cimport BaseArray, new_at, new_like
+from ndx._array.storage cimport BaseArray, new_array, new_like
 from ndx._compute.copies cimport fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_calls cimport argument
@@ -61,7 +61,7 @@ def empty(shape: Shape, *, dtype: DTypeLike = None,
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int ndim = parse_shape(shape, lengths)
     cdef int code = FLOAT64 if dtype is None else dtype_code(dtype)
-    return new_at(device_of_new(device), code, ndim, lengths, False)
+    return new_array(device_of_new(device), code, ndim, lengths, NULL, False)
 
 
 def zeros(shape: Shape, *, dtype: DTypeLike = None,
@@ -95,7 +95,7 @@ def zeros(shape: Shape, *, dtype: DTypeLike = None,
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int ndim = parse_shape(shape, lengths)
     cdef int code = FLOAT64 if dtype is None else dtype_code(dtype)
-    return new_at(device_of_new(device), code, ndim, lengths, True)
+    return new_array(device_of_new(device), code, ndim, lengths, NULL, True)
 
 
 def ones(shape: Shape, *, dtype: DTypeLike = None,
@@ -179,7 +179,7 @@ def full(shape: Shape, fill_value: Scalar, *, dtype: DTypeLike = None,
             dtype = dtype_object(value.dtype)
         fill_value = (<object>value).item()
     code = scalar_default(fill_value) if dtype is None else dtype_code(dtype)
-    x = new_at(where, code, ndim, lengths, False)
+    x = new_array(where, code, ndim, lengths, NULL, False)
     fill_checked(x, fill_value)
     return x
 
@@ -238,8 +238,8 @@ def empty_like(x: Array, /, *, dtype: DTypeLike = None,
     if device is not None:
         where = number_of(find_device(device))
     if where != like.block.device:
-        return new_at(where, code, like.ndim, like.shape, False)
-    return new_like(like, code, False, None)
+        return new_array(where, code, like.ndim, like.shape, NULL, False)
+    return new_like(like, code)
 
 
 def full_like(x: Array, /, fill_value: Scalar, *, dtype: DTypeLike = None,

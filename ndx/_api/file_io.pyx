@@ -8,7 +8,7 @@ import os
 from errno import EFAULT
 
 from ndx._array.storage cimport (
-    BaseArray, array_words, bare_array, check, loss_error, new_ordered, numpy_view,
+    BaseArray, array_words, bare_array, check, loss_error, new_array, numpy_view,
     recheck, set_layout,
 )
 from ndx._blocks.block cimport block_wrap
@@ -143,7 +143,7 @@ def load(path: FilePath) -> NDArray:
         ndim = parse_shape(header.shape, lengths)
         for i in range(ndim):
             order[i] = ndim - 1 - i if header.fortran else i
-        x = new_ordered(code, ndim, lengths, order, False, None)
+        x = new_array(0, code, ndim, lengths, order, False)
         read_array(fd, header, numpy_view(x), name)
     except OSError as error:
         if error.filename is not None or error.errno is None:

@@ -1,7 +1,7 @@
 """Manipulation functions that return views: another layout over the same block."""
 
 from ndx._array.storage cimport (
-    BaseArray, check_room, new_at, new_view, same_view, set_layout, strided,
+    BaseArray, check_room, new_array, new_view, same_view, set_layout, strided,
 )
 from ndx._compute.copies cimport copy_into
 from ndx._compute.numpy_calls cimport argument
@@ -68,7 +68,8 @@ def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> NDArray:
                 f"{shape_tuple(array.ndim, array.shape)} with strides "
                 f"{shape_tuple(array.ndim, array.strides)} has no view of shape "
                 f"{shape_tuple(ndim, wanted)}; copy=None copies where it must")
-    compact = new_at(array.block.device, array.dtype, array.ndim, array.shape, False)
+    compact = new_array(array.block.device, array.dtype, array.ndim, array.shape, NULL,
+                        False)
     copy_into(compact, array)
     return reshape_view(compact, ndim, wanted)
 

@@ -9,7 +9,7 @@ from ndx._array.dispatch cimport any_on_device
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
-from ndx._array.storage cimport BaseArray, new_empty, new_ordered, strided
+from ndx._array.storage cimport BaseArray, new_array, new_empty, strided
 from ndx._compute.copies cimport LARGE, cast, fill
 from ndx._compute.elementwise cimport compute_loop, is_scalar
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
@@ -519,7 +519,7 @@ cdef BaseArray selected(BaseArray chosen, BaseArray a, BaseArray b, char *first,
         ops[nops] = &layouts[op]
         nops += 1
     memory_order(walk.ndim, nops, ops, order)
-    result = new_ordered(dtype, walk.ndim, walk.shape, order, False, None)
+    result = new_array(0, dtype, walk.ndim, walk.shape, order, False)
     if result.size == 0:
         return result
     put(&operands, result)

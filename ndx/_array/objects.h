@@ -2,7 +2,10 @@
  * tracked by the cyclic collector at birth, and not resurrected at death.
  *
  * (Cython's own tp_new tracks each object, and its tp_dealloc of a derived class
- * untracks, tracks and untracks it again: a third of the cost of a small view.) */
+ * untracks, tracks and untracks it again: a third of the cost of a small view.)
+ *
+ * All that ndx changes in a type that Cython made is here. Objects are made and reused
+ * by hand only if the type is as Cython makes it today; otherwise by its own slots. */
 #ifndef NDX_OBJECTS_H
 #define NDX_OBJECTS_H
 
@@ -12,16 +15,35 @@
 #define NDX_IDLE_OBJECTS 256
 
 static PyObject *ndx_idle_objects[NDX_IDLE_OBJECTS];
-static int ndx_idle_count = 0; /* guarded by the GIL, like the above */
+static int ndx_idle_count = 0; /* guarded by the GIL, like all of these */
+static int ndx_idle_most = 0;  /* 0: by the slots of the type */
+
+/* Return whether objects of a type are plain memory behind a collector's header. */
+static inline int ndx_is_plain_type(PyTypeObject *type) {
+    unsigned long others = Py_TPFLAGS_HEAPTYPE;
+#if defined(Py_TPFLAGS_MANAGED_DICT)
+    others |= Py_TPFLAGS_MANAGED_DICT;
+#endif
+#if defined(Py_TPFLAGS_MANAGED_WEAKREF)
+    others |= Py_TPFLAGS_MANAGED_WEAKREF;
+#endif
+    return PyType_IS_GC(type) && (type->tp_flags & others) == 0 && type->tp_itemsize == 0
+        && type->tp_dictoffset == 0 && type->tp_alloc == PyType_GenericAlloc
+        && type->tp_free == PyObject_GC_Del;
+}
 
 /* Return an untracked object whose fields are all 0; NULL with an exception. */
 static inline PyObject *ndx_object_new(PyTypeObject *type) {
     PyObject *object;
     if (ndx_idle_count > 0) {
         object = PyObject_Init(ndx_idle_objects[--ndx_idle_count], type);
-    } else {
+    } else if (ndx_idle_most > 0) {
         object = PyObject_GC_New(PyObject, type);
         if (object == NULL) { return NULL; }
+    } else {
+        object = type->tp_alloc(type, 0);
+        if (object == NULL) { return NULL; }
+        PyObject_GC_UnTrack(object);
     }
     memset((char *)object + sizeof(PyObject), 0,
            (size_t)type->tp_basicsize - sizeof(PyObject));
@@ -30,16 +52,31 @@ static inline PyObject *ndx_object_new(PyTypeObject *type) {
 
 /* Take an untracked object back. */
 static inline void ndx_object_free(PyObject *object) {
-    if (ndx_idle_count < NDX_IDLE_OBJECTS) {
+    PyTypeObject *type;
+    if (ndx_idle_count < ndx_idle_most) {
         ndx_idle_objects[ndx_idle_count++] = object;
-    } else {
-        PyObject_GC_Del(object);
+        return;
+    }
+    type = Py_TYPE(object);
+    type->tp_free(object);
+    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) { Py_DECREF(type); }
+}
+
+/* Let objects of a type be made and reused by hand, if they can be. */
+static inline void ndx_set_fast_objects(PyTypeObject *type, int fast) {
+    ndx_idle_most = fast && ndx_is_plain_type(type) ? NDX_IDLE_OBJECTS : 0;
+    while (ndx_idle_count > ndx_idle_most) {
+        PyObject_GC_Del(ndx_idle_objects[--ndx_idle_count]);
     }
 }
 
-static inline void ndx_set_dealloc(PyTypeObject *type, destructor dealloc) {
+/* Let objects of a type die by a function, and users find it under a name. */
+static inline void ndx_set_up_type(PyTypeObject *type, destructor dealloc,
+                                   const char *name) {
     type->tp_dealloc = dealloc;
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) { type->tp_name = name; }
     PyType_Modified(type);
+    ndx_set_fast_objects(type, 1);
 }
 
 #endif

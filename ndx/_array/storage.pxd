@@ -28,7 +28,7 @@ cdef class Holder:
     cdef Export *export
     cdef object owner                # of foreign memory; else None
 
-cdef int set_array_type(type array_type) except -1
+cdef int set_array_type(type cls, const char *name) except -1
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef bint is_array(object x) noexcept
@@ -36,17 +36,14 @@ cdef BaseArray bare_array(int ndim)
 cdef void set_owner(BaseArray x, object owner) noexcept
 cdef int set_layout(BaseArray x) except -1
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
-cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
-                      const int *order, bint zero, bint detached, Arena arena)
+cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                         const int *order, bint zero)
+cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                            const int *order, bint zero, Arena arena)
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
 cdef BaseArray new_element(int dtype)
-cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape)
-cdef BaseArray new_contiguous_like(BaseArray x, int dtype)
-cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
-                           const int *order, bint elsewhere, Arena arena)
-cdef BaseArray new_at(int device, int dtype, int ndim, const Py_ssize_t *shape,
-                      bint zero)
-cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena)
+cdef BaseArray new_like(BaseArray x, int dtype)
+cdef BaseArray new_detached_like(BaseArray x, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
 cdef BaseArray same_view(BaseArray x)
 cdef str array_words(BaseArray x)

@@ -17,7 +17,7 @@ from ndx._blocks.block cimport (
     block_is_in_flight, block_is_live, block_is_usable, block_land, block_lose,
     block_small, block_wrap, export_free, export_new,
 )
-from ndx._context.context cimport adopt_block, allocate_block, allocate_detached
+from ndx._context.context cimport adopt_block, allocate_block
 from ndx._context.placement cimport allocate_on
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport is_lost, mapping_name
@@ -65,7 +65,9 @@ cdef extern from "ndx/_array/objects.h":
     object ndx_object_new(PyTypeObject *cls)
     void ndx_object_free(PyObject *object) noexcept
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
-    void ndx_set_dealloc(PyTypeObject *cls, Dealloc dealloc) noexcept
+    bint ndx_is_plain_type(PyTypeObject *cls) noexcept
+    void ndx_set_fast_objects(PyTypeObject *cls, bint fast) noexcept
+    void ndx_set_up_type(PyTypeObject *cls, Dealloc dealloc, const char *name) noexcept
 
 cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
@@ -82,13 +84,26 @@ cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
 
 
-cdef int set_array_type(type cls) except -1:
-    """Make a subclass of BaseArray the type of all new arrays; done once."""
+cdef int set_array_type(type cls, const char *name) except -1:
+    """Make a subclass of BaseArray the type of all new arrays; done once.
+
+    Its name is where users find it: tracebacks, `help` and the like show that.
+    """
     global array_type, kept_array_type
     kept_array_type = cls
     array_type = <PyTypeObject *>cls
-    ndx_set_dealloc(array_type, array_dealloc)
+    ndx_set_up_type(array_type, array_dealloc, name)
     return 0
+
+
+def is_plain_type(type cls):
+    """Whether objects of a class could be made by hand, as arrays are: a test."""
+    return ndx_is_plain_type(<PyTypeObject *>cls)
+
+
+def make_objects_by_hand(bint fast):
+    """Make and reuse array objects by hand, or as Cython's types do it: a test."""
+    ndx_set_fast_objects(array_type, fast)
 
 
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
@@ -207,129 +222,79 @@ cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
     return 0
 
 
-cdef inline BaseArray new_contiguous(int dtype, int ndim, const Py_ssize_t *shape,
-                                     bint zero):
+cdef inline BaseArray laid_out(int dtype, int ndim, const Py_ssize_t *shape,
+                               const int *order):
+    """Return an array without a block, whose elements lie close together.
+
+    Its axes lie in an order, outermost first; NULL: in C order.
+    """
     cdef BaseArray x = bare_array(ndim)
-    cdef Py_ssize_t itemsize = itemsize_of[dtype]
-    cdef int axis, long_axes = 0
+    cdef Py_ssize_t step = itemsize_of[dtype]
+    cdef int i, axis, long_axes = 0
     x.dtype = <unsigned char>dtype
-    x.size = count_elements(ndim, shape, itemsize)
-    for axis in range(ndim):
+    x.size = count_elements(ndim, shape, step)
+    for i in range(ndim - 1, -1, -1):
+        # Without elements no stride is used, but others look at them all the same.
+        axis = i if order == NULL or x.size == 0 else order[i]
         x.shape[axis] = shape[axis]
-        long_axes += shape[axis] > 1
-    fill_c_strides(ndim, shape, itemsize, x.strides)
-    x.c_contiguous = True
-    x.f_contiguous = long_axes <= 1 or x.size == 0
-    x.block = allocate_block(x.size * itemsize, zero)
+        x.strides[axis] = step
+        if shape[axis] > 1:
+            step *= shape[axis]
+            long_axes += 1
+    x.c_contiguous = x.f_contiguous = long_axes <= 1 or x.size == 0
+    if order == NULL:
+        x.c_contiguous = True
+    elif not x.c_contiguous:
+        step = itemsize_of[dtype]
+        x.c_contiguous = is_c_contiguous(ndim, x.shape, x.strides, step)
+        x.f_contiguous = is_f_contiguous(ndim, x.shape, x.strides, step)
+    return x
+
+
+cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                         const int *order, bint zero):
+    """Return a new array where those of a device (0: the CPU) are made now."""
+    cdef BaseArray x = laid_out(dtype, ndim, shape, order)
+    cdef size_t nbytes = x.size * itemsize_of[dtype]
+    x.block = allocate_block(nbytes, zero) if device == 0 \
+        else allocate_on(device, nbytes, zero, False, None)
     if announce != NULL:
         announce(x)
     return x
 
 
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
-    return new_contiguous(dtype, ndim, shape, False)
+    return new_array(0, dtype, ndim, shape, NULL, False)
 
 
-cdef BaseArray new_zeros(int dtype, int ndim, const Py_ssize_t *shape):
-    return new_contiguous(dtype, ndim, shape, True)
+cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *shape,
+                            const int *order, bint zero, Arena arena):
+    """Return a new array of a device in an arena, which need not be open, or in none."""
+    cdef BaseArray x = laid_out(dtype, ndim, shape, order)
+    x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena)
+    if announce != NULL:
+        announce(x)
+    return x
 
 
 cdef BaseArray new_element(int dtype):
     """Return a new array without axes, of no workspace and no backend."""
-    cdef BaseArray x = bare_array(0)
-    x.dtype = <unsigned char>dtype
-    x.size = 1
-    x.c_contiguous = True
-    x.f_contiguous = True
+    cdef BaseArray x = laid_out(dtype, 0, NULL, NULL)
     x.block = block_small(itemsize_of[dtype])
     return x
 
 
-cdef BaseArray new_ordered(int dtype, int ndim, const Py_ssize_t *shape,
-                           const int *order, bint elsewhere, Arena arena):
-    """Return a new array whose axes lie in memory in an order, outermost first.
-
-    It lies where new arrays do or, `elsewhere`, in an arena or (None) in none.
-    """
-    cdef size_t nbytes
-    cdef BaseArray x = bare_array(ndim)
-    cdef Py_ssize_t step = itemsize_of[dtype]
-    cdef int i
-    x.dtype = <unsigned char>dtype
-    for i in range(ndim):
-        x.shape[i] = shape[i]
-    count_elements(ndim, shape, step)
-    for i in range(ndim - 1, -1, -1):
-        x.strides[order[i]] = step
-        if shape[order[i]] > 1:
-            step *= shape[order[i]]
-    set_layout(x)
-    nbytes = x.size * itemsize_of[dtype]
-    if not elsewhere:
-        x.block = allocate_block(nbytes, False)
-    elif arena is None:
-        x.block = allocate_detached(nbytes)
-    else:
-        x.block = arena.allocate(nbytes, False)
-    if announce != NULL:
-        announce(x)
-    return x
-
-
-cdef BaseArray new_on(int device, int dtype, int ndim, const Py_ssize_t *shape,
-                      const int *order, bint zero, bint detached, Arena arena):
-    """Return a new array of a device, whose axes lie in an order (NULL: C).
-
-    It lies where the device's new arrays do or, `detached`, in no arena, or in one.
-    """
-    cdef BaseArray x = bare_array(ndim)
-    cdef Py_ssize_t step = itemsize_of[dtype]
-    cdef int i, axis
-    x.dtype = <unsigned char>dtype
-    for i in range(ndim):
-        x.shape[i] = shape[i]
-    count_elements(ndim, shape, step)
-    for i in range(ndim - 1, -1, -1):
-        axis = i if order == NULL else order[i]
-        x.strides[axis] = step
-        if shape[axis] > 1:
-            step *= shape[axis]
-    set_layout(x)
-    x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, detached, arena)
-    if announce != NULL:
-        announce(x)
-    return x
-
-
-cdef BaseArray new_at(int device, int dtype, int ndim, const Py_ssize_t *shape,
-                      bint zero):
-    """Return a new array in C order, on a device or (0) the CPU."""
-    if device:
-        return new_on(device, dtype, ndim, shape, NULL, zero, False, None)
-    return new_contiguous(dtype, ndim, shape, zero)
-
-
-cdef BaseArray new_like(BaseArray x, int dtype, bint elsewhere, Arena arena):
+cdef BaseArray new_like(BaseArray x, int dtype):
     """Return a new array of the shape and device of `x`, laid out as that is."""
-    cdef Strided layout
-    cdef Strided *ops[1]
-    cdef int order[MAXDIMS]
-    if x.c_contiguous and not elsewhere:
-        return new_at(x.block.device, dtype, x.ndim, x.shape, False)
-    strided(x, &layout)
-    ops[0] = &layout
-    memory_order(x.ndim, 1, ops, order)
-    if x.block.device:
-        return new_on(x.block.device, dtype, x.ndim, x.shape, order, False, elsewhere,
-                      arena)
-    return new_ordered(dtype, x.ndim, x.shape, order, elsewhere, arena)
-
-
-cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
-    """Return a new array of the shape of `x`, which is in C order."""
-    cdef BaseArray result = bare_array(x.ndim)
+    cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[dtype]
     cdef int axis
+    cdef int order[MAXDIMS]
+    if not x.c_contiguous or x.block.device:
+        find_order(x, order)
+        return new_array(x.block.device, dtype, x.ndim, x.shape, order, False)
+    # The common case, with numbers that are known: it is a tenth of a small sum.
+    result = bare_array(x.ndim)
     result.dtype = <unsigned char>dtype
     result.size = x.size
     for axis in range(x.ndim):
@@ -347,6 +312,22 @@ cdef BaseArray new_contiguous_like(BaseArray x, int dtype):
     if announce != NULL:
         announce(result)
     return result
+
+
+cdef BaseArray new_detached_like(BaseArray x, Arena arena):
+    """Return a new array like `x`, on its device: in an arena or (None) in none."""
+    cdef int order[MAXDIMS]
+    find_order(x, order)
+    return new_detached(x.block.device, x.dtype, x.ndim, x.shape, order, False, arena)
+
+
+cdef void find_order(BaseArray x, int *order) noexcept:
+    """Find in which order the axes of `x` lie in memory, outermost first."""
+    cdef Strided layout
+    cdef Strided *ops[1]
+    strided(x, &layout)
+    ops[0] = &layout
+    memory_order(x.ndim, 1, ops, order)
 
 
 cdef BaseArray new_view(BaseArray x, int ndim):

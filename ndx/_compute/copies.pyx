@@ -205,7 +205,7 @@ cdef BaseArray cast(BaseArray x, int dtype):
     cdef BaseArray result
     check_usable(x)
     require_castable(x.dtype, dtype)
-    result = new_like(x, dtype, False, None)
+    result = new_like(x, dtype)
     copy_into(result, x)
     return result
 

@@ -16,7 +16,7 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
-    new_contiguous_like, new_ordered, recheck, require_writeable, strided,
+    new_array, new_like, recheck, require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
@@ -216,7 +216,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
         check(first)
         if b is not None:
             check(b)
-        result = new_contiguous_like(first, loop.out_dtype)
+        result = new_like(first, loop.out_dtype)
         size = result.size
         steps[0] = steps[1] = itemsize_of[loop.in_dtype]
         if a is None:
@@ -385,7 +385,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         nops += 1
     if out is None:
         memory_order(walk.ndim, nops, ops, order)
-        out = new_ordered(loop.out_dtype, walk.ndim, walk.shape, order, False, None)
+        out = new_array(0, loop.out_dtype, walk.ndim, walk.shape, order, False)
     elif not has_shape(out, walk.ndim, walk.shape):
         raise output_shape_error(ufunc, out, shape_tuple(walk.ndim, walk.shape))
     if out.size == 0:

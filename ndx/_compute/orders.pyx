@@ -1,6 +1,6 @@
 """Orders in which elements lie in memory, by name."""
 
-from ndx._array.storage cimport BaseArray, new_on, new_ordered
+from ndx._array.storage cimport BaseArray, new_array
 from ndx._compute.copies cimport copy_into
 from ndx._lib.layout cimport MAXDIMS
 
@@ -25,10 +25,6 @@ cdef BaseArray cast_ordered(BaseArray x, int dtype, object order):
     cdef BaseArray result
     for axis in range(x.ndim):
         axes[axis] = axis if order == "C" else x.ndim - 1 - axis
-    if x.block.device:
-        result = new_on(
-            x.block.device, dtype, x.ndim, x.shape, axes, False, False, None)
-    else:
-        result = new_ordered(dtype, x.ndim, x.shape, axes, False, None)
+    result = new_array(x.block.device, dtype, x.ndim, x.shape, axes, False)
     copy_into(result, x)
     return result

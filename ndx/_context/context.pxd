@@ -58,7 +58,6 @@ cdef PlainNumpy plain_numpy()
 cdef Scope scope_of(Arena arena)
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()
-cdef Block *allocate_detached(size_t nbytes) except NULL
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
 
 cdef inline Context top_context():

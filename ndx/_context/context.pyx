@@ -146,11 +146,6 @@ cdef Backend spill_backend():
     return backend_of(context) if arena is None else arena.backend
 
 
-cdef Block *allocate_detached(size_t nbytes) except NULL:
-    """Return a block of the current backend, which no workspace reclaims."""
-    return block_new(outer_backend(), nbytes, False)
-
-
 cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
     """Return a block over memory of ndx that the object `keeper` frees."""
     cdef Arena arena = arena_of(top_context())

@@ -3,8 +3,8 @@
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_new
 from ndx._context.context cimport (
-    Context, Entry, arena_in, arena_of, before, default_backend_of_new, is_here,
-    top_context,
+    Context, Entry, allocate_block, arena_in, arena_of, before, default_backend_of_new,
+    is_here, outer_backend, top_context,
 )
 from ndx.backends.base cimport Backend, devices
 
@@ -108,6 +108,9 @@ cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
     """
     if arena is not None:
         return arena.allocate(nbytes, zero)
+    if device == 0:
+        return allocate_block(nbytes, zero) if not detached \
+            else block_new(outer_backend(), nbytes, zero)
     found = find_place(top_context(), device)
     if not isinstance(found, Arena):
         return block_new(<Backend>found, nbytes, zero)

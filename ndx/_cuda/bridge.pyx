@@ -16,8 +16,8 @@ from ndx._arenas.mirror cimport TwinArena
 from ndx._arenas.sizing cimport LINE, ndx_round_down
 from ndx._array.interchange cimport from_dlpack_capsule
 from ndx._array.storage cimport (
-    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array, new_on,
-    require_writeable, set_layout, set_owner,
+    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array,
+    new_array as make_array, new_detached, require_writeable, set_layout, set_owner,
 )
 from ndx._blocks.block cimport (
     Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
@@ -158,8 +158,10 @@ def new_array(int index, shape, dtype, *, bint zero=False, bint detached=False):
     """Return a new array on a GPU, in its current workspace or, detached, in none."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int ndim = parse_shape(shape, lengths)
-    return new_on(index + 1, dtype_code(dtype), ndim, lengths, NULL, zero, detached,
-                  None)
+    cdef int code = dtype_code(dtype)
+    if detached:
+        return new_detached(index + 1, code, ndim, lengths, NULL, zero, None)
+    return make_array(index + 1, code, ndim, lengths, NULL, zero)
 
 
 def elementwise_dtypes(str name, operands):
@@ -355,7 +357,7 @@ cdef class Bridge:
     """
 
     cdef object array                # cupy.ndarray
-    cdef object memory               # cupy.cuda.UnownedMemory
+    cdef object memory               # of CuPy, with a place for our holder
     cdef object pointer              # cupy.cuda.MemoryPointer
     cdef object stream_of            # cupy.cuda.get_current_stream
     cdef object device               # cupy.cuda.Device
@@ -365,7 +367,8 @@ cdef class Bridge:
 
     def __cinit__(self, cupy, int index):
         self.array = cupy.ndarray
-        self.memory = cupy.cuda.UnownedMemory
+        self.memory = type(
+            "Memory", (cupy.cuda.UnownedMemory,), {"__slots__": ("holder",)})
         self.pointer = cupy.cuda.MemoryPointer
         self.stream_of = cupy.cuda.get_current_stream
         self.device = cupy.cuda.Device(index)
@@ -414,8 +417,7 @@ cdef class Bridge:
         check_usable(x)
         self.use_here(x)
         holder = hold(x)
-        memory = self.memory(<size_t>x.block.ptr, x.block.nbytes, holder, self.index)
-        pointer = self.pointer(memory, x.offset)
+        pointer = self.point(holder, <size_t>x.block.ptr, x.block.nbytes, x.offset)
         shape = shape_tuple(x.ndim, x.shape)
         if x.c_contiguous:
             return self.array(shape, dtype_object(x.dtype), pointer)
@@ -445,7 +447,7 @@ cdef class Bridge:
         set_layout(x)
         pointer = array.data
         memory = pointer.mem
-        owner = getattr(memory, "_owner", None)
+        owner = getattr(memory, "holder", None)
         if type(owner) is Holder:
             born = share(x, (<Holder>owner).export.block, pointer.ptr)
             if (<Holder>owner).owner is not None:
@@ -479,8 +481,14 @@ cdef class Bridge:
         finally:
             # The export has a reference of its own.
             block_decref(block)
-        memory = self.memory(<size_t>block.ptr, nbytes, holder, self.index)
-        return self.pointer(memory, 0)
+        return self.point(holder, <size_t>block.ptr, nbytes, 0)
+
+    cdef object point(self, Holder holder, size_t address, size_t nbytes,
+                      Py_ssize_t offset):
+        """Return CuPy's pointer to memory that an object holds."""
+        memory = self.memory(address, nbytes, None, self.index)
+        memory.holder = holder
+        return self.pointer(memory, offset)
 
 
 cdef class AtWork:

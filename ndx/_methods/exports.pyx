@@ -59,7 +59,7 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
         exported = readable(x)
         copied, stream = True, None
     elif copied:
-        exported = new_like(x, x.dtype, True, None)
+        exported = new_detached_like(x, None)
         copy_into(exported, x)
     if exported.block.device:
         device_engine().hand_to_stream(exported, stream)

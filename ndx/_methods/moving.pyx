@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.storage cimport BaseArray, check_usable, new_like
+from ndx._array.storage cimport BaseArray, check_usable, new_detached_like
 from ndx._compute.copies cimport copy_into
 from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
 
@@ -54,7 +54,7 @@ cdef BaseArray copied(BaseArray x, Arena arena):
     cdef BaseArray result
     if arena is not None and arena.backend.device_number != x.block.device:
         raise device_error(x, arena)
-    result = new_like(x, x.dtype, True, arena)
+    result = new_detached_like(x, arena)
     copy_into(result, x)
     return result
 
