@@ -269,7 +269,7 @@ cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
 
 cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *shape,
                             const int *order, bint zero, Arena arena):
-    """Return a new array of a device in an arena, which need not be open, or in none."""
+    """Return a new array of a device in an arena, open here or not, or in none."""
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
     x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena)
     if announce != NULL:

@@ -7,8 +7,8 @@ from operator import index
 from ndx._array.dispatch cimport device_engine
 from ndx._array.interchange cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
-    BaseArray, check, check_usable, export_array, new_empty, new_like, numpy_view,
-    recheck,
+    BaseArray, check, check_usable, export_array, new_detached_like, new_empty,
+    numpy_view, recheck,
 )
 from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport find_mapping
