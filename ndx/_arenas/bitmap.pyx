@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from ndx.backends.base cimport ALIGNMENT
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     int ndx_lowest_bit(uint64_t number)
 
 cdef enum:

@@ -1,4 +1,4 @@
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
     size_t ndx_round_down(size_t nbytes, size_t step)
 

@@ -45,7 +45,7 @@ from ndx.backends.base cimport (
 
 from ndx.backends import _out_of_memory, _pressure
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
 
 cdef uint64_t FOR_EVER = <uint64_t>-1

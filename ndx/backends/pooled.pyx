@@ -1,6 +1,7 @@
 """The base class of all backends with a pool, for any source of memory."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memset
 

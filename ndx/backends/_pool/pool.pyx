@@ -39,7 +39,7 @@ cdef extern from "ndx/lock.h" nogil:
     int ndx_at_fork(void (*before)() noexcept nogil, void (*after)() noexcept nogil)
     long ndx_process_id()
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
 
 cdef extern from "ndx/internal/clock.h" nogil:

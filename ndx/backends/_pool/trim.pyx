@@ -11,7 +11,7 @@ from ndx.backends._pool.index cimport BUSY, FREE, PoolBlock, PoolEvent, PoolSegm
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
 
-cdef extern from "ndx/arithmetic.h" nogil:
+cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
     size_t ndx_round_down(size_t nbytes, size_t step)
 
