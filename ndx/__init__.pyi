@@ -49,9 +49,9 @@ from ndx._api.file_io import *
 from ndx._api.indexing import *
 from ndx._api.inspection import __array_namespace_info__ as __array_namespace_info__
 from ndx._api.linear_algebra import *
-from ndx._api.manipulation import *
 from ndx._api.manipulation_broadcasting import *
 from ndx._api.manipulation_joining import *
+from ndx._api.manipulation_repeating import *
 from ndx._api.manipulation_views import *
 from ndx._api.searching import *
 from ndx._api.sets import *

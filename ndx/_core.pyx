@@ -6,8 +6,9 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dispatch cimport device_engine
-from ndx._array.interchange cimport dlpack_device, fill_buffer, release_buffer
+from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
     BaseArray, check_room, check_usable, new_detached, new_view, numpy_view, recheck,
     set_array_type, set_layout,

@@ -12,8 +12,8 @@ from ndx._api.creation import empty, placed, zeros
 from ndx._api.creation_ranges import arange
 from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
-from ndx._api.manipulation import roll
 from ndx._api.manipulation_joining import concat
+from ndx._api.manipulation_repeating import roll
 from ndx._compute.numpy_calls import (
     argument,
     as_int,

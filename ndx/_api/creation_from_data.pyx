@@ -8,7 +8,7 @@ import numpy as np
 
 from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport device_engine, is_on_device
-from ndx._array.interchange cimport from_dlpack_capsule
+from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, check_usable, from_numpy, is_array, new_empty, numpy_view,
 )

@@ -9,7 +9,7 @@ import types
 
 __all__ = ["Function"]
 
-cdef extern from "ndx/vectorcall.h":
+cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
         PyObject *, PyObject **, size_t, PyObject *) noexcept
     Vectorcall ndx_vectorcall_of(PyObject *callable) noexcept

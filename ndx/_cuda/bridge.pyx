@@ -14,7 +14,7 @@ from cpython.object cimport PyObject
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.mirror cimport TwinArena
 from ndx._arenas.sizing cimport LINE, ndx_round_down
-from ndx._array.interchange cimport from_dlpack_capsule
+from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array,
     new_array as make_array, new_detached, require_writeable, set_layout, set_owner,

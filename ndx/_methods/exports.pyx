@@ -5,7 +5,7 @@ from itertools import islice
 from operator import index
 
 from ndx._array.dispatch cimport device_engine
-from ndx._array.interchange cimport dlpack_device, to_dlpack
+from ndx._array.dlpack cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
     BaseArray, check, check_usable, export_array, new_detached_like, new_empty,
     numpy_view, recheck,

@@ -4,7 +4,7 @@ from ndx._context.context cimport Scope
 cdef class Member(Scope):
     cdef object first                # of the family, a weak reference; None: this
     cdef list siblings               # of the first
-    cdef readonly int number         # among them; 0: the first
+    cdef int place                   # among them; 0: the first
     cdef bint related                # it has siblings, or is one
 
     cdef list family(self)

@@ -40,9 +40,9 @@ cdef class Member(Scope):
         if self.siblings is None:
             self.siblings = []
         made.first = weakref.ref(self)
-        made.number = 1
+        made.place = 1
         if self.siblings:
-            made.number += (<Member>self.siblings[len(self.siblings) - 1]).number
+            made.place += (<Member>self.siblings[len(self.siblings) - 1]).place
         self.siblings.append(made)
         self.related = made.related = True
         return 0
@@ -61,5 +61,5 @@ cdef class Member(Scope):
         """Forget the family."""
         self.first = None
         self.related = False
-        self.number = 0
+        self.place = 0
         return 0

@@ -186,6 +186,10 @@ class Workspace:
         """The generation of arrays made now; each cycle (of a slot) is a new one."""
 
     @property
+    def number(self) -> int:
+        """Which of the siblings this is; 0: the one that its name finds."""
+
+    @property
     def is_open(self) -> bool:
         """Whether a scope of it is entered now."""
 

@@ -446,6 +446,11 @@ cdef class Workspace(Member):
         return 0 if self.arena is None else self.arena.clock.now
 
     @property
+    def number(self) -> int:
+        """Which of the siblings this is; 0: the one that its name finds."""
+        return self.place
+
+    @property
     def is_open(self) -> bool:
         """Whether a scope of it is entered now."""
         return self.depth > 0

@@ -1,16 +1,12 @@
-"""Handing memory to others and taking theirs: the buffer protocol and DLPack.
+"""DLPack: capsules for other libraries, and arrays over the memory of theirs.
 
-Each export pins the bytes under the array until the other side releases it.
+Each capsule pins the bytes under the array until its consumer releases it.
 
 References
 ----------
 DLPack: https://dmlc.github.io/dlpack/latest/python_spec.html
 """
 
-from cpython.buffer cimport (
-    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
-    PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
-)
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
@@ -20,11 +16,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from ndx._array.storage cimport (
-    BaseArray, bare_array, check, data_of, export_array, set_layout, set_owner,
+    BaseArray, bare_array, data_of, export_array, set_layout, set_owner,
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, dtype_object,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object,
     itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
@@ -83,49 +79,6 @@ cdef enum:
     DL_CODE_BOOL = 6
     DL_FLAG_READ_ONLY = 1
     DL_FLAG_IS_COPIED = 2
-
-cdef const char *FORMATS[NDTYPES]
-FORMATS[:] = [b"?", b"b", b"h", b"i", b"q", b"B", b"H", b"I", b"Q", b"f", b"d", b"Zf",
-              b"Zd"]
-
-
-# ---------------------------------------------------------------- buffers
-
-cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
-                     int flags) except -1:
-    """Serve ``PyObject_GetBuffer``; `release_buffer` ends it."""
-    cdef bint wants_c, wants_f, wants_any
-    check(x)
-    if flags & PyBUF_WRITABLE and x.readonly:
-        raise BufferError("the array is read-only; ask for a read-only buffer")
-    wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS
-    wants_f = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS
-    wants_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS
-    if (wants_c and not x.c_contiguous) or (wants_f and not x.f_contiguous) or (
-            (wants_any or (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
-            and not (x.c_contiguous or (x.f_contiguous and wants_any))):
-        raise BufferError(
-            f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
-            f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
-            f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
-    buffer.internal = <void *>export_array(x)
-    buffer.buf = data_of(x)
-    buffer.itemsize = itemsize_of[x.dtype]
-    buffer.len = x.size * buffer.itemsize
-    buffer.readonly = x.readonly
-    # Without a shape it is a row of bytes.
-    buffer.ndim = x.ndim if flags & PyBUF_ND else 1
-    buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
-    buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL
-    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
-        else NULL
-    buffer.suboffsets = NULL
-    buffer.obj = exporter
-    return 0
-
-
-cdef void release_buffer(Py_buffer *buffer) noexcept:
-    export_free(<Export *>buffer.internal)
 
 
 # ---------------------------------------------------------------- DLPack, out

@@ -1,0 +1,55 @@
+"""The buffer protocol: `memoryview` and the like over the memory of arrays.
+
+Each buffer pins the bytes under the array until its consumer releases it.
+"""
+
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
+    PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
+)
+
+from ndx._array.storage cimport BaseArray, check, data_of, export_array
+from ndx._blocks.block cimport Export, export_free
+from ndx._lib.dtypes cimport NDTYPES, itemsize_of
+from ndx._lib.layout cimport shape_tuple
+
+cdef const char *FORMATS[NDTYPES]
+FORMATS[:] = [b"?", b"b", b"h", b"i", b"q", b"B", b"H", b"I", b"Q", b"f", b"d", b"Zf",
+              b"Zd"]
+
+
+cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
+                     int flags) except -1:
+    """Serve ``PyObject_GetBuffer``; `release_buffer` ends it."""
+    cdef bint wants_c, wants_f, wants_any
+    check(x)
+    if flags & PyBUF_WRITABLE and x.readonly:
+        raise BufferError("the array is read-only; ask for a read-only buffer")
+    wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS
+    wants_f = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS
+    wants_any = (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS
+    if (wants_c and not x.c_contiguous) or (wants_f and not x.f_contiguous) or (
+            (wants_any or (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+            and not (x.c_contiguous or (x.f_contiguous and wants_any))):
+        raise BufferError(
+            f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
+            f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
+            f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
+    buffer.internal = <void *>export_array(x)
+    buffer.buf = data_of(x)
+    buffer.itemsize = itemsize_of[x.dtype]
+    buffer.len = x.size * buffer.itemsize
+    buffer.readonly = x.readonly
+    # Without a shape it is a row of bytes.
+    buffer.ndim = x.ndim if flags & PyBUF_ND else 1
+    buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
+    buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL
+    buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
+        else NULL
+    buffer.suboffsets = NULL
+    buffer.obj = exporter
+    return 0
+
+
+cdef void release_buffer(Py_buffer *buffer) noexcept:
+    export_free(<Export *>buffer.internal)
