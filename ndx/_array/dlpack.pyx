@@ -20,7 +20,7 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, dtype_object,
     itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
