@@ -1,8 +1,8 @@
 from ndx._array.storage cimport BaseArray
 
 cdef enum:
-    # Elements from which the GIL is released; its release and return cost about as
-    # much as a few hundred elements.
+    # Elements from which the GIL is released. Releasing and acquiring it costs about
+    # as much as computing a few hundred elements.
     LARGE = 32768
 
 cdef bint can_store(int dtype, int into) noexcept

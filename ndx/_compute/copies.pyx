@@ -53,7 +53,7 @@ cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
 
 
 cdef int require_castable(int dtype, int into) except -1:
-    """Raise the TypeError for values that are no others of a dtype."""
+    """Raise TypeError if a cast between two dtypes would lose the imaginary part."""
     if kind_of[dtype] == KIND_COMPLEX and kind_of[into] != KIND_COMPLEX \
             and into != BOOL:
         raise TypeError(
@@ -75,8 +75,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         device_engine().copy_into(out, x)
         return 0
     if not plain and overlaps(out, x):
-        # NumPy looks for this too, but not where both have one axis: its
-        # a[::2] = a[:5] copies what it has overwritten.
+        # NumPy checks this, too, but not for two arrays of one axis: its
+        # a[::2] = a[:5] reads elements that it has overwritten.
         x = copy(x)
     operands.count = 0
     put(&operands, x)
@@ -104,7 +104,7 @@ cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
     if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
             kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
             or out.dtype == COMPLEX64):
-        # NumPy would warn of what overflows, or is no number.
+        # NumPy would warn of overflow and NaN.
         token = silence()
     try:
         PyArray_CopyInto(<cnp.ndarray>view_of(held, 1), <cnp.ndarray>view_of(held, 0))
@@ -144,14 +144,14 @@ cdef int fill(BaseArray out, object scalar) except -1:
     return 0
 
 
-# How many bytes of which elements are written.
+# Arguments of a fill.
 cdef struct Fill:
     size_t nbytes
     size_t itemsize
 
 
 cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
-    """Let all elements of operand 1, `out`, be that which operand 0 is."""
+    """Copy the one element of operand 0 to all elements of operand 1, `out`."""
     cdef Fill fill
     fill.itemsize = itemsize_of[out.dtype]
     fill.nbytes = out.size * fill.itemsize
@@ -164,7 +164,7 @@ cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except -1:
-    """Copy arrays that are large and in files; return whether they were."""
+    """Copy in a pass if the arrays are large and in files; return whether they are."""
     cdef Strided layout
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t strides[MAXDIMS]
@@ -181,7 +181,7 @@ cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *stride
                    int dtype, str name) except -1:
     """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
 
-    Without strides, all elements become the first one of operand 0.
+    If `strides` is NULL, all elements are set to the first one of operand 0.
     """
     cdef Walk walk
     walk.ndim = out.ndim

@@ -1,7 +1,8 @@
 """Computing on arrays: promotion, broadcasting and results around the C loops.
 
-Allocations and casts may run Python, and so end scopes. So pointers are taken, and
-operands held where the GIL is released, when all arrays are there (`_array.pinning`).
+Allocations and casts may run Python, which may end scopes. Therefore pointers are
+taken after all arrays exist. Where the GIL is released, the operands are held
+(`_array.pinning`).
 """
 
 cimport numpy as cnp
@@ -53,7 +54,7 @@ cdef object generic = np.generic
 # ---------------------------------------------------------------- operands
 
 cdef bint is_scalar(object x) noexcept:
-    """Whether `x` is a Python scalar: its dtype follows the array's."""
+    """Whether `x` is a Python scalar, which takes the array's dtype."""
     cls = type(x)
     if cls is float or cls is int or cls is bool or cls is complex:
         return True
@@ -68,7 +69,7 @@ cdef BaseArray as_operand(object x):
     if isinstance(x, ndarray):
         result = from_numpy(x)
         if result is None:
-            # Misaligned or byte-swapped; of a dtype that we don't have: TypeError.
+            # Misaligned or byte-swapped. TypeError if ndx lacks the dtype.
             dtype = dtype_object(dtype_code(x.dtype.newbyteorder("=")))
             result = from_numpy(np.array(x, dtype=dtype, order="K", copy=True))
         return result
@@ -87,9 +88,9 @@ cdef object operand_error(Ufunc ufunc, object x1, object x2):
 
 
 cdef object refused(Ufunc ufunc, object x1, object x2):
-    """Return NotImplemented from an operator; raise where Python goes on by itself.
+    """Return NotImplemented from an operator; raise where Python has a fallback.
 
-    It would repeat a sequence, or find that an array and a list are not equal.
+    Python would repeat a sequence, or compare an array and a list by identity.
     """
     cdef object other = x2 if is_array(x1) else x1
     if isinstance(other, (list, tuple)) and not NDX_CALCULATES(other) or \
@@ -112,7 +113,7 @@ cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
 
 
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
-    """Compute an operation of two operands; NotImplemented if one can't be one."""
+    """Compute a binary operation; NotImplemented if an operand is not supported."""
     cdef BaseArray a, b
     cdef char[16] value
     cdef int dtype
@@ -171,8 +172,8 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
                 f"is {dtype_object(result)}, which can't be cast to the dtype of the "
                 f"array in place, {dtype_object(x.dtype)}; use x = x op y, or "
                 "ndx.astype")
-        # Computed as if not in place, for an operand that does not fit the array's
-        # dtype; then stored in that.
+        # The operand does not fit the array's dtype: compute a new array, then cast
+        # it into `x`.
         return store_inplace(ufunc, x, binary(ufunc, x, other, None))
     if binary(ufunc, x, other, x) is NotImplemented:
         return NotImplemented
@@ -196,9 +197,9 @@ cdef object output_shape_error(Ufunc ufunc, BaseArray out, tuple shape):
 
 cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dtype,
                     BaseArray out):
-    """Run a ufunc's loop; `scalar` stands for the operand that is None.
+    """Run a ufunc's loop; `scalar` replaces the operand that is None.
 
-    Of one operand (unary) `a` is that and `b` None, with no scalar.
+    For unary operations `b` is None and `scalar` is NULL.
     """
     cdef const Loop *loop = loop_of(ufunc, dtype)
     cdef char *args[3]
@@ -230,7 +231,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
         if size >= LARGE:
             run_flat(ufunc, loop, a, b, scalar, result, steps)
         elif size:
-            # The allocation may have run Python. From here on none runs.
+            # The allocation may have run Python. From here on, no Python runs.
             while not (block_is_live(first.block) and block_is_live(result.block)
                        and (b is None or block_is_live(b.block))):
                 check(first)
@@ -270,7 +271,7 @@ cdef int run_flat(Ufunc ufunc, const Loop *loop, BaseArray a, BaseArray b,
 
 cdef void put_inputs(Operands *operands, Ufunc ufunc, BaseArray a, BaseArray b,
                      char *scalar) noexcept:
-    """Begin with the operands of an operation; `scalar` stands for one that is None."""
+    """Start `operands` with the inputs; `scalar` replaces the one that is None."""
     cdef int op
     operands.count = 0
     for op in range(ufunc.nin):
@@ -302,7 +303,7 @@ cdef int raise_current() except -1:
 
 cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
-    """The same for any layout, with casts, broadcasting and an output given."""
+    """Like `compute`, for any layout, with casts, broadcasting and `out`."""
     if out is not None and out.block.device:
         return compute_on_device(ufunc, a, b, scalar, loop, out)
     if a is not None:
@@ -323,7 +324,7 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
 
 
 cdef int check_output(str name, BaseArray out, int dtype) except -1:
-    """Raise where a result of a dtype cannot be written into `out`."""
+    """Raise if a result of a dtype cannot be written into `out`."""
     require_writeable(out)
     if out.dtype != dtype:
         raise TypeError(
@@ -334,7 +335,7 @@ cdef int check_output(str name, BaseArray out, int dtype) except -1:
 
 cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                               const Loop *loop, BaseArray out):
-    """The same where an operand is on a device: the engine computes."""
+    """Like `compute`, for operands on a device: the engine computes."""
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray first = a if a is not None else b
     cdef int ndim = first.ndim
@@ -409,7 +410,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
 
 
 cdef int call_public(Ufunc ufunc, Operands *operands, const Loop *loop) except -1:
-    """Compute through NumPy's public function, into our memory."""
+    """Compute with NumPy's public function, into our memory."""
     token = silence()
     try:
         hold(operands)
@@ -425,7 +426,7 @@ cdef int call_public(Ufunc ufunc, Operands *operands, const Loop *loop) except -
 
 
 cdef list views_of(const Operands *held, int typenum):
-    """Return NumPy arrays over operands; constants are of a type of NumPy's."""
+    """Return NumPy arrays over the operands; constants have NumPy's type `typenum`."""
     return [
         make_scalar_view(0, NULL, typenum, held.data[i]) if held.arrays[i] == NULL
         else view_of(held, i)

@@ -1,12 +1,12 @@
-"""Whether NumPy's loops are right for operands of any steps, and what is done if not.
+"""Checks that NumPy's loops are right for any strides, and a replacement if not.
 
-A loop is chosen for a CPU, and each has its own ways through contiguous, strided,
-reversed and repeated operands. NumPy 2.4.6, for one, has an `isnan` that is wrong where
-the output is strided. So each loop is compared with itself: what it makes of contiguous
-operands, it has to make of the same elements anywhere else. Where it does not, it is
-only called for contiguous ones, which others are copied to, piece by piece. The loops
-of products are looked at in the same way (`stacks_are_right`); for them
-`_compute.matmul` makes whole operands contiguous.
+NumPy chooses its loops for the CPU. Each has separate code for contiguous, strided,
+reversed and repeated operands. In NumPy 2.4.6, for example, `isnan` is wrong if the
+output is strided. So each loop is compared with itself: its result for contiguous
+operands must equal its result for the same elements in any other layout. A loop that
+fails is called for contiguous operands only; other operands are copied to contiguous
+buffers, piece by piece. Loops of products are checked in the same way
+(`stacks_are_right`); for them `_compute.matmul` makes whole operands contiguous.
 """
 
 from libc.math cimport copysign, fabs, isinf, isnan
@@ -22,21 +22,21 @@ from ndx._lib.dtypes cimport (
 )
 
 cdef enum:
-    LEAST = 19                   # elements that a loop is tried with: an odd number
-    BYTES = 70                   # or as many as have so many bytes: a vector, and more
+    LEAST = 19                   # fewest elements of a trial: an odd number
+    BYTES = 70                   # fewest bytes of a trial: more than a SIMD vector
     SPREAD = 3                   # the largest step, in elements
-    PIECE = 256                  # elements that are copied together
-    LARGEST = 16                 # bytes of an element
+    PIECE = 256                  # elements copied at a time
+    LARGEST = 16                 # bytes of the largest element
 
-# How the matrices of a stack lie.
+# Layouts of the matrices in a stack.
 cdef enum:
     PLAIN = 0
     TRANSPOSED = 1
-    SPREAD_OUT = 2               # with room after each element, and after each row
+    SPREAD_OUT = 2               # with gaps after each element and each row
     BACKWARDS = 3
-    REPEATED = 4                 # one row, for all
-    STACK = 2                    # matrices of a stack
-    CORE = 1120                  # bytes between them: room for one, however it lies
+    REPEATED = 4                 # one row, broadcast
+    STACK = 2                    # matrices in a stack
+    CORE = 1120                  # bytes between them: enough for one in any layout
 
 # A loop that is right for contiguous operands only.
 cdef struct Mended:
@@ -45,7 +45,7 @@ cdef struct Mended:
     int nin
     Py_ssize_t itemsizes[3]
 
-# The operands of a trial: elements as they are, and as they lie.
+# The operands of a trial: contiguous, and with steps.
 cdef struct Trial:
     Py_ssize_t count
     int nin
@@ -55,12 +55,12 @@ cdef struct Trial:
     char expected[BYTES * LARGEST]
     char found[BYTES * LARGEST]
 
-# Elements from one to the next: of the operands, then of the result.
+# Steps, in elements: of the operands, then of the result.
 cdef int[6][3] STEPS = [
     [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1], [1, 0, -2], [0, 2, 1],
 ]
 cdef list pools = [None] * NDTYPES
-# The lengths of a product (m, n) @ (n, p), and how first, second and result lie.
+# The lengths of a product (m, n) @ (n, p), and layouts of both operands and the result.
 cdef int[3][3] PRODUCTS = [[4, 5, 3], [1, 5, 4], [5, 4, 1]]
 cdef int[8][3] LAYOUTS = [
     [TRANSPOSED, PLAIN, PLAIN], [PLAIN, TRANSPOSED, TRANSPOSED],
@@ -92,7 +92,7 @@ cdef int mend(str name, int nin, int in_dtype, int out_dtype, LoopFunction *func
 
 cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
                    LoopFunction function, void *data) except -1:
-    """Whether a loop computes the same, however its operands lie."""
+    """Whether a loop computes the same for all layouts of its operands."""
     cdef Trial trial
     cdef int i, op
     cdef const unsigned char[::1] values
@@ -109,7 +109,7 @@ cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
     for i in range(6):
         if not is_same(&trial, function, data, STEPS[i], out_dtype, i == 0, False):
             return False
-        # In place, too.
+        # Also in place.
         if i < 2 and nin == 2 and in_dtype == out_dtype and not is_same(
                 &trial, function, data, STEPS[i], out_dtype, False, True):
             return False
@@ -122,7 +122,7 @@ cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
 cdef object make_pool(int dtype, Py_ssize_t count):
     """Return the bytes of a first and of a second operand.
 
-    The second is nothing by which integers can't be divided, or raised to.
+    Integers can be divided by the second, and raised to it.
     """
     kind = dtype_object(dtype).kind
     first = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.75, -7.5, float("inf"), float("-inf"),
@@ -134,7 +134,7 @@ cdef object make_pool(int dtype, Py_ssize_t count):
         first, second = [0, 1, 2, 3, 5, 7, 100, 127], [3, 1, 2, 7, 5]
         first += [-1, -2, -7] if kind == "i" else []
     elif kind == "c":
-        # Of rounded products NumPy's loops for vectors and for numbers differ.
+        # NumPy's SIMD and scalar loops round products differently.
         first = [complex(a, b) for a in (0.0, 1.0, -2.0, 0.5) for b in (0.0, -1.0, 3.0)]
         second = [complex(a, b) for a in (2.0, 1.0, -1.0) for b in (0.0, 1.0, -0.5)]
     found = np.empty((2, count), dtype_object(dtype))
@@ -145,9 +145,9 @@ cdef object make_pool(int dtype, Py_ssize_t count):
 
 cdef bint is_same(Trial *trial, LoopFunction function, void *data, const int *steps,
                   int out_dtype, bint first, bint inplace) noexcept:
-    """Whether a loop makes the same of elements that lie so many elements apart.
+    """Whether a loop gives its contiguous result for operands with these steps, too.
 
-    What it makes of contiguous ones is computed in the first trial.
+    The first trial computes the contiguous result.
     """
     cdef int nin = trial.nin, op
     cdef Py_ssize_t n = trial.count
@@ -155,7 +155,7 @@ cdef bint is_same(Trial *trial, LoopFunction function, void *data, const int *st
     cdef char *args[3]
     cdef Py_ssize_t strides[3]
     cdef char *result
-    # As contiguous operands; a step of 0 repeats the first element.
+    # Make contiguous operands; a step of 0 repeats the first element.
     for op in range(nin):
         strides[op] = trial.itemsizes[op]
         args[op] = trial.plain[op]
@@ -187,7 +187,7 @@ cdef bint is_same(Trial *trial, LoopFunction function, void *data, const int *st
 
 
 cdef bint reduces(Trial *trial, LoopFunction function, void *data, int dtype) noexcept:
-    """Whether a loop combines all elements as it does one after the other."""
+    """Whether a reduction equals combining the elements one by one."""
     cdef Py_ssize_t itemsize = trial.itemsizes[0], n = trial.count, one = 1, i
     cdef Py_ssize_t[3] single = [itemsize, itemsize, itemsize]
     cdef Py_ssize_t steps[3]
@@ -221,7 +221,7 @@ cdef bint reduces(Trial *trial, LoopFunction function, void *data, int dtype) no
 
 cdef bint stacks_are_right(bint vectors, int dtype, LoopFunction function,
                            void *data) except -1:
-    """Whether a loop over stacks computes the same, however their cores lie."""
+    """Whether a loop over stacks computes the same for all layouts of their cores."""
     cdef const unsigned char[::1] values = make_factors(dtype)
     cdef int i, k
     for i in range(1 if vectors else 3):
@@ -233,7 +233,7 @@ cdef bint stacks_are_right(bint vectors, int dtype, LoopFunction function,
 
 
 cdef object make_factors(int dtype):
-    """Return the bytes of what is multiplied: sums of products of it are exact."""
+    """Return the bytes of factors whose sums of products are exact."""
     numbers = np.resize([1, -2, 3, -1, 2, 3, -3, 1, 2], 32)
     kind = dtype_object(dtype).kind
     if kind == "b":
@@ -270,7 +270,7 @@ cdef bint is_same_product(bint vectors, int dtype, LoopFunction function, void *
     multiply(vectors, function, data, args, shapes, steps)
     for op in range(3):
         set_steps(kinds[op], shapes[op], itemsize, steps[op])
-        # The first element, with all others at addresses from the room's start on.
+        # The address of the first element: the lowest one is at the buffer's start.
         args[op] = room[op] - sum_of_negative(shapes[op], steps[op])
         for matrix in range(STACK):
             if op < 2:
@@ -288,7 +288,7 @@ cdef bint is_same_product(bint vectors, int dtype, LoopFunction function, void *
 
 cdef void multiply(bint vectors, LoopFunction function, void *data, char **args,
                    Py_ssize_t[2] *shapes, Py_ssize_t[2] *steps) noexcept:
-    """Call a loop over stacks."""
+    """Call a loop over stacks with a copy of `args`, which it may change."""
     cdef char *moved[3]
     cdef Py_ssize_t[4] counts = [STACK, shapes[0][0], shapes[0][1], shapes[1][1]]
     cdef Py_ssize_t[9] strides = [
@@ -303,7 +303,7 @@ cdef void multiply(bint vectors, LoopFunction function, void *data, char **args,
 
 cdef void set_steps(int kind, const Py_ssize_t *shape, Py_ssize_t itemsize,
                     Py_ssize_t *steps) noexcept:
-    """Set how far apart the rows and the columns of a matrix are."""
+    """Set the steps between the rows and between the columns of a matrix."""
     steps[0], steps[1] = shape[1] * itemsize, itemsize
     if kind == TRANSPOSED:
         steps[0], steps[1] = itemsize, shape[0] * itemsize
@@ -317,13 +317,13 @@ cdef void set_steps(int kind, const Py_ssize_t *shape, Py_ssize_t itemsize,
 
 cdef Py_ssize_t sum_of_negative(const Py_ssize_t *shape,
                                 const Py_ssize_t *steps) noexcept:
-    """Return how far before the first element of a matrix its lowest lies."""
+    """Return the offset of the lowest element of a matrix from the first; 0 or less."""
     return min(0, (shape[0] - 1) * steps[0]) + min(0, (shape[1] - 1) * steps[1])
 
 
 cdef void copy_core(char *core, const Py_ssize_t *steps, char *plain,
                     const Py_ssize_t *shape, Py_ssize_t itemsize, bint into) noexcept:
-    """Copy a matrix that lies anyhow from (or `into` it) one in C order."""
+    """Copy a matrix of any layout to one in C order, or (`into`) from it."""
     cdef Py_ssize_t row, step = shape[1] * itemsize
     for row in range(shape[0]):
         if into:
@@ -335,13 +335,13 @@ cdef void copy_core(char *core, const Py_ssize_t *steps, char *plain,
 
 
 cdef char *start_of(char *room, Py_ssize_t count, Py_ssize_t step) noexcept:
-    """Return where the first of elements lies, which fill a room from its start."""
+    """Return the address of the first of `count` elements in a buffer."""
     return room - (count - 1) * step if step < 0 else room
 
 
 cdef inline void place(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
                        Py_ssize_t count, Py_ssize_t itemsize) noexcept nogil:
-    """Copy elements from one place to another."""
+    """Copy elements between buffers with different steps."""
     cdef Py_ssize_t i
     for i in range(count):
         memcpy(out + i * out_step, x + i * step, itemsize)
@@ -349,7 +349,7 @@ cdef inline void place(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t
 
 cdef bint alike(const char *one, const char *other, Py_ssize_t count,
                 int dtype) noexcept:
-    """Whether results are the same, but for how they were rounded."""
+    """Whether results are the same, except for rounding."""
     cdef Py_ssize_t i
     if kind_of[dtype] < KIND_FLOAT:
         return memcmp(one, other, count * itemsize_of[dtype]) == 0
@@ -369,7 +369,7 @@ cdef bint near(double x, double y, double tolerance) noexcept:
         return isnan(x) and isnan(y)
     if isinf(x) or isinf(y):
         return x == y
-    # The signs of 0 and -0 count, but not those of what is nearly 0.
+    # The signs of 0 and -0 count, but not those of values close to 0.
     if x == 0 and y == 0:
         return copysign(1, x) == copysign(1, y)
     return fabs(x - y) <= tolerance * max(fabs(x), 1.0)
@@ -379,14 +379,15 @@ cdef bint near(double x, double y, double tolerance) noexcept:
 
 cdef void run_contiguous(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                          void *data) noexcept nogil:
-    """Run a loop on contiguous pieces; called as NumPy's loops are."""
+    """Run a loop on contiguous pieces; has the signature of NumPy's loops."""
     cdef const Mended *mended = <const Mended *>data
     cdef char[3][PIECE * LARGEST] room
     cdef char *pieces[3]
     cdef Py_ssize_t strides[3]
     cdef Py_ssize_t done = 0, n
     cdef int nin = mended.nin, op
-    # A reduction: the first operand is the result, and is neither copied nor moved.
+    # In a reduction the first operand is the result: it is not copied, and its
+    # pointer does not move.
     cdef bint reduction = nin == 2 and args[0] == args[2] and steps[0] == 0 \
         and steps[2] == 0
     while done < counts[0]:

@@ -2,11 +2,11 @@ from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
 from ndx._lib.layout cimport Strided, Walk
 
-# How one operation is computed for one dtype of its operands.
+# The loop of one operation for one dtype of its operands.
 cdef struct Loop:
     LoopFunction function    # NULL: only NumPy's public function computes it
     void *data
-    int in_dtype             # operands are cast to it first; -1: not supported
+    int in_dtype             # operands are cast to it; -1: not supported
     int out_dtype
 
 cdef class Ufunc:

@@ -1,7 +1,7 @@
 """NumPy's own inner loops (`_compute.numpy_private`), called directly.
 
-Loops that are wrong for some steps are replaced (`_compute.loop_checks`), and those
-whose results are not the standard's (`_compute.special_values`).
+Loops are replaced if they are wrong for some steps (`_compute.loop_checks`), or if
+their results differ from the standard's (`_compute.special_values`).
 """
 
 from libc.string cimport memcpy
@@ -15,10 +15,10 @@ from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
 cdef enum:
-    GATHERED = 32768             # bytes that are summed together
+    GATHERED = 32768             # bytes summed together
 
-# ndx's name -> NumPy's name, and the kinds of dtype (as in np.dtype.kind) that have
-# a meaning. 'F' after them: other real dtypes are computed in float64.
+# ndx's name -> NumPy's name, and the kinds of dtype (as in np.dtype.kind) that the
+# operation takes. A final 'F': other real dtypes are computed in float64.
 cdef dict UFUNCS = {
     "abs": ("absolute", "iufc"),
     "acos": ("arccos", "fcF"),
@@ -102,7 +102,7 @@ cdef class Ufunc:
         self.name = name
         self.public = getattr(np, public_name)
         self.nin = self.public.nin
-        # Integers to negative powers: the loop sets a Python error.
+        # For integers to negative powers the loop sets a Python error.
         self.raises = name == "pow"
         signatures = signatures_of(self.public)
         for dtype in range(NDTYPES):
@@ -150,12 +150,12 @@ cdef int code_of(object dtype):
     return -1
 
 
-# The codes of dtypes by NumPy's characters for them, of which two may mean one dtype.
+# The codes of dtypes by NumPy's characters. Two characters may mean one dtype.
 cdef dict CODES = {char: code_of(np.dtype(char)) for char in np.typecodes["All"]}
 
 
 cdef dict signatures_of(object ufunc):
-    """Return the place and the output's dtype of the first loop for each dtype."""
+    """Return the index and the output's dtype of the first loop for each dtype."""
     cdef dict signatures = {}
     # The public attribute: NumPy 2.5 hides the C field from Cython.
     for i, signature in enumerate(ufunc.types):
@@ -167,7 +167,7 @@ cdef dict signatures_of(object ufunc):
 
 
 cdef Ufunc find_ufunc(str name):
-    """Return the operation of ndx's name; one object for each."""
+    """Return the operation with a name of ndx; one object for each."""
     ufunc = found.get(name)
     if ufunc is None:
         ufunc = found[name] = Ufunc(name)
@@ -191,7 +191,7 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
     for axis in range(last):
         index[axis] = 0
     while True:
-        # A copy: some loops move the pointers that they are given.
+        # Copy the pointers: some loops change them.
         for op in range(nargs):
             args[op] = start[op]
         loop.function(args, &count, inner, loop.data)
@@ -214,8 +214,8 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
                      const Walk *walk) noexcept nogil:
     """Accumulate x (operand 1 of the walk) into out (operand 0).
 
-    Where the innermost axis is reduced the loop sees ``out = out op x`` with steps
-    of 0, which is how NumPy's loops know to sum pairwise.
+    If the innermost axis is reduced, the loop sees ``out = out op x`` with steps of 0.
+    NumPy's loops then sum pairwise.
     """
     cdef char *args[3]
     cdef Py_ssize_t inner[3]
@@ -251,11 +251,11 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
 
 cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
                   Py_ssize_t itemsize) noexcept nogil:
-    """The same for a sum of floats, as exact where it would run over short stretches.
+    """Like `run_reduce`, for sums of floats; exact also over short innermost axes.
 
-    Where more than the innermost axis is reduced, each stretch would be added to the
-    total by itself, and only within one is summed pairwise. So stretches are gathered
-    in a buffer; NumPy does it too.
+    If several axes are reduced, the loop sums pairwise only along the innermost one,
+    and adds each such sum to the total. So short stretches are gathered in a buffer, as
+    in NumPy.
     """
     cdef char[GATHERED] buffer
     cdef Py_ssize_t index[MAXDIMS]
@@ -323,8 +323,8 @@ cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
                       const Py_ssize_t *core_strides) noexcept nogil:
     """Run a loop over stacks, of matrices for `matmul` or of vectors for `vecdot`.
 
-    Of a core there are three sizes and six strides, which the loop reads as far as it
-    has them: for matrices (m, n, p) and (am an bn bp om op), for vectors (n) and (a b).
+    A core has up to three sizes and six strides, and the loop reads as many as it
+    needs: for matrices (m, n, p) and (am an bn bp om op), for vectors (n) and (a b).
     """
     cdef char *args[3]
     cdef Py_ssize_t counts[4]

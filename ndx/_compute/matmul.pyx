@@ -32,14 +32,14 @@ cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
 
-# Of which dtypes NumPy's loops of matrices, and of vectors, are only right for
-# contiguous ones: of none that is known.
+# By dtype, whether NumPy's loop is right for contiguous operands only. No such loop is
+# known.
 cdef bint[NDTYPES] matrices_lie_plain
 cdef bint[NDTYPES] vectors_lie_plain
 
 
 def look_at_loops():
-    """Find out which loops are wrong for operands that are not contiguous."""
+    """Check which loops are wrong for operands that are not contiguous."""
     cdef int dtype
     for dtype in range(NDTYPES):
         matrices_lie_plain[dtype] = not is_right(&MATMUL.loops[dtype], False, dtype)
@@ -47,14 +47,14 @@ def look_at_loops():
 
 
 def distrust_loops():
-    """Take all loops for wrong where operands are not contiguous: a test."""
+    """Treat all loops as wrong for operands that are not contiguous. For tests."""
     cdef int dtype
     for dtype in range(NDTYPES):
         matrices_lie_plain[dtype] = vectors_lie_plain[dtype] = True
 
 
 def is_trusted(name, dtype, address):
-    """Whether a loop at an address is found right: a test."""
+    """Whether the loop at an address passes the check. For tests."""
     return stacks_are_right(
         name == "vecdot", dtype_code(dtype), <LoopFunction><size_t>address, NULL)
 
@@ -106,7 +106,8 @@ cdef object matmul(object x1, object x2, BaseArray out):
     if on_device:
         return device_engine().matmul(a, b, out)
     if out is not None:
-        # A product is never computed in place: every element of it is read again.
+        # A product can't be computed in place: each element of an operand is read
+        # again.
         if overlaps(out, a) or same_layout(out, a):
             a = copy(a)
         if overlaps(out, b) or same_layout(out, b):
@@ -115,7 +116,7 @@ cdef object matmul(object x1, object x2, BaseArray out):
 
 
 cdef BaseArray matmul_repeated(BaseArray a, BaseArray b, BaseArray out):
-    """Return a product whose sums are all of one term, many times."""
+    """Return a product in which each sum repeats one term."""
     cdef BaseArray total, term = matmul(
         distinct(a, -1), distinct(b, -1 if b.ndim == 1 else -2), out)
     total = combined(ADD, term, a.shape[a.ndim - 1])
@@ -193,7 +194,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     stack.ndim -= b_core
     broadcast_strides(&stack, batch.ndim, batch.shape, batch.strides[1])
     memcpy(batch.strides[2], out.strides, batch.ndim * sizeof(Py_ssize_t))
-    # An axis of length 1 steps as if the matrix were contiguous: BLAS wants that.
+    # BLAS needs the stride of a contiguous matrix for an axis of length 1.
     cores.strides[1] = a.strides[a.ndim - 1]
     cores.strides[0] = (a.strides[a.ndim - 2] if a_core == 2
                         else cores.sizes[1] * cores.strides[1])
@@ -213,7 +214,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     return out
 
 
-# What a loop over stacks is called with.
+# Arguments of a loop over stacks.
 cdef struct Cores:
     const Loop *loop
     Py_ssize_t sizes[3]
@@ -228,8 +229,8 @@ cdef void compute_stacked(void *arg, char **data, const Walk *batch) noexcept no
 cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
     """Return a matrix as a view of 2 axes.
 
-    `row` and `column` say that `x` lacks the axis of rows or of columns. What it has
-    before the axes of the matrix are of length 1.
+    `row` and `column` say that `x` lacks the axis of rows or of columns. All axes
+    before those of the matrix have length 1.
     """
     cdef BaseArray view
     cdef int first = x.ndim - 2 + row + column
@@ -245,7 +246,7 @@ cdef BaseArray as_matrix(BaseArray x, bint row, bint column):
 
 
 cdef int product(BaseArray a, BaseArray b, BaseArray out) except -1:
-    """Compute a part of a product."""
+    """Compute one panel of a product (`passes.products`)."""
     matmul_walk(a, b, loop_of(MATMUL, out.dtype), out.dtype, out)
     return 0
 
@@ -287,7 +288,7 @@ cdef object vecdot(object x1, object x2, object axis):
 
 
 cdef BaseArray axis_last(BaseArray x, int axis):
-    """Return `x` with one axis moved behind the others."""
+    """Return a view of `x` with one axis moved to the end."""
     cdef BaseArray view
     cdef int i, last = x.ndim - 1, source = 0
     if axis == last:

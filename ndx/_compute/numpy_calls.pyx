@@ -1,11 +1,10 @@
-"""The narrow door to NumPy, for what has no direct loop.
+"""Calls of NumPy's functions, for operations without a direct loop.
 
-Chapters name a function of NumPy's; it computes on NumPy views of our arrays, and its
-results become ours. No floating-point warning gets out.
+Chapters name a function of NumPy's. It computes on NumPy views of our arrays, and its
+results become ours. Floating-point warnings are silenced.
 
-From version 2 on, NumPy's own functions are those of the standard, but for what the
-chapters see to; so `array_api_compat.numpy`, which takes longer to import than all
-else, has nothing to add.
+Since version 2, NumPy's functions are those of the standard, and the chapters handle
+the differences. So `array_api_compat.numpy`, which is slow to import, is not needed.
 """
 
 from operator import attrgetter, index
@@ -31,14 +30,14 @@ cdef enum:
 
 
 cpdef BaseArray argument(object x, str name):
-    """Return the array that `x` is, or that is over the memory of NumPy's `x`.
+    """Return `x`, or an array over the memory of NumPy's `x`.
 
-    The caller looks whether the array is on a device, or calls what does so.
+    The caller checks whether the array is on a device.
 
     Raises
     ------
     TypeError
-        If `x` is no array; the message names the function, `name`.
+        If `x` is not an array; the message names the function, `name`.
     StaleArrayError
         If the scope that `x` was made in has ended.
     """
@@ -54,25 +53,25 @@ cpdef BaseArray argument(object x, str name):
 
 
 cpdef BaseArray host_argument(object x, str name):
-    """The same for functions that compute on the CPU only; others' arrays raise."""
+    """Like `argument`, for functions of the CPU only; arrays on a device raise."""
     cdef BaseArray result = argument(x, name)
     check(result)
     return result
 
 
 def axis_index(axis, int ndim):
-    """Return an axis of an array of `ndim` axes counted from the front, or raise."""
+    """Return an axis of an array of `ndim` axes as a number from 0, or raise."""
     return normalize_axis(axis, ndim)
 
 
 def as_int(value, str what):
-    """Return a Python int of what can be an index, or raise; `what` it is to be."""
+    """Return an index as a Python int, or raise an error that names it `what`."""
     try:
         number = index(value)
     except TypeError:
         raise TypeError(f"{what} must be an int, not {type(value).__name__}") from None
     if number.bit_length() > MOST_BITS:
-        # Which no message could show.
+        # The number is too long for a message.
         raise ValueError(
             f"{what} is an int of {number.bit_length()} bits; of no use here are more "
             f"than {MOST_BITS}")
@@ -80,7 +79,7 @@ def as_int(value, str what):
 
 
 def axes_of(axis, str what="axis"):
-    """Return a tuple of the ints that are in a sequence, or of a single one."""
+    """Return a tuple of ints from a sequence of them or a single one."""
     try:
         number = index(axis)
     except TypeError:
@@ -91,7 +90,7 @@ def axes_of(axis, str what="axis"):
 
 
 cdef object find(object name):
-    """Return the function that a name stands for, or that is given itself."""
+    """Return the function with a name, or the function itself."""
     function = functions.get(name) if type(name) is str else name
     if function is None:
         function = functions[name] = attrgetter(name)(np)
@@ -99,7 +98,7 @@ cdef object find(object name):
 
 
 cdef object unwrapped(object x):
-    """Return a NumPy view, which pins, of an array; and of those in sequences."""
+    """Return a NumPy view, which pins, of an array; sequences item by item."""
     if is_array(x):
         return numpy_view(<BaseArray>x)
     if type(x) is list or type(x) is tuple:
@@ -124,23 +123,23 @@ cdef object keywords(dict kwargs):
 
 
 def call(function, /, *args, **kwargs):
-    """Return what NumPy's function computes, in memory of the current backend.
+    """Return the result of NumPy's function, in memory of the current backend.
 
-    Of arrays of a device, what its engine computes by that name.
+    For arrays on a device, return the result of its engine's function of that name.
 
     Parameters
     ----------
     function : str or callable
-        A name in ``numpy``, with dots: ``"linalg.inv"``; or a method of an object of
-        NumPy's.
+        A name in ``numpy``, with dots: ``"linalg.inv"``; or a method of a NumPy
+        object.
     *args, **kwargs
         Arrays, alone or in lists and tuples, are passed as NumPy views.
 
     Returns
     -------
     NDArray, or a tuple (a named one where NumPy returns that)
-        Individually owned, and stamped with the workspace's generation; a view of an
-        argument remains one.
+        Individually owned, and stamped with the workspace's generation. A view of an
+        argument stays a view.
     """
     if any_on_device(args):
         return device_engine().compute(function, *args, **kwargs)
@@ -148,17 +147,17 @@ def call(function, /, *args, **kwargs):
 
 
 def on_device(function, /, *args, **kwargs):
-    """Return what the engine of devices computes by a name of the namespace."""
+    """Return the result of the engine's function with a name of the namespace."""
     return device_engine().compute(function, *args, **kwargs)
 
 
 def into(out, function, /, *args, **kwargs):
-    """Let NumPy's function compute into `out`, which is returned.
+    """Compute NumPy's function into `out`, and return it.
 
     Parameters
     ----------
     out : NDArray
-        Of the shape and the dtype of the result; new, so that nothing overlaps it.
+        A new array (so that nothing overlaps it), of the result's shape and dtype.
     function, *args, **kwargs
         As for `call`.
     """
@@ -173,5 +172,5 @@ def into(out, function, /, *args, **kwargs):
 
 
 def on_views(function, /, *args, **kwargs):
-    """Return ``function(*args, **kwargs)`` with NumPy views for arrays, as it is."""
+    """Return ``function(*args, **kwargs)``, called with NumPy views, unchanged."""
     return call_numpy(function, unwrapped(args), keywords(kwargs))

@@ -1,11 +1,11 @@
-"""All that ndx uses of NumPy's private parts; each is checked at import.
+"""The private parts of NumPy that ndx uses; each is checked at import.
 
 - Inner loops. A NumPy ufunc holds, per signature, a C loop that was chosen for this CPU
-  when NumPy was imported. Calling it needs no GIL and none of the ufunc machinery. If
-  known results are not as expected, every operation goes to NumPy's public functions.
+  when NumPy was imported. Calling it needs neither the GIL nor the ufunc machinery. If
+  known results are wrong, every operation uses NumPy's public functions.
 - The state of floating-point errors. `numpy.errstate` makes a new state at each entry
-  and sets NumPy's context variable to it, which costs ten times as much as to set that
-  to a state that was made once. If that does not work, `errstate` itself is used.
+  and sets NumPy's context variable to it. Setting the variable to a state made once
+  costs a tenth of that. If it does not work, `errstate` itself is used.
 """
 
 import warnings
@@ -26,7 +26,7 @@ cdef extern from "numpy/ufuncobject.h":
         void **data
 
 cdef bint loops_are_known = False
-cdef object variable = None       # NumPy's own for the state of errors, or None
+cdef object variable = None       # NumPy's variable for the state of errors, or None
 cdef object silent = None         # its value for all="ignore"
 
 
@@ -35,7 +35,7 @@ cdef object silent = None         # its value for all="ignore"
 cdef LoopFunction loop_at(object ufunc, Py_ssize_t index, void **data) noexcept:
     """Return the loop of a ufunc's signature, `ufunc.types[index]`, and its data.
 
-    NULL if NumPy's structs are not known.
+    Return NULL if the layout of NumPy's structs is not known.
     """
     if not loops_are_known:
         return NULL
@@ -120,7 +120,7 @@ find_variable()
 
 
 cdef object silence():
-    """Turn the warnings off; return a token for `restore`."""
+    """Turn floating-point warnings off; return a token for `restore`."""
     if variable is None:
         state = np.errstate(all="ignore")
         state.__enter__()
@@ -129,7 +129,7 @@ cdef object silence():
 
 
 cdef int restore(object token) except -1:
-    """Turn them on again, as they were before `silence`."""
+    """Restore the state from before `silence`."""
     if variable is None:
         token.__exit__(None, None, None)
     else:

@@ -1,10 +1,10 @@
 """NumPy's functions with their results in our memory (NEP 49), and plain NumPy.
 
-While a function runs through `call_numpy`, NumPy takes the data of every array it
-makes from our backend. The handler is immortal and each range says itself where it
-goes back to, so arrays that outlive the call, NumPy's caches included, stay right.
-It never serves from a workspace's arena. A result that is kept is moved into the arena
-when the call is over and, if it does not fit there, becomes a spilled block of the
+While a function runs through `call_numpy`, NumPy allocates the data of every new array
+from our backend. The handler is immortal, and the header of each range names the
+backend that takes it back. So arrays that outlive the call, NumPy's caches included,
+stay valid. The handler never allocates from a workspace's arena. After the call, the
+result is moved into the arena. If it does not fit, it becomes a spilled block of the
 workspace: stamped with its generation, and freed with it.
 
 References
@@ -59,8 +59,8 @@ cdef extern from "numpy/arrayobject.h":
     object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
     PyObject *PyArray_HANDLER(cnp.ndarray array) noexcept
 
-# Lies in the ALIGNMENT bytes before the data; or elsewhere, if the data is in a file,
-# whose pages may be lost.
+# In the ALIGNMENT bytes before the data. If the data is in a file, whose pages may be
+# lost, the header is allocated separately.
 cdef struct Header:
     Memory memory
     PyObject *backend        # strong
@@ -68,8 +68,8 @@ cdef struct Header:
     uint64_t serial          # of its birth in recordings; 0: not recorded
 
 
-# The addresses of these headers by that of the data. Never freed: arrays may outlive
-# this module at exit.
+# Data address -> address of a header that was allocated separately. Never freed:
+# arrays may outlive this module at exit.
 cdef PyObject *exposed = NULL
 
 
@@ -81,7 +81,7 @@ cdef Header *header_of(void *ptr) noexcept:
 
 
 cdef Header *new_header(char *ptr) except NULL:
-    """Return room for the header of a new range."""
+    """Return memory for the header of a new range."""
     global exposed
     cdef Header *header
     if not find_mapping(ptr, NULL):
@@ -107,12 +107,12 @@ cdef void forget_header(void *ptr, Header *header) noexcept:
         PyMem_RawFree(header)
 
 
-# Why NumPy was last given NULL; `call_numpy` raises it in place of NumPy's error.
+# The error of the last refused allocation; `call_numpy` raises it instead of NumPy's.
 cdef object refusal = None
 
 
 cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
-    """Return a new range: of the current backend or, plain, of NumPy's scope."""
+    """Return a new range of the current backend or, if `plain`, of NumPy's scope."""
     cdef PlainNumpy scope = None
     cdef Backend backend
     cdef void *ptr
@@ -121,13 +121,13 @@ cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
     else:
         scope = plain_numpy()
         if scope is None:
-            # Its scope was left, but the handler could not be set then.
+            # The scope has ended, but the handler could not be reset then.
             reset_numpy_handler(NULL)
         backend = spill_backend() if scope is None else scope.backend
     try:
         ptr = take(backend, nbytes, zero)
     except BaseException as raised:
-        # Without its traceback, whose frames may hold arrays.
+        # Drop the traceback: its frames may hold arrays.
         note_refusal(plain, raised.with_traceback(None))
         return NULL
     if scope is not None:
@@ -157,7 +157,7 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
 
 
 cdef void tell(object error) noexcept:
-    """Log why NumPy gets no memory: it raises an error of its own."""
+    """Log why NumPy gets no memory: NumPy's own error does not say."""
     logging = sys.modules.get("logging")
     if logging is not None:
         try:
@@ -177,7 +177,7 @@ cdef void *handler_calloc(void *ctx, size_t count, size_t size) noexcept with gi
 
 
 cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
-    """Move a range to a larger or smaller one of its own backend."""
+    """Move a range to a larger or smaller one of the same backend."""
     cdef Header *header
     cdef void *moved
     if ptr == NULL:
@@ -186,7 +186,7 @@ cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
     try:
         moved = take(<Backend>header.backend, size, False)
     except BaseException as raised:
-        # No room for a second, smaller one: it stays as large as it was.
+        # No memory for a smaller copy: the range keeps its size.
         if size <= header.nbytes:
             return ptr
         note_refusal(ctx, raised.with_traceback(None))
@@ -197,7 +197,7 @@ cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
 
 
 cdef void note_refusal(void *plain, object error) noexcept:
-    """Keep why NumPy gets NULL, for who raises it."""
+    """Keep the error of a refused allocation, for the caller that raises it."""
     global refusal
     cdef PlainNumpy scope
     if plain == NULL:
@@ -248,7 +248,7 @@ cdef object handler_capsule = make_handler(&of_results, b"ndx", NULL)
 set_handlers(handler_capsule, make_handler(&of_plain, b"ndx_plain", &of_plain))
 
 
-# How NumPy's messages on arrays that can't be begin.
+# The beginnings of NumPy's messages on impossible sizes.
 cdef tuple TOO_BIG = ("array is too big", "Maximum allowed", "maximum supported")
 
 
@@ -284,12 +284,13 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
     finally:
         restore(token)
         PyDataMem_SetHandler(before)
-    # Out of the handler: NumPy's error, as its context, would keep NumPy's arrays.
+    # Raised outside of `except`: as its context, NumPy's error would keep NumPy's
+    # arrays alive.
     raise error
 
 
 cdef int recheck_views(object item) except -1:
-    """Raise if pages were lost under an array of ours whose view NumPy was given."""
+    """Raise if pages were lost under an array whose view was passed to NumPy."""
     if losses[0] == 0:
         return 0
     if isinstance(item, dict):
@@ -305,10 +306,10 @@ cdef int recheck_views(object item) except -1:
 
 
 cdef BaseArray own_result(object array):
-    """Return a NumPy result as an array of ours, without a copy where it is ours.
+    """Return a NumPy result as an array of ours, without a copy if the data is ours.
 
-    A view of one of our arrays becomes a view of that; data that our handler made
-    is adopted; anything else is copied.
+    A view of one of our arrays becomes a view of that array. Data that our handler
+    allocated is adopted. Anything else is copied.
     """
     cdef BaseArray foreign
     base = root_of(array)
@@ -325,15 +326,15 @@ cdef BaseArray own_result(object array):
 
 
 cdef BaseArray adopt_result(object array, object base):
-    """Return an array over data that our handler made for `base`.
+    """Return an array over data that our handler allocated for `base`.
 
-    In a workspace it is a copy in the arena, if that has room.
+    In a workspace, return a copy in the arena, if it fits.
     """
     cdef BaseArray x
     cdef Header *header = header_of(cnp.PyArray_DATA(base))
     if not cnp.PyArray_ISCONTIGUOUS(array) and not cnp.PyArray_ISFORTRAN(array) \
             and arena_of(top_context()) is not None:
-        # A part of what NumPy made.
+        # A non-contiguous part of NumPy's result: copy it without the rest.
         x = from_numpy(array)
         if x is not None:
             return copy(x)
@@ -343,13 +344,13 @@ cdef BaseArray adopt_result(object array, object base):
         recheck(x)
     elif header.serial:
         range_adopted(header.serial, x)
-        # From now on the block's end is what counts.
+        # From now on, the block logs the end of the range.
         header.serial = 0
     return x
 
 
 cdef object root_of(object array):
-    """Return what owns the memory of a NumPy array in the end."""
+    """Return the object at the end of a NumPy array's chain of bases."""
     while isinstance(array, cnp.ndarray) and array.base is not None:
         array = array.base
     return array
@@ -378,9 +379,9 @@ cdef BaseArray view_of_block(object array, Holder holder):
 
 
 cdef object adopted_backend(object keeper):
-    """Return the backend that the data of an adopted NumPy array is from.
+    """Return the backend of an adopted NumPy array's data.
 
-    None if the keeper is none: a file.
+    None if the keeper is a file.
     """
     cdef Header *header
     if isinstance(keeper, MappedFile):

@@ -1,4 +1,4 @@
-"""Orders in which elements lie in memory, by name."""
+"""Orders of elements in memory, by name."""
 
 from ndx._array.storage cimport BaseArray, new_array
 from ndx._compute.copies cimport copy_into
@@ -14,7 +14,7 @@ cdef int check_order(object order) except -1:
 
 
 cdef bint lies_in(BaseArray x, object order):
-    """Whether the elements lie in an order; None: any."""
+    """Whether the elements are in an order ("C", "F"); None: any."""
     return order is None or (x.c_contiguous if order == "C" else x.f_contiguous)
 
 

@@ -1,4 +1,4 @@
-"""Combining the elements along axes by a binary operation."""
+"""Reductions: the elements along axes, combined by a binary operation."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ndx._lib.layout cimport (
 
 cdef Ufunc ADD = find_ufunc("add")
 
-# What the reduction by an operation is called.
+# The name of the reduction by an operation.
 cdef dict NAMES = {
     "add": "sum", "logical_and": "all", "logical_or": "any", "maximum": "max",
     "minimum": "min", "multiply": "prod",
@@ -28,8 +28,8 @@ cdef dict NAMES = {
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     """Combine the elements along axes (None: all) by a binary operation.
 
-    `x` has the dtype of the result already. Empty axes give the operation's
-    identity; for maximum and minimum, which have none, a ValueError.
+    `x` already has the dtype of the result. Empty axes give the operation's identity.
+    `maximum` and `minimum` have none, and raise ValueError.
     """
     cdef bint chosen[MAXDIMS]
     cdef const Loop *loop = loop_of(ufunc, x.dtype)
@@ -62,7 +62,7 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
 
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
                      bint *chosen, bint keepdims) except -1:
-    """Add the elements of `x` to those of `result`."""
+    """Combine the elements of `x` with those of `result`."""
     cdef Operands operands
     cdef Folding folding
     cdef Walk walk
@@ -97,14 +97,14 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     return 0
 
 
-# What is computed with: sums of floats with many stretches are gathered first.
+# Arguments of a reduction.
 cdef struct Folding:
     const Loop *loop
-    Py_ssize_t itemsize              # of those sums; else 0
+    Py_ssize_t itemsize              # of sums of floats, which `run_sum` computes; or 0
 
 
 cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Combine operand 1 with operand 0."""
+    """Accumulate operand 1 into operand 0."""
     cdef const Folding *folding = <const Folding *>arg
     if folding.itemsize and walk.ndim > 1:
         run_sum(folding.loop, data[0], data[1], walk, folding.itemsize)
@@ -114,10 +114,10 @@ cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
                          const Walk *walk, int dtype) except -1:
-    """Reduce what is large and in a file; return whether it was.
+    """Reduce in a pass if the array is large and in a file; return whether it is.
 
-    Each tile is reduced by itself, to a row of partial results for each element of the
-    result; then these are, in their order, so that it does not depend on threads.
+    Each tile is reduced to partial results: a row for each element of the result. The
+    rows are then reduced in order, so that the result does not depend on threads.
     """
     cdef Pass job
     cdef Operands partials
@@ -138,7 +138,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     if count == 1:
         run(&job, NAMES[ufunc.name])
         return True
-    # Partial results lie as (kept axes in the walk's order, tiles along the others).
+    # Axes of the partial results: the kept axes in the walk's order, then the tiles.
     size = kept * count
     partial = new_empty(dtype, 1, &size)
     fill(partial, identity(ufunc, dtype))
@@ -164,7 +164,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     rows.strides[0][rows.ndim] = 0
     rows.strides[1][rows.ndim] = itemsize
     rows.ndim += 1
-    # All three are held: the pass writes to operand 1 of these, not to the result.
+    # All three are held. The pass writes to the partial results, operand 1.
     partials.count = 0
     put(&partials, <BaseArray>held.arrays[0])
     put(&partials, partial)
@@ -175,7 +175,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
         job.ops[0].data = partials.data[1]
         job.ops[0].mapped = False
         run(&job, NAMES[ufunc.name])
-        # Each of these is the sum of a tile: nothing is gained by gathering them.
+        # Gathering does not help here: each partial result is the sum of a tile.
         folding.itemsize = 0
         compute_held(&partials, &rows, compute_fold, folding)
     finally:
@@ -184,7 +184,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
 
 
 cdef object identity(Ufunc ufunc, int dtype):
-    """Return what leaves each element as it is."""
+    """Return the identity element of an operation."""
     if ufunc.name == "add":
         return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
     if ufunc.name == "multiply" or ufunc.name == "logical_and":
@@ -199,11 +199,11 @@ cdef object identity(Ufunc ufunc, int dtype):
 
 cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
                bint empty) except -1:
-    """Write what the accumulation starts from."""
+    """Write the initial values of a reduction to `result`."""
     cdef BaseArray first
     cdef int i, kept = 0
     if ufunc.name == "add":
-        # -0.0 leaves every float as it is, -0.0 itself too.
+        # Adding -0.0 changes no float, not even -0.0.
         fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
     elif ufunc.name == "multiply" or ufunc.name == "logical_and":
         fill(result, 1)

@@ -1,7 +1,7 @@
-"""Axes of broadcast views along which one element is repeated: it is read once.
+"""Broadcast axes (stride 0): a repeated element is read once.
 
-A view of stride 0 may be longer than any loop ends. What combines its elements takes
-one of them, and then what as many of these make.
+Such a view may be too long for any loop. A reduction takes one of the equal elements
+and combines copies of it by doubling.
 """
 
 from ndx._array.storage cimport BaseArray, same_view, set_layout
@@ -11,20 +11,20 @@ from ndx._lib.layout cimport MAXDIMS, parse_axes
 
 
 cdef Py_ssize_t repeats(BaseArray x, object axis) except -1:
-    """Return how often each element comes along the axes (None: all)."""
+    """Return how often each element is repeated along the axes (None: all)."""
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t count = 1
     cdef int i
     parse_axes(axis, x.ndim, chosen)
     for i in range(x.ndim):
-        # An array without elements has other strides.
+        # Arrays without elements may have other strides.
         if chosen[i] and x.strides[i] == 0:
             count *= x.shape[i]
     return count
 
 
 cdef BaseArray distinct(BaseArray x, object axis):
-    """Return a view without the repetitions along the axes, of the same axes."""
+    """Return a view in which the repeated axes have length 1."""
     cdef bint chosen[MAXDIMS]
     cdef BaseArray view = same_view(x)
     cdef int i
@@ -37,13 +37,13 @@ cdef BaseArray distinct(BaseArray x, object axis):
 
 
 cdef BaseArray combined(Ufunc ufunc, BaseArray x, Py_ssize_t count):
-    """Return what an operation makes of `count` (1 or more) arrays that equal `x`.
+    """Return `count` (1 or more) copies of `x`, combined by an operation.
 
-    By doubling, so that sums are as good as pairwise ones.
+    Doubling makes sums as exact as pairwise ones.
     """
     cdef BaseArray total = None, power = x
     if ufunc.name != "add" and ufunc.name != "multiply":
-        # Of two that are the same: that.
+        # The operation is idempotent.
         return x
     while True:
         if count & 1:

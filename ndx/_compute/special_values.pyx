@@ -1,7 +1,7 @@
-"""Loops of our own, for the operations where NumPy's results are not the standard's.
+"""Loops of our own, for operations where NumPy's results differ from the standard's.
 
-They are called as NumPy's loops are; `_compute.loops` puts them in their places. Each
-special case names its rule; ordinary numbers are computed as by NumPy.
+They have the signature of NumPy's loops, and `_compute.loops` uses them instead. Each
+special case quotes its rule. Ordinary numbers are computed as in NumPy.
 """
 
 from libc.math cimport (
@@ -13,14 +13,14 @@ from libc.stdlib cimport malloc
 from ndx._lib.dtypes cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
 
 cdef enum:
-    PIECE = 256                  # elements that are computed together
+    PIECE = 256                  # elements computed at a time
 
 ctypedef fused Real:
     float
     double
 
 
-# NumPy's loop, which ours calls for what it does not compute itself.
+# NumPy's loop, which ours calls for all other values.
 cdef struct Original:
     LoopFunction function
     void *data
@@ -70,9 +70,9 @@ cdef inline Real floor_quotient(Real a, Real b) noexcept nogil:
     # which makes x // inf 0 or -0, and inf // x infinite (NumPy: -1 and NaN).
     if result != quotient or b == 0 or isinf(b):
         return result
-    # A quotient may have been rounded up to an integer: 1.0 // 0.1 is 9. What is left
-    # over has few enough bits to be exact, and so is below 0 only if it was. (Beyond
-    # these integers not all are floats: there the nearest to the quotient is left.)
+    # A quotient may have been rounded up to an integer: 1.0 // 0.1 is 9. The remainder
+    # has few enough bits to be exact, so its sign tells. (Not all larger integers are
+    # floats: there the result stays the one nearest to the quotient.)
     if fabs(result) <= most:
         rest = fma(-result, b, a)
         if rest != 0 and (b < 0) != (rest < 0):
@@ -115,7 +115,7 @@ cdef inline void power(Real exponent, char **args, const Py_ssize_t *counts,
     if steps[1] != 0 or exponent != 0.5:
         original.function(args, counts, steps, original.data)
         return
-    # Where there is one exponent for all, NumPy takes square roots. "If x1_i is
+    # If all elements have one exponent, NumPy takes square roots. "If x1_i is
     # -infinity, x2_i is greater than 0, and x2_i is not an odd integer value, the
     # result is +infinity"; "if x1_i is -0, ... the result is +0".
     while done < counts[0]:
@@ -158,13 +158,13 @@ cdef inline void complex_expm1(double a, double b, double *real,
         real[0] = NAN
         imag[0] = NAN
     elif a < 0:
-        # "If a is -infinity and b is a finite number, ... +0 * cis(b) - 1.0"; of
-        # others "-1 + 0j (sign of imaginary component is unspecified)".
+        # "If a is -infinity and b is a finite number, ... +0 * cis(b) - 1.0"; for
+        # other b "-1 + 0j (sign of imaginary component is unspecified)".
         real[0] = -1
         imag[0] = copysign(0, sin(b) if isfinite(b) else b)
     else:
-        # "If a is +infinity and b is +0, ... +infinity + 0j"; of other finite b
-        # "+infinity * cis(b) - 1.0"; of the rest "infinity + NaN j".
+        # "If a is +infinity and b is +0, ... +infinity + 0j"; for other finite b
+        # "+infinity * cis(b) - 1.0"; for the rest "infinity + NaN j".
         real[0] = INFINITY * cos(b) if isfinite(b) else INFINITY
         imag[0] = b if b == 0 else (INFINITY * sin(b) if isfinite(b) else NAN)
 
@@ -185,12 +185,12 @@ cdef inline void complex_tanh(double a, double b, double *real,
         real[0] = a
         imag[0] = b if b == 0 else NAN
     elif not isfinite(b):
-        # "If a is +0 and b is +infinity (NaN), the result is +0 + NaN j", of other
-        # finite numbers NaN + NaN j. (C99 had NaN for both, before its revision.)
+        # "If a is +0 and b is +infinity (NaN), the result is +0 + NaN j"; for other
+        # finite a, NaN + NaN j. (C99 had NaN for both, before its revision.)
         real[0] = a if a == 0 else NAN
         imag[0] = NAN
     elif fabs(a) >= 22:
-        # Next to 1 in double precision; sinh and cosh may overflow.
+        # The result is close to 1 in double precision; sinh and cosh may overflow.
         real[0] = copysign(1, a)
         imag[0] = 4 * sin(b) * cos(b) * exp(-2 * fabs(a))
     else:

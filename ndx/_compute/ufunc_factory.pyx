@@ -1,4 +1,4 @@
-"""Makers of elementwise functions: real functions with signatures, from a table."""
+"""Factories for elementwise functions: real functions with signatures, from a table."""
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport as_operand, binary, operand_error, unary
