@@ -40,7 +40,7 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
     buffer.itemsize = itemsize_of[x.dtype]
     buffer.len = x.size * buffer.itemsize
     buffer.readonly = x.readonly
-    # Without a shape it is a row of bytes.
+    # A consumer that asks for no shape gets one axis of bytes.
     buffer.ndim = x.ndim if flags & PyBUF_ND else 1
     buffer.format = <char *>FORMATS[x.dtype] if flags & PyBUF_FORMAT else NULL
     buffer.shape = x.shape if flags & PyBUF_ND and x.ndim else NULL

@@ -1,8 +1,8 @@
-"""Device dispatch: a function that meets a device's arrays asks the device's engine.
+"""Device dispatch: functions hand arrays on a device to the device's engine.
 
 The CPU's code cannot read a device's memory. A function of the namespace therefore
-checks its arguments, looks where its operands are, and calls the engine if that is a
-device. The engine is in a higher room, which registers how it is loaded.
+checks its arguments, and calls the engine if an operand is on a device. The engine is
+in a higher room, which registers its loader, so this module does not import it.
 """
 
 from ndx._array.storage cimport BaseArray, is_array
@@ -18,7 +18,7 @@ cdef object load_engine = None   # returns it
 
 
 def set_engine(load: Callable[[], Any]) -> None:
-    """Register the function that returns the engine; it is called at the first use."""
+    """Register the function that returns the engine; it is called lazily, once."""
     global engine, load_engine
     engine, load_engine = None, load
 
@@ -32,12 +32,12 @@ cdef object device_engine():
 
 
 cdef bint is_on_device(object x) noexcept:
-    """Whether `x` is an array of a device."""
+    """Whether `x` is an array on a device."""
     return is_array(x) and (<BaseArray>x).block.device != 0
 
 
 cdef bint any_on_device(tuple values):
-    """Whether one of the values is a device's array, or a sequence with one in it."""
+    """Whether one of the values is an array on a device, or a sequence with one."""
     if not devices.in_use:
         return False
     for x in values:
@@ -51,17 +51,17 @@ cdef bint any_on_device(tuple values):
 
 
 def synchronize(device: DeviceLike = None) -> None:
-    """Wait until what devices were given to compute is done.
+    """Wait until devices have finished all work that was submitted to them.
 
     Parameters
     ----------
     device : Device or str, optional
-        Default: all that are used. The CPU is always done.
+        Default: all that are used. The CPU never has work pending.
 
     Notes
     -----
-    Computing on a GPU goes on after the call that started it. What reads a result
-    (`float`, `repr`, ``to_device("cpu")``) waits for it by itself.
+    A GPU computes asynchronously: it continues after the call returns. Functions that
+    read a result (`float`, `repr`, ``to_device("cpu")``) wait for it by themselves.
 
     Examples
     --------
@@ -75,17 +75,17 @@ def synchronize(device: DeviceLike = None) -> None:
 
 
 def waitall(*, trim: bool = False) -> None:
-    """Wait until all devices are done with what they were given to compute.
+    """Wait until all devices have finished all work that was submitted to them.
 
     Parameters
     ----------
     trim : bool, default False
-        Whether to give idle memory back then: of all backends, as
+        Whether to give the idle memory of all backends back afterwards, as
         `ndx.memory.empty_cache` does.
 
     Notes
     -----
-    MXNet's ``waitall``: `synchronize`, of all devices.
+    MXNet's ``waitall``: `synchronize` for all devices.
 
     Examples
     --------

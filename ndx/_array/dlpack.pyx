@@ -1,4 +1,4 @@
-"""DLPack: capsules for other libraries, and arrays over the memory of theirs.
+"""DLPack: export of arrays as capsules, and import of other libraries' capsules.
 
 Each capsule pins the bytes under the array until its consumer releases it.
 
@@ -83,7 +83,7 @@ cdef enum:
 
 # ---------------------------------------------------------------- DLPack, out
 
-# What an exported tensor points at; `export` keeps the memory.
+# The context of an exported tensor; `export` keeps the memory in place.
 cdef struct Exported:
     DLManagedTensorVersioned versioned
     DLManagedTensor unversioned
@@ -99,7 +99,7 @@ cdef tuple dlpack_device(BaseArray x):
 
 
 cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
-    """Return a capsule over `x`, which it pins until the consumer is done."""
+    """Return a capsule that pins the bytes under `x` until the consumer is done."""
     cdef Exported *exported
     cdef DLTensor *tensor
     cdef int axis
@@ -180,7 +180,7 @@ cdef void delete_exported(Exported *exported) noexcept:
     Py_XDECREF(owner)
 
 
-# A capsule that was consumed has another name; one that was not still owns.
+# Consumers rename a capsule. One with its original name still owns the tensor.
 
 cdef void drop_versioned_capsule(object capsule) noexcept:
     cdef DLManagedTensorVersioned *tensor
@@ -214,8 +214,8 @@ cdef class Imported:
 cdef BaseArray from_dlpack_capsule(object capsule):
     """Return an array over the memory of a capsule, which is consumed.
 
-    Raises BufferError for what this library can't address: another device, a dtype
-    that is not of the standard, vector lanes, elements that are not aligned.
+    Raises BufferError for tensors that ndx does not support: on another device, of a
+    dtype that is not in the standard, with vector lanes, or with unaligned elements.
     """
     cdef Imported owner = Imported.__new__(Imported)
     cdef DLTensor *tensor
@@ -273,7 +273,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
 
 
 cdef int lay_out_tensor(BaseArray x, const DLTensor *tensor) except -1:
-    """Give an array the layout of a tensor; ValueError for one that can't be."""
+    """Give an array the layout of a tensor; ValueError if the layout is invalid."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     cdef int axis
     cdef bint fits = tensor.byte_offset <= <uint64_t>PY_SSIZE_T_MAX

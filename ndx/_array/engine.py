@@ -1,4 +1,4 @@
-"""The contract of what computes on devices: one class, whose methods are all of it."""
+"""The contract of engines, which compute on devices: the methods of one class."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ __all__ = ["Engine"]
 class Engine:
     """Computes on the devices of one kind, and copies to and from them.
 
-    The functions of the namespace check their arguments, and then ask the engine if an
-    operand, or the new array, is on a device. All methods raise ValueError where
-    arrays are on different devices, and OutOfMemoryError where there is no memory.
-    New arrays are where the device's new arrays are: in its workspace or backend.
+    The functions of the namespace check their arguments, and then call the engine if an
+    operand or the new array is on a device. All methods raise ValueError if arrays are
+    on different devices, and OutOfMemoryError if memory is short. New arrays are
+    allocated from the device's current workspace or backend.
     """
 
     # ------------------------------------------------------------ computing
@@ -22,38 +22,39 @@ class Engine:
         Parameters
         ----------
         name : str
-            As users write it behind ``ndx.``: ``"sum"``, ``"linalg.inv"``.
+            Its name after ``ndx.``: ``"sum"``, ``"linalg.inv"``.
         *args, **kwargs
-            As the function got them, checked: arrays (in sequences, too), axes as
+            The function's arguments, checked: arrays (in sequences, too), axes as
             ints or tuples of ints, dtypes as NumPy's.
         """
         raise NotImplementedError
 
     def elementwise(self, name: str, operands: Any, dtype: Any, out: Any = None) -> Any:
-        """Compute an operation.
+        """Compute an elementwise operation.
 
         Parameters
         ----------
         name : str
-            Of the elementwise function.
+            The name of the function.
         operands : tuple
-            Arrays, and NumPy's scalars, all of the dtype in which it computes; they
+            Arrays and NumPy scalars, all of the dtype of the computation; they
             broadcast together.
         dtype : dtype
             Of the result.
         out : NDArray, optional
-            Receives the result; it has its shape and dtype, and may be an operand.
+            Receives the result. It has the result's shape and dtype, and may be an
+            operand.
         """
         raise NotImplementedError
 
     def matmul(self, x1: Any, x2: Any, out: Any = None) -> Any:
-        """Compute a product of arrays of one dtype, with axes; see `elementwise`."""
+        """Compute a product of arrays of one dtype, none 0-d; see `elementwise`."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ elements
 
     def get_item(self, x: Any, key: Any) -> Any:
-        """Return ``x[key]`` for a key that selects no view."""
+        """Return ``x[key]`` for a key whose result is a copy."""
         raise NotImplementedError
 
     def set_item(self, x: Any, key: Any, value: Any) -> Any:
@@ -71,15 +72,15 @@ class Engine:
         raise NotImplementedError
 
     def upload(self, x: Any, device: int, *, detached: bool = False) -> Any:
-        """Return a copy on a device of an array on the CPU, ours or NumPy's.
+        """Copy an array on the CPU, an NDArray or a NumPy array, to a device.
 
         Parameters
         ----------
         x : NDArray or numpy.ndarray
         device : int
-            Its number.
+            The device's number.
         detached : bool
-            Whether the copy is in no workspace.
+            Whether the copy is outside of all workspaces.
         """
         raise NotImplementedError
 
@@ -98,9 +99,9 @@ class Engine:
         raise NotImplementedError
 
     def hand_to_stream(self, x: Any, stream: Any) -> Any:
-        """Let the stream of a DLPack consumer wait for what computes `x`."""
+        """Let the stream of a DLPack consumer wait until `x` is computed."""
         raise NotImplementedError
 
     def synchronize(self, device: Any = None) -> Any:
-        """Wait until a device, or each one that is used, is done."""
+        """Wait until a device, or each device in use, is done."""
         raise NotImplementedError

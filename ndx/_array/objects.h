@@ -1,11 +1,11 @@
-/* Array objects without the cost of the general way: reused most recent first, not
- * tracked by the cyclic collector at birth, and not resurrected at death.
+/* Fast allocation of array objects: a LIFO free list. Objects are not tracked by the
+ * cyclic collector at birth, and not resurrected at death.
  *
  * (Cython's own tp_new tracks each object, and its tp_dealloc of a derived class
  * untracks, tracks and untracks it again: a third of the cost of a small view.)
  *
- * All that ndx changes in a type that Cython made is here. Objects are made and reused
- * by hand only if the type is as Cython makes it today; otherwise by its own slots. */
+ * This file has all that ndx changes in Cython's types. Objects are made and reused by
+ * hand only if the type is as Cython makes it today. The fallback is its own slots. */
 #ifndef NDX_OBJECTS_H
 #define NDX_OBJECTS_H
 
@@ -16,9 +16,9 @@
 
 static PyObject *ndx_idle_objects[NDX_IDLE_OBJECTS];
 static int ndx_idle_count = 0; /* guarded by the GIL, like all of these */
-static int ndx_idle_most = 0;  /* 0: by the slots of the type */
+static int ndx_idle_most = 0;  /* 0: use the slots of the type */
 
-/* Return whether objects of a type are plain memory behind a collector's header. */
+/* Return whether objects of a type are plain memory after the collector's header. */
 static inline int ndx_is_plain_type(PyTypeObject *type) {
     unsigned long others = Py_TPFLAGS_HEAPTYPE;
 #if defined(Py_TPFLAGS_MANAGED_DICT)
@@ -50,7 +50,7 @@ static inline PyObject *ndx_object_new(PyTypeObject *type) {
     return object;
 }
 
-/* Take an untracked object back. */
+/* Free an untracked object, or keep it for reuse. */
 static inline void ndx_object_free(PyObject *object) {
     PyTypeObject *type;
     if (ndx_idle_count < ndx_idle_most) {
@@ -62,7 +62,7 @@ static inline void ndx_object_free(PyObject *object) {
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) { Py_DECREF(type); }
 }
 
-/* Let objects of a type be made and reused by hand, if they can be. */
+/* Make and reuse objects of a type by hand, if its layout allows it. */
 static inline void ndx_set_fast_objects(PyTypeObject *type, int fast) {
     ndx_idle_most = fast && ndx_is_plain_type(type) ? NDX_IDLE_OBJECTS : 0;
     while (ndx_idle_count > ndx_idle_most) {
@@ -70,7 +70,7 @@ static inline void ndx_set_fast_objects(PyTypeObject *type, int fast) {
     }
 }
 
-/* Let objects of a type die by a function, and users find it under a name. */
+/* Set the destructor of a type, and its public name. */
 static inline void ndx_set_up_type(PyTypeObject *type, destructor dealloc,
                                    const char *name) {
     type->tp_dealloc = dealloc;

@@ -3,14 +3,14 @@ from cpython.object cimport PyObject
 from ndx._array.storage cimport BaseArray
 from ndx._lib.layout cimport MAXOPS, Walk
 
-# What an operation computes on: arrays, its result among them, and constants. The
-# arrays are borrowed: the caller has a reference to each.
+# The arrays (the result included) and constants of an operation. The arrays are
+# borrowed references: the caller owns them.
 cdef struct Operands:
     int count
     PyObject *arrays[MAXOPS]         # BaseArray; NULL: a constant
-    char *data[MAXOPS]               # of arrays from `locate` on, which may move
+    char *data[MAXOPS]               # for arrays: set by `locate`
 
-# Computes in C. It runs no Python, and keeps none of the pointers.
+# A function in C. It runs no Python, and keeps none of the pointers.
 ctypedef void (*Compute)(void *arg, char **data, const Walk *walk) noexcept nogil
 ctypedef void (*Work)(void *arg) noexcept nogil
 
@@ -29,14 +29,14 @@ cdef inline void put(Operands *operands, BaseArray x) noexcept:
     operands.count += 1
 
 cdef inline void put_constant(Operands *operands, char *value) noexcept:
-    """Append what is in the caller's own memory; NULL: nothing is there."""
+    """Append a constant in the caller's memory; NULL: the operand is absent."""
     operands.arrays[operands.count] = NULL
     operands.data[operands.count] = value
     operands.count += 1
 
 cdef inline int compute_on(Operands *operands, const Walk *walk, Compute function,
                            void *arg, bint large) except -1:
-    """Compute on operands; without the GIL, and so held, if that is worth it."""
+    """Compute on operands; if `large`, without the GIL and with operands pinned."""
     if large:
         return compute_held(operands, walk, function, arg)
     locate(operands)

@@ -1,22 +1,21 @@
-"""The one way to the memory of arrays for what takes long, or may run Python.
+"""Pinning: access to arrays' memory for operations that may run Python or take long.
 
 Whenever Python runs, or another thread has the GIL, a scope may end and its memory be
-used again, a block may move to another place, an array may be closed. So nobody keeps
-a pointer to an array's memory over such a moment. An operation names its arrays, its
-result among them (`Operands`), and
+reused, a block may move, an array may be closed. Therefore no pointer to an array's
+memory is kept across such a moment. An operation lists its arrays, its result included
+(`Operands`). Then
 
-- `compute_on` looks whether each is valid, takes the pointers, and calls a function in
-  C: at once, with the GIL, or `large`, without it and with the arrays held;
-- between `hold` and `let_go` the arrays are held for what is more than one such call: a
-  function of NumPy's on `view_of` them, which may release the GIL, or a pass, which
-  calls the user's callback.
+- `compute_on` checks that each array is valid, takes the pointers, and calls a C
+  function: with the GIL or, if `large`, without it and with the arrays pinned;
+- `hold` and `let_go` pin the arrays for longer: for a NumPy function on `view_of` them,
+  which may release the GIL, or for a pass, which calls the user's callback.
 
-What is held is not used again when its scope ends: the block is retired, and taken back
-when it is let go. An array whose scope ended in the meantime is stale all the same.
+If a scope ends, the memory of pinned blocks is not reused: these blocks are retired,
+and released when they are unpinned. Their arrays are stale all the same.
 
 `unlocked` releases the GIL. No other code does that in order to compute
 (tools/check_memory.py). In builds for sanitizers (`NDX_CHECKED`) it asserts that the
-operands are held, and lie within their blocks.
+operands are pinned, and lie within their blocks.
 """
 
 from cpython.object cimport PyObject
@@ -36,9 +35,9 @@ cdef extern from "ndx/internal/checked.h" nogil:
 
 
 cdef int locate(Operands *operands) except -1:
-    """Set the pointers to arrays that are all valid; StaleArrayError if one is not.
+    """Check that all arrays are valid (else StaleArrayError), and set the pointers.
 
-    They hold until Python runs, or the GIL is released.
+    The pointers are valid until Python runs, or the GIL is released.
     """
     cdef bint waited = True
     cdef int i
@@ -48,7 +47,7 @@ cdef int locate(Operands *operands) except -1:
             if operands.arrays[i] == NULL:
                 continue
             if not block_is_live((<BaseArray>operands.arrays[i]).block):
-                # For a device: meanwhile the others may have become stale.
+                # This may wait for a device. Other operands may become stale meanwhile.
                 wait_until_live(<BaseArray>operands.arrays[i])
                 waited = True
             operands.data[i] = data_of(<BaseArray>operands.arrays[i])
@@ -56,7 +55,7 @@ cdef int locate(Operands *operands) except -1:
 
 
 cdef int recheck_all(const Operands *operands) except -1:
-    """Raise if an operand can't be read from its file."""
+    """Raise if the file of an operand could not be read."""
     cdef int i
     if losses[0] != 0:
         for i in range(operands.count):
@@ -66,7 +65,7 @@ cdef int recheck_all(const Operands *operands) except -1:
 
 
 cdef int hold(Operands *operands) except -1:
-    """Locate arrays, and keep them where they are until `let_go`."""
+    """Locate the arrays, and pin them until `let_go`."""
     cdef int i
     locate(operands)
     for i in range(operands.count):
@@ -77,7 +76,7 @@ cdef int hold(Operands *operands) except -1:
 
 
 cdef int let_go(Operands *operands) except -1:
-    """End `hold`; raise if an operand can't be read from its file."""
+    """Undo `hold`; raise if the file of an operand could not be read."""
     cdef int i
     for i in range(operands.count):
         if operands.arrays[i] != NULL:
@@ -92,11 +91,11 @@ cdef int let_go(Operands *operands) except -1:
 
 
 cdef object view_of(const Operands *operands, int index):
-    """Return a NumPy array over a held one, for as long as that is held."""
+    """Return a NumPy array over a pinned operand; it must die before `let_go`."""
     return transient_view(<BaseArray>operands.arrays[index])
 
 
-# What `compute_held` calls without the GIL.
+# The arguments of `run_call`, which `compute_held` calls without the GIL.
 cdef struct Call:
     Compute function
     void *arg
@@ -111,7 +110,7 @@ cdef void run_call(void *arg) noexcept nogil:
 
 cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
                       void *arg) except -1:
-    """Compute without the GIL."""
+    """Pin the operands, and compute without the GIL."""
     cdef Call call
     call.function = function
     call.arg = arg
@@ -125,7 +124,7 @@ cdef int compute_held(Operands *operands, const Walk *walk, Compute function,
 
 
 cdef int unlocked(const Operands *operands, Work function, void *arg) except -1:
-    """Call a function without the GIL; the operands are held."""
+    """Call a function without the GIL; the operands are pinned."""
     if NDX_CHECKS:
         require_held(operands)
     with nogil:
@@ -136,7 +135,7 @@ cdef int unlocked(const Operands *operands, Work function, void *arg) except -1:
 
 
 cdef void require_held(const Operands *operands) noexcept:
-    """Abort unless each operand is pinned, where it was, and within its block."""
+    """Abort unless each operand is pinned, has not moved, and is within its block."""
     cdef Strided layout
     cdef Py_ssize_t low = 0, high = 0
     cdef BaseArray x
@@ -150,7 +149,7 @@ cdef void require_held(const Operands *operands) noexcept:
         ndx_require(block.pins > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
         if <PyObject *>x.owner != NULL or block.keeper != NULL:
-            # What others own may be strided, and its block is as long as its elements.
+            # Foreign memory may be strided; its block counts only the elements' bytes.
             continue
         strided(x, &layout)
         byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)

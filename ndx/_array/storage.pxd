@@ -6,7 +6,7 @@ from ndx._lib.layout cimport Strided
 cdef enum:
     INLINE_DIMS = 4
 
-# The storage of an array: a layout over a block. `ndx.NDArray` adds the surface.
+# The storage of an array: a layout over a block. `ndx.NDArray` adds the public methods.
 cdef class BaseArray:
     cdef Block *block
     cdef Py_ssize_t offset           # bytes from the block's start
@@ -19,11 +19,11 @@ cdef class BaseArray:
     cdef bint c_contiguous
     cdef bint f_contiguous
     cdef bint readonly
-    cdef Export *held                # for as long as the array lives
+    cdef Export *held                # ends with the array; NULL: none
     cdef object owner                # of foreign memory; else NULL, not None
     cdef object __weakref__
 
-# Keeps an export alive for what has a reference to it.
+# Keeps an export alive for the objects that refer to the holder.
 cdef class Holder:
     cdef Export *export
     cdef object owner                # of foreign memory; else None
@@ -69,7 +69,8 @@ cdef inline int check(BaseArray x) except -1:
         return wait_until_live(x)
     return 0
 
-# The same for what touches no data, or hands over to who may touch a device's.
+# Like `check`, but accepts arrays on a device: for code that reads only the layout, or
+# passes the array to the engine.
 cdef inline int check_usable(BaseArray x) except -1:
     if not block_is_live(x.block):
         return check_off_host(x)
@@ -85,7 +86,7 @@ cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexc
     return True
 
 cdef inline int recheck(BaseArray x) except -1:
-    """Raise if what has just been computed with can't be read from its file."""
+    """Raise if the file of an operand of the last computation could not be read."""
     if losses[0] != 0:
         return find_loss(x)
     return 0

@@ -1,7 +1,7 @@
 """The storage of an array: a dtype and a layout over a shared block.
 
-Views share their base's block. What reaches the data checks the block's generation
-first, and goes through `_array.pinning` where Python could run meanwhile.
+Views share their base's block. Code that accesses the data checks the block's
+generation first. If Python could run meanwhile, it goes through `_array.pinning`.
 """
 
 cimport cython
@@ -73,10 +73,10 @@ cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
 
 cdef enum:
-    # From which it is asked whether there is memory for objects.
+    # From this size on `check_room` asks the system.
     MANY_BYTES = 1 << 28
 
-# Told of each new array with a block of its own; NULL: nobody records.
+# Hook for recordings: called with each new array that has its own block; or NULL.
 cdef void (*announce)(BaseArray x) noexcept
 announce = NULL
 
@@ -85,9 +85,9 @@ cdef object kept_array_type = None
 
 
 cdef int set_array_type(type cls, const char *name) except -1:
-    """Make a subclass of BaseArray the type of all new arrays; done once.
+    """Make a subclass of BaseArray the type of all new arrays; called once.
 
-    Its name is where users find it: tracebacks, `help` and the like show that.
+    `name` is its public name, which tracebacks and `help` show.
     """
     global array_type, kept_array_type
     kept_array_type = cls
@@ -97,23 +97,23 @@ cdef int set_array_type(type cls, const char *name) except -1:
 
 
 def is_plain_type(type cls):
-    """Whether objects of a class could be made by hand, as arrays are: a test."""
+    """Whether objects of a class could be made by hand, as arrays are; for tests."""
     return ndx_is_plain_type(<PyTypeObject *>cls)
 
 
 def make_objects_by_hand(bint fast):
-    """Make and reuse array objects by hand, or as Cython's types do it: a test."""
+    """Make array objects by hand, or through the slots of Cython's type; for tests."""
     ndx_set_fast_objects(array_type, fast)
 
 
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
-    """Let a function be told of each new array; NULL: none."""
+    """Set the hook that is called with each new array; NULL removes it."""
     global announce
     announce = hook
 
 
 cdef void announce_array(BaseArray x) noexcept:
-    """Tell who records of an array whose block was made before it."""
+    """Call the hook for an array whose block was made before it."""
     if announce != NULL:
         announce(x)
 
@@ -122,23 +122,23 @@ cdef bint is_array(object x) noexcept:
     return NDX_IS(x, array_type)
 
 
-# Tracked by the collector only with a foreign owner (`set_owner`), and not cleared by
-# it: the data must stay while the array does. Without methods in C, which Cython's
-# constructor would have to set: `bare_array` does without it.
+# The collector tracks only arrays with a foreign owner (`set_owner`). It never clears
+# them: the data must live as long as the array. The class has no C methods: Cython's
+# constructor would have to set their table, but `bare_array` does not call it.
 @cython.no_gc_clear
 cdef class BaseArray:
-    """Base class of `ndx.NDArray`: what it owns and how it lies in memory."""
+    """Base class of `ndx.NDArray`: its memory and its layout."""
 
     def __cinit__(self):
         raise TypeError("make an array by ndx.asarray, ndx.zeros, ndx.empty, ...")
 
 
 cdef void array_dealloc(PyObject *self) noexcept:
-    """Release what an array holds.
+    """Release the block, the export and the owner of an array.
 
-    Everything below may run Python: weak references call back, a backend written in
-    Python takes memory back, an owner has a finalizer. So the array is untracked first:
-    `gc.get_objects` would take a reference to it, and free it again.
+    Each step may run Python: callbacks of weak references, a backend written in Python,
+    the owner's finalizer. The array is untracked first, because `gc.get_objects` could
+    otherwise take a reference to it, and free it a second time.
     """
     cdef PyObject *owner = <PyObject *>(<BaseArray>self).owner
     if owner != NULL:
@@ -156,16 +156,16 @@ cdef void array_dealloc(PyObject *self) noexcept:
 
 
 cdef void set_owner(BaseArray x, object owner) noexcept:
-    """Keep the owner of foreign memory alive; once, of a new array."""
+    """Keep the owner of foreign memory alive; called once, on a new array."""
     Py_INCREF(owner)
     NDX_SET_OWNER(x, <PyObject *>owner)
     PyObject_GC_Track(<PyObject *>x)
 
 
-# Not tracked by the collector: the NumPy arrays that hold it are not, either.
+# Not tracked by the collector, like the NumPy arrays that hold it.
 @cython.no_gc
 cdef class Holder:
-    """Keeps an export, and the owner of foreign memory, alive."""
+    """Keeps an export and the owner of foreign memory alive."""
 
     def __dealloc__(self):
         if self.export != NULL:
@@ -179,8 +179,8 @@ cdef BaseArray bare_array(int ndim):
     x.shape = x.dims
     if ndim > INLINE_DIMS:
         check_axes(ndim)
-        # Of zeros: the collector may show an array, as one without elements, before
-        # its layout is complete.
+        # Zeroed: the collector may expose an array before its layout is complete. It
+        # then has no elements.
         x.shape = <Py_ssize_t *>calloc(2 * ndim, sizeof(Py_ssize_t))
         if x.shape == NULL:
             x.shape = x.dims
@@ -190,12 +190,12 @@ cdef BaseArray bare_array(int ndim):
 
 
 cdef int set_layout(BaseArray x) except -1:
-    """Compute what follows from shape and strides."""
+    """Derive the size and the contiguity from shape and strides."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
-    # With all of their bytes: no size, stride or offset that follows from it can wrap.
+    # Counts bytes, too: if they fit, no derived size, stride or offset can overflow.
     x.size = count_elements(x.ndim, x.shape, itemsize)
     if x.size == 0:
-        # No stride is used; others look at them before they look at the size.
+        # The strides are unused, but consumers may read them before the size.
         fill_c_strides(x.ndim, x.shape, itemsize, x.strides)
     x.c_contiguous = is_c_contiguous(x.ndim, x.shape, x.strides, itemsize)
     x.f_contiguous = is_f_contiguous(x.ndim, x.shape, x.strides, itemsize)
@@ -203,16 +203,16 @@ cdef int set_layout(BaseArray x) except -1:
 
 
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
-    """Raise MemoryError if there can't be so many objects, of so many bytes or more.
+    """Raise MemoryError if `count` objects of `nbytes` or more can't fit in memory.
 
-    A broadcast view may have more elements than there is memory for the objects that
-    would be made of them one by one, until there is none left for the system, either.
+    A broadcast view may have far more elements than memory can hold as objects. Making
+    them one by one would exhaust the memory of the whole system first.
     """
     cdef Py_ssize_t total = ndx_multiply_most(count, nbytes)
     cdef void *room
     if total < MANY_BYTES:
         return 0
-    # Address space only: none of it is touched.
+    # This takes address space only: no page is touched.
     room = PyMem_RawMalloc(total)
     if room == NULL:
         raise MemoryError(
@@ -224,9 +224,9 @@ cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
 
 cdef inline BaseArray laid_out(int dtype, int ndim, const Py_ssize_t *shape,
                                const int *order):
-    """Return an array without a block, whose elements lie close together.
+    """Return an array without a block, whose layout has no gaps.
 
-    Its axes lie in an order, outermost first; NULL: in C order.
+    `order` lists the axes, outermost first; NULL is C order.
     """
     cdef BaseArray x = bare_array(ndim)
     cdef Py_ssize_t step = itemsize_of[dtype]
@@ -234,7 +234,7 @@ cdef inline BaseArray laid_out(int dtype, int ndim, const Py_ssize_t *shape,
     x.dtype = <unsigned char>dtype
     x.size = count_elements(ndim, shape, step)
     for i in range(ndim - 1, -1, -1):
-        # Without elements no stride is used, but others look at them all the same.
+        # Without elements the strides are unused, but consumers may read them.
         axis = i if order == NULL or x.size == 0 else order[i]
         x.shape[axis] = shape[axis]
         x.strides[axis] = step
@@ -253,7 +253,7 @@ cdef inline BaseArray laid_out(int dtype, int ndim, const Py_ssize_t *shape,
 
 cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shape,
                          const int *order, bint zero):
-    """Return a new array where those of a device (0: the CPU) are made now."""
+    """Return a new array on a device (0: the CPU), in the current context."""
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
     cdef size_t nbytes = x.size * itemsize_of[dtype]
     x.block = allocate_block(nbytes, zero) if device == 0 \
@@ -269,7 +269,7 @@ cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape):
 
 cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *shape,
                             const int *order, bint zero, Arena arena):
-    """Return a new array of a device in an arena, open here or not, or in none."""
+    """Return a new array on a device, in the given arena (open or not) or in none."""
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
     x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena)
     if announce != NULL:
@@ -278,14 +278,14 @@ cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *s
 
 
 cdef BaseArray new_element(int dtype):
-    """Return a new array without axes, of no workspace and no backend."""
+    """Return a new 0-d array that belongs to no workspace and no backend."""
     cdef BaseArray x = laid_out(dtype, 0, NULL, NULL)
     x.block = block_small(itemsize_of[dtype])
     return x
 
 
 cdef BaseArray new_like(BaseArray x, int dtype):
-    """Return a new array of the shape and device of `x`, laid out as that is."""
+    """Return a new array with the shape, the device and the axis order of `x`."""
     cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[dtype]
     cdef int axis
@@ -293,7 +293,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
     if not x.c_contiguous or x.block.device:
         find_order(x, order)
         return new_array(x.block.device, dtype, x.ndim, x.shape, order, False)
-    # The common case, with numbers that are known: it is a tenth of a small sum.
+    # Fast path: reuses the numbers of `x`. It is a tenth of the time of a small sum.
     result = bare_array(x.ndim)
     result.dtype = <unsigned char>dtype
     result.size = x.size
@@ -303,7 +303,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
         for axis in range(x.ndim):
             result.strides[axis] = x.strides[axis]
     else:
-        # Also where `x` has no elements: its size alone does not show an overflow.
+        # Needed without elements, too: a size of 0 does not reveal an overflow.
         count_elements(x.ndim, x.shape, itemsize)
         fill_c_strides(x.ndim, x.shape, itemsize, result.strides)
     result.c_contiguous = True
@@ -315,14 +315,14 @@ cdef BaseArray new_like(BaseArray x, int dtype):
 
 
 cdef BaseArray new_detached_like(BaseArray x, Arena arena):
-    """Return a new array like `x`, on its device: in an arena or (None) in none."""
+    """Return a new array like `x`, on its device; `arena` None: in no arena."""
     cdef int order[MAXDIMS]
     find_order(x, order)
     return new_detached(x.block.device, x.dtype, x.ndim, x.shape, order, False, arena)
 
 
 cdef void find_order(BaseArray x, int *order) noexcept:
-    """Find in which order the axes of `x` lie in memory, outermost first."""
+    """Find the order of the axes of `x` in memory, outermost first."""
     cdef Strided layout
     cdef Strided *ops[1]
     strided(x, &layout)
@@ -356,10 +356,7 @@ cdef BaseArray same_view(BaseArray x):
 
 
 cdef int wait_until_live(BaseArray x) except -1:
-    """Raise, unless it is for a device that still reads it that an array can't be used.
-
-    That is waited for.
-    """
+    """Wait until no device reads the array; StaleArrayError if it is still unusable."""
     while block_is_in_flight(x.block):
         block_land(x.block)
     if not block_is_live(x.block):
@@ -368,7 +365,7 @@ cdef int wait_until_live(BaseArray x) except -1:
 
 
 cdef int check_off_host(BaseArray x) except -1:
-    """Raise unless it is only for its device that an array can't be used here."""
+    """Raise StaleArrayError if `x` is stale or closed; arrays on a device pass."""
     if not block_is_usable(x.block):
         raise stale_error(x)
     return 0
@@ -380,7 +377,7 @@ cdef str array_words(BaseArray x):
 
 
 cdef object stale_error(BaseArray x):
-    """Return the error that says which array, where it is from, and what to do."""
+    """Return the error that names the array, its origin, and the remedies."""
     cdef Block *block = x.block
     cdef Clock clock
     what = array_words(x)
@@ -408,7 +405,7 @@ cdef int find_loss(BaseArray x) except -1:
 
 
 cdef int find_block_loss(Block *block, str what) except -1:
-    """Raise if pages of a block were lost, now and whenever it is used from now on."""
+    """Raise if pages of a block were lost; then every later use raises, too."""
     if not is_lost(block.ptr, block.nbytes):
         return 0
     block_lose(block)
@@ -451,7 +448,7 @@ cdef Export *export_array(BaseArray x) except NULL:
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
     if low == high:
-        # Without elements the offset can lie beyond the block.
+        # The offset of an array without elements may lie beyond the block.
         return export_new(x.block, 0, 0)
     return export_new(x.block, x.offset + low, x.offset + high)
 
@@ -475,7 +472,7 @@ cdef object numpy_view(BaseArray x):
 
 
 cdef object transient_view(BaseArray x):
-    """Return a NumPy array over `x`, which is held for longer than that lives."""
+    """Return a NumPy array over `x`; `x` must stay held while the result lives."""
     ndx_require(x.block.pins > 0 or x.block.exports != NULL,
                 "an array that NumPy sees is not held")
     return make_numpy(
@@ -484,7 +481,7 @@ cdef object transient_view(BaseArray x):
 
 
 cdef BaseArray lay_out(cnp.ndarray source):
-    """Return an array with the layout of NumPy's, and no block; None if none can."""
+    """Return an array with a NumPy array's layout, and no block; None: unsupported."""
     cdef int dtype = code_or_none(source.dtype), axis
     cdef BaseArray x
     if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
@@ -500,10 +497,10 @@ cdef BaseArray lay_out(cnp.ndarray source):
 
 
 cdef BaseArray from_numpy(object array):
-    """Return an array over the memory of a NumPy array, which is kept alive.
+    """Return an array over the memory of a NumPy array, and keep that alive.
 
-    None if the dtype is not one of ours, not in native order, or the elements are
-    not aligned: the caller decides whether to copy.
+    Returns None if the dtype is not supported or not in native byte order, or the
+    elements are not aligned: the caller decides whether to copy.
     """
     cdef cnp.ndarray source = array
     cdef BaseArray x = lay_out(source)
@@ -517,9 +514,9 @@ cdef BaseArray from_numpy(object array):
 
 
 cdef BaseArray adopt_numpy(object array):
-    """Return an array over a NumPy result whose data our allocator made.
+    """Return an array over a NumPy result whose data came from ndx's allocator.
 
-    It is one of ours: stamped with the generation of the current workspace.
+    It carries the generation of the current workspace, as every new array.
     """
     cdef cnp.ndarray source = array
     cdef BaseArray x = lay_out(source)
