@@ -15,7 +15,7 @@ from ndx._lib.layout cimport Walk
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
-    # Not a constant: NumPy's import sets what it stands for.
+    # Not a constant: NumPy's import sets its value.
     char array_type "PyArray_Type"
     int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
     object make_view "PyArray_New" (
@@ -25,7 +25,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
-# From one dtype of NumPy's to another, piece by piece; `error` is a strong reference.
+# A conversion between two of NumPy's dtypes; `error` is a strong reference.
 cdef struct Conversion:
     int source
     int target
@@ -63,7 +63,7 @@ cdef void compute_copy(void *loop, char **data, const Walk *walk) noexcept nogil
 
 cdef void copy_elements(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                         void *itemsize) noexcept nogil:
-    """Copy elements of `itemsize` bytes; called as NumPy's loops are."""
+    """Copy elements of `itemsize` bytes; has the signature of NumPy's loops."""
     cdef Py_ssize_t nbytes = <Py_ssize_t>itemsize, i
     cdef char *x = args[0]
     cdef char *out = args[1]
@@ -72,7 +72,7 @@ cdef void copy_elements(char **args, const Py_ssize_t *counts, const Py_ssize_t 
     elif steps[0] == 0 and steps[1] == nbytes:
         ndx_fill(out, counts[0] * nbytes, x, nbytes)
     elif nbytes == 8:
-        # With a constant size a copy is one instruction.
+        # With a constant size, a copy is one instruction.
         for i in range(counts[0]):
             memcpy(out + i * steps[1], x + i * steps[0], 8)
     else:

@@ -1,19 +1,19 @@
 from ndx._array.storage cimport BaseArray
 from ndx._compute.loops cimport Ufunc
 
-# What is computed of a part before it is reduced.
+# Computes the values of a part that are reduced.
 cdef class Converter:
     cdef BaseArray convert(self, BaseArray part, tuple box)
 
-# The values in another dtype.
+# Computes the values in another dtype.
 cdef class InDtype(Converter):
     cdef int dtype
 
-# Whether they are not zero, in a dtype.
+# Computes whether the values are not zero, in a dtype.
 cdef class NotZero(Converter):
     cdef int dtype
 
-# The squares of their distances from a mean.
+# Computes the squares of the values' distances from a mean.
 cdef class Squares(Converter):
     cdef int dtype
     cdef BaseArray mean

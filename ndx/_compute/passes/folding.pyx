@@ -1,4 +1,4 @@
-"""Reductions of what is computed from an array, and running ones, part by part."""
+"""Reductions of converted values, and cumulative ones, part by part."""
 
 cimport numpy as cnp
 
@@ -21,10 +21,10 @@ cdef Ufunc SUBTRACT = find_ufunc("subtract")
 
 
 cdef class Converter:
-    """What is computed of each part before it is reduced."""
+    """Computes the values of each part that are reduced."""
 
     cdef BaseArray convert(self, BaseArray part, tuple box):
-        """Return it for the part in a box."""
+        """Return the values to reduce for the part in a box."""
 
 
 cdef class InDtype(Converter):
@@ -77,7 +77,7 @@ cdef Squares squares(int dtype, BaseArray mean):
 
 cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdims,
                     int dtype, Converter converter):
-    """Reduce what is computed of a large array in a file; None if it is no such."""
+    """Reduce the converted values of `x`; None if it is not large and in a file."""
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result, part, view
@@ -119,9 +119,9 @@ cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdi
 
 cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
                            int axis) except -1:
-    """Write the running results along an axis, if the arrays are large and in files.
+    """Write cumulative results along an axis, if the arrays are large and in files.
 
-    `out` has the shape of `x`, in the dtype of the results. Returns whether it did.
+    Return whether they are. `out` has the shape of `x` and the dtype of the results.
     """
     cdef Steps steps = steps_over(name, (x, out))
     cdef BaseArray part, rest
@@ -138,7 +138,7 @@ cdef bint accumulate_steps(str name, Ufunc ufunc, BaseArray x, BaseArray out,
             copy_into(rest, part)
             start = box[axis][0]
             if start:
-                # What came before is carried in the first element.
+                # The first element carries the result of the parts before.
                 inplace(ufunc, part_of(out, at(box, axis, start)),
                         part_of(out, at(box, axis, start - 1)))
             accumulate_in_place(ufunc, rest, axis)
@@ -168,5 +168,5 @@ cdef int accumulate_in_place(Ufunc ufunc, BaseArray x, int axis) except -1:
 
 
 cdef tuple at(tuple box, int axis, Py_ssize_t index):
-    """Return the box that has only one place along an axis."""
+    """Return a box reduced to one index along an axis."""
     return (*box[:axis], (index, index + 1), *box[axis + 1:])

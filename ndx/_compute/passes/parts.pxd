@@ -2,7 +2,7 @@ from ndx._array.storage cimport BaseArray
 from ndx._compute.passes.run cimport Advice
 from ndx._compute.passes.settings cimport Settings
 
-# A pass that consists of other operations, one after the other on parts of arrays.
+# A pass made of other operations on one part of the arrays after the other.
 cdef class Steps:
     cdef Settings now
     cdef object token
@@ -10,7 +10,7 @@ cdef class Steps:
     cdef str name
     cdef Py_ssize_t done
     cdef Py_ssize_t total
-    cdef readonly Py_ssize_t memory      # bytes of files that stay in it
+    cdef readonly Py_ssize_t memory      # bytes of files that stay in memory
     cdef bint streaming
 
     cdef int enter(self) except -1

@@ -1,8 +1,8 @@
-"""Passes that consist of other operations, on one part of the arrays after the other.
+"""Passes made of other operations, on one part of the arrays after the other.
 
-For what has no loop that could be cut into tiles. Between two parts there is what a
-pass has: advice, a look for Ctrl-C, and a call of the user's callback; the operations
-on parts are none.
+They are for functions without a loop that could be cut into tiles. Between two parts,
+as in any pass, the kernel is advised, Ctrl-C is checked, and the user's callback is
+called. The operations on parts are no passes themselves.
 """
 
 from ndx._array.pinning cimport Operands, hold, let_go, put, unlocked
@@ -25,7 +25,7 @@ cdef extern from "ndx/internal/arithmetic.h":
 
 
 cdef Steps steps_over(str name, object arrays):
-    """Begin a pass over arrays (or None), if they are large and in files; or None."""
+    """Begin a pass if the arrays (or None) are large and in files, else return None."""
     cdef Settings now = settings()
     cdef Steps steps
     cdef BaseArray x
@@ -55,8 +55,8 @@ cdef Steps steps_over(str name, object arrays):
 cdef class Steps:
     """One pass, from `steps_over` to `end`.
 
-    What is computed in it lies in plain memory: not in a workspace, which would keep
-    it, nor in files.
+    Its temporaries are in plain memory: neither in a workspace, which would keep them,
+    nor in files.
     """
 
     cdef int enter(self) except -1:
@@ -66,7 +66,7 @@ cdef class Steps:
         return 0
 
     cdef int advise(self, BaseArray part, Advice advice, bint written) except -1:
-        """Say what becomes of the pages of a part."""
+        """Advise the kernel about the pages of a part."""
         cdef Operands operands
         cdef Advised advised
         operands.count = 0
@@ -86,21 +86,21 @@ cdef class Steps:
         return 0
 
     cdef int ahead(self, BaseArray part) except -1:
-        """Let the disk read a part that comes next."""
+        """Start reading a part that comes next from the disk."""
         return self.advise(part, READ_AHEAD, False)
 
     cdef int behind(self, BaseArray part) except -1:
-        """Drop a part that was read, where not all fits in memory."""
+        """Drop a part that was read, if not everything fits in memory."""
         return self.advise(part, DROP, False) if self.streaming else 0
 
     cdef int written(self, BaseArray part) except -1:
-        """Write a part and drop it, where not all fits in memory."""
+        """Write a part to the disk and drop it, if not everything fits in memory."""
         return self.advise(part, WRITE_AND_DROP, True) if self.streaming else 0
 
     cdef int step(self, Py_ssize_t nbytes) except -1:
-        """Look for Ctrl-C, and tell the user's callback, after so many bytes."""
+        """Check for Ctrl-C and call the user's callback, after `nbytes` more bytes."""
         self.done = min(self.done + nbytes, self.total)
-        # The callback computes as the user does.
+        # The callback runs with the user's settings and backend.
         self.end()
         try:
             report(self.now, self.done, self.total, self.name)
@@ -109,13 +109,13 @@ cdef class Steps:
         return 0
 
     cdef int end(self) except -1:
-        """Let operations be passes again."""
+        """Restore the caller's settings and backend."""
         resume(self.token)
         self.scope.__exit__(None, None, None)
         return 0
 
 
-# Of whose pages what is said.
+# Arguments of `give_advice`.
 cdef struct Advised:
     Operand operand
     Walk walk
@@ -138,10 +138,10 @@ cdef void as_walk(BaseArray x, Walk *walk) noexcept:
 
 
 cdef list boxes_of(BaseArray x, Py_ssize_t nbytes):
-    """Return boxes of about so many bytes, together all of an array, in C order.
+    """Return boxes of about `nbytes`, in C order, that cover an array.
 
-    A box has a pair (start, stop) for each axis. Each is as compact in memory as it
-    can be.
+    A box has a pair (start, stop) for each axis, and is as compact in memory as
+    possible.
     """
     cdef Walk walk
     cdef Grid grid
@@ -162,7 +162,7 @@ cdef list boxes_of(BaseArray x, Py_ssize_t nbytes):
 
 
 cdef BaseArray part_of(BaseArray x, tuple box):
-    """Return the view of a box of an array; axes of length 1 stay whole."""
+    """Return a view of an array's elements in a box; axes of length 1 stay whole."""
     cdef BaseArray view = new_view(x, x.ndim)
     cdef Py_ssize_t start, stop
     cdef int axis

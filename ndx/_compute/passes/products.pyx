@@ -23,7 +23,7 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept:
 
 cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,
                    Py_ssize_t memory) noexcept:
-    """Return panels of about `budget` elements, such that little is read twice."""
+    """Return panels of about `budget` elements that are rarely read twice."""
     cdef Py_ssize_t m = a.shape[0], k = a.shape[1], n = b.shape[1], side
     cdef Panels panels
     cdef bint of_a = a.size >= b.size
@@ -33,7 +33,7 @@ cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,
     panels.k = k
     panels.n = n
     if min(a.size, b.size) <= memory // 2:
-        # The smaller operand stays in memory: the larger is read once, as it lies.
+        # The smaller operand stays in memory. The larger one is read once, in order.
         if of_a and by_rows and k <= budget:
             panels.m = max(1, budget // k)
             return panels
@@ -43,7 +43,7 @@ cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,
         if of_a != by_rows and m * n <= budget:
             panels.k = max(1, budget // max(1, m if of_a else n))
             return panels
-    # Squares of the result, each from a row of panels of both.
+    # Compute the result in squares, each from a row of panels of both operands.
     side = max(1, <Py_ssize_t>sqrt(<double>max(budget, memory // 4)))
     panels.m = min(m, side)
     panels.n = min(n, side)
@@ -53,7 +53,7 @@ cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,
 
 cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
                          Product product) except -1:
-    """Multiply two matrices, if they are large and in files; return whether it did."""
+    """Multiply two matrices if they are large and in files; return whether they are."""
     cdef Steps steps = steps_over("matmul", (a, b, out))
     cdef Py_ssize_t m = a.shape[0], k = a.shape[1], n = b.shape[1]
     cdef Py_ssize_t itemsize = itemsize_of[out.dtype], parts, i
@@ -89,7 +89,7 @@ cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
                     term = new_empty(out.dtype, 2, shape)
                 product(left, right, term)
                 inplace(ADD, target, term)
-            # What is read again stays.
+            # Panels that are read again stay in memory.
             if panels.n == n:
                 steps.behind(left)
             if panels.m == m:
@@ -104,5 +104,5 @@ cdef bint multiply_steps(BaseArray a, BaseArray b, BaseArray out,
 
 
 cdef list spans(Py_ssize_t length, Py_ssize_t step):
-    """Return the (start, stop) of stretches of an axis."""
+    """Return the (start, stop) of the panels along an axis."""
     return [(start, min(start + step, length)) for start in range(0, length, step)]

@@ -5,11 +5,12 @@ from ndx._compute.passes.settings cimport Settings
 from ndx._compute.passes.tiles cimport Grid
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
-# What the system is told of pages that are read, and of those that are written.
+# Advice to the kernel: the first two for pages that are read, the last two for those
+# that are written.
 cdef enum Advice:
     READ_AHEAD
     DROP
-    POPULATE                         # both kinds
+    POPULATE                         # for both
     WRITE
     WRITE_AND_DROP
 
@@ -22,9 +23,9 @@ cdef struct Operand:
     bint written
     bint moving                      # not broadcast
     bint mapped
-    bint shared                      # what is written goes to the file
+    bint shared                      # a shared mapping: writes go to the file
     int fd
-    int64_t shift                    # an address in the file, less that in memory
+    int64_t shift                    # offset in the file minus address in memory
 
 # An operation that goes from tile to tile; filled in by `begin`.
 cdef struct Pass:
@@ -35,9 +36,9 @@ cdef struct Pass:
     Compute compute
     void *arg
     bint alone                       # `compute` runs in the calling thread only
-    bint streaming                   # pages are dropped when they were used
-    bint asking                      # the disk is asked to read ahead
-    Py_ssize_t first                 # the tile that is taken first
+    bint streaming                   # pages are dropped after use
+    bint asking                      # the kernel is asked to read ahead
+    Py_ssize_t first                 # the first tile to be taken
     Py_ssize_t behind                # tiles that may still be in memory
     Py_ssize_t threads
     Py_ssize_t block

@@ -1,12 +1,11 @@
 """The pass itself: tiles taken by threads, pages read ahead and dropped behind.
 
-Where all operands fit in memory a tile's pages are entered in the page table at once,
-and computed on where they are. Where they don't (`streaming`), that would be most of
-the work: mapping pages, and unmapping them when the system takes them back, costs more
-than copying them. There a tile is computed in pieces that stay in the processor's
-cache, which are read from the file, and written to it, as such; the mapping shows the
-same pages. What can't be done so is done on the mapping, where errors are found
-(`_files.mapping`).
+If all operands fit in memory, a tile's pages are entered in the page table at once, and
+computed on in place. If they don't (`streaming`), mapping pages, and unmapping them
+when the kernel takes them back, costs more than copying them. Then a tile is computed
+in pieces that fit in the CPU's cache. Each piece is read from the file and written to
+it with system calls; the mapping shows the same pages. Operands for which this is
+impossible are used through the mapping, where errors are detected (`_files.mapping`).
 """
 
 from libc.stdint cimport int64_t, uintptr_t
@@ -70,22 +69,22 @@ cdef inline Py_ssize_t now_at(Py_ssize_t *counter) noexcept nogil:
 
 cdef enum:
     TILE = 8 << 20               # bytes that a thread takes at a time
-    WIDE_TILE = 64 << 20         # the same where operands lie in different orders
-    PIECE = 512 << 10            # bytes computed on at a time, of all operands
-    BUFFER = 1 << 20             # bytes of one operand that are read or written so
-    AHEAD = 4                    # tiles to be read, beyond those in work
-    ENOUGH = 1 << 20             # bytes that the system reads ahead by itself
-    BEHIND = 8                   # tiles that may still be in work by the disk
+    WIDE_TILE = 64 << 20         # the same if an operand is not in the walk's order
+    PIECE = 512 << 10            # bytes of a piece, of all operands
+    BUFFER = 1 << 20             # bytes of one operand's buffer for a piece
+    AHEAD = 4                    # tiles to read ahead of the one that is computed
+    ENOUGH = 1 << 20             # bytes of the kernel's own read-ahead that suffice
+    BEHIND = 8                   # tiles that the disk may still be writing
     LARGE_PAGE = 2 << 20
-    MAX_RUNS = 1024              # stretches of a tile that are worth advice
+    MAX_RUNS = 1024              # a tile with more runs gets no advice
     MAX_THREADS = 64
-    LEAST_FOLDED = 64            # elements of a tile that become one, in reductions
+    LEAST_FOLDED = 64            # fewest elements of a tile that are reduced to one
 
 
 # ---------------------------------------------------------------- before a pass
 
 cdef void find_file(Operand *operand) noexcept nogil:
-    """Find the file that an operand's data is in, if any."""
+    """Set the file of an operand's data, if any."""
     cdef Mapped mapped
     operand.mapped = find_mapping(operand.data, &mapped)
     if operand.mapped:
@@ -96,13 +95,12 @@ cdef void find_file(Operand *operand) noexcept nogil:
 
 cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
                 const Py_ssize_t *itemsizes, int folded) except -1:
-    """Prepare a pass over operands, if they are in files and large; else say no.
+    """Prepare a pass if the operands are in files and large; return whether they are.
 
-    They are held by the caller until the pass is done.
+    The caller holds the operands until the pass is done.
 
-    The last operand is the one that is written but, where operand `folded` is
-    not -1, that one is, and it is read, too: it does not move along the axes that are
-    reduced, if there are any longer than 1.
+    The last operand is written. In a reduction, operand `folded` (-1: none) is written
+    instead, and read, too. It has stride 0 along the reduced axes.
     """
     cdef Settings now = settings()
     cdef Py_ssize_t size = walk_size(walk), low, ahead, memory
@@ -119,7 +117,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
         operand.data = held.data[op]
         operand.itemsize = itemsizes[op]
         operand.written = op == (walk.nops - 1 if folded < 0 else folded)
-        # What a reduction writes is what was there, combined with the other operand.
+        # A reduction combines the old values of its result with the other operand.
         operand.read = op == folded or not operand.written
         find_file(operand)
         operand.moving = True
@@ -129,7 +127,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
         if not operand.mapped:
             continue
         found = True
-        # Whether it lies in memory in the order of the walk.
+        # Check whether the operand lies in memory in the order of the walk.
         ahead = -1
         for axis in range(walk.ndim):
             low = walk.strides[op][axis]
@@ -150,7 +148,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
     job.threads = min(now.threads, job.grid.total, MAX_THREADS)
     memory = memory_for_pages(now)
     job.streaming = job.total > memory
-    # The newest part of a result stays in memory, for what comes next.
+    # The newest part of a result stays in memory for the next operation.
     job.behind = max(BEHIND, memory // written_bytes(job))
     job.first = first_cached(job) if job.streaming else 0
     job.asking = not sequential or not all_read_ahead(job)
@@ -174,9 +172,9 @@ cdef Py_ssize_t written_bytes(const Pass *job) noexcept:
 
 
 cdef Py_ssize_t first_cached(const Pass *job) noexcept:
-    """Return the first tile of what an earlier pass has left in memory; 0: nothing.
+    """Return the first tile that an earlier pass left in memory; 0 if there is none.
 
-    A pass leaves the last part of its result there: the next one starts with that.
+    A pass leaves the last part of its result there, and the next pass starts with it.
     """
     cdef Py_ssize_t place[MAXDIMS]
     cdef const Operand *operand
@@ -198,7 +196,7 @@ cdef Py_ssize_t first_cached(const Pass *job) noexcept:
 
 
 cdef bint all_read_ahead(const Pass *job) except -1:
-    """Whether the system reads enough of all files ahead by itself."""
+    """Whether the kernel's own read-ahead suffices for all files."""
     cdef int op
     for op in range(job.walk.nops):
         if job.ops[op].mapped and read_ahead_of(job.ops[op].fd) < ENOUGH:
@@ -222,7 +220,7 @@ cdef inline char *tile_data(const Pass *job, const Operand *operand,
 
 
 cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogil:
-    """Say of all operands in files what becomes of their part of a tile."""
+    """Advise the kernel about the pages of a tile, for all operands in files."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Walk tile
     cdef int op
@@ -238,7 +236,7 @@ cdef void advise(const Pass *job, Py_ssize_t index, Advice advice) noexcept nogi
 
 cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
                       Advice advice) noexcept nogil:
-    """Say what becomes of the pages that one operand has in a walk from `data` on."""
+    """Advise the kernel about one operand's pages in a walk that starts at `data`."""
     cdef Runs runs
     cdef char *start
     cdef int64_t offset
@@ -249,7 +247,7 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
     elif advice != POPULATE and not operand.written:
         return
     if advice != READ_AHEAD and advice != POPULATE and not operand.shared:
-        # What was written to a private mapping is nowhere else.
+        # A private mapping holds the only copy of what was written.
         return
     find_runs(&runs, walk, op, operand.itemsize)
     if runs.count > MAX_RUNS:
@@ -266,8 +264,8 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
         else:
             if advice == WRITE_AND_DROP:
                 ndx_write_behind(operand.fd, offset, runs.length, True)
-            # A large page is dropped as a whole only: with what lies before, if that
-            # was not.
+            # A large page is only dropped as a whole: include the bytes before, which
+            # may belong to a page that was not dropped.
             before = 0
             if runs.count == 1 and start > operand.data:
                 before = min(LARGE_PAGE, start - operand.data)
@@ -277,12 +275,12 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
 # ---------------------------------------------------------------- tiles
 
 cdef inline Py_ssize_t number_of(const Pass *job, Py_ssize_t index) noexcept nogil:
-    """Return the number of the tile that is taken as the one of an index."""
+    """Return the number of the tile that is taken at an index."""
     return (index + job.first) % job.grid.total
 
 
-# What a thread has to itself: room for a piece of each operand, and descriptors that
-# only it reads from. Without room, it computes where the operands are.
+# The state of one thread: a buffer for each operand's piece, and file descriptors of
+# its own. Without buffers, it computes on the mappings.
 cdef struct Worker:
     char *buffers
     int fds[MAXOPS]
@@ -311,7 +309,7 @@ cdef void end_worker(Worker *worker, const Pass *job) noexcept nogil:
 
 cdef void compute_tile(Pass *job, Py_ssize_t index,
                        const Worker *worker) noexcept nogil:
-    """Compute one tile: where it is or, with room, in pieces of the files."""
+    """Compute one tile: on the mappings or, with buffers, piece by piece."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Py_ssize_t itemsizes[MAXOPS]
     cdef char *data[MAXOPS]
@@ -343,7 +341,7 @@ cdef void compute_tile(Pass *job, Py_ssize_t index,
 cdef void compute_piece(Pass *job, char **data, Walk *piece,
                         const Worker *worker) noexcept nogil:
     cdef char *shown[MAXOPS]
-    cdef char *own[MAXOPS]               # the buffer that is to be written
+    cdef char *own[MAXOPS]               # the buffer to write to the file
     cdef Py_ssize_t lows[MAXOPS]
     cdef Py_ssize_t sizes[MAXOPS]
     cdef Py_ssize_t low = 0, nbytes
@@ -361,8 +359,8 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
         buffer = worker.buffers + op * BUFFER
         if nbytes > BUFFER:
             continue
-        # All bytes of what is written are computed, or else the others would have to be
-        # read.
+        # Write only buffers of which every byte is computed: else the other bytes would
+        # have to be read first.
         if operand.written and nbytes != size * operand.itemsize:
             continue
         if operand.read and (nbytes > 2 * size * operand.itemsize or not ndx_read_at(
@@ -384,7 +382,7 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
 
 
 cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogil:
-    """Compute tiles until there is none left, or (-1: never) `nbytes` more are done."""
+    """Compute tiles until none is left, or `nbytes` more (-1: no limit) are done."""
     cdef Py_ssize_t place[MAXDIMS]
     cdef Py_ssize_t index, size
     cdef Py_ssize_t limit = now_at(&job.done) + nbytes
@@ -422,7 +420,7 @@ cdef void helper(void *arg) noexcept nogil:
 
 # ---------------------------------------------------------------- a pass
 
-# A pass that is run, and the threads that do.
+# A running pass, and its threads.
 cdef struct Team:
     Pass *job
     Worker worker                        # the calling thread
@@ -456,7 +454,7 @@ cdef void join_team(void *arg) noexcept nogil:
 
 
 cdef int run(Pass *job, str name) except -1:
-    """Compute all tiles; raise what Ctrl-C or the user's callback does between two."""
+    """Compute all tiles; Ctrl-C and the user's callback may raise between blocks."""
     cdef Settings now = settings()
     cdef Team team
     team.job = job
@@ -484,9 +482,9 @@ cdef int run(Pass *job, str name) except -1:
 cdef bint run_pass(const Operands *held, const Walk *walk,
                    const Py_ssize_t *itemsizes, Compute function, void *arg,
                    str name, bint alone) except -1:
-    """Compute on operands that are held, if they are in files and large.
+    """Compute on held operands if they are in files and large; return whether they are.
 
-    `alone`: in the calling thread only, which may take the GIL. Returns whether it did.
+    `alone`: compute in the calling thread only, because `function` may take the GIL.
     """
     cdef Pass job
     if not begin(&job, held, walk, itemsizes, -1):
@@ -516,7 +514,7 @@ cdef int raise_current() except? -1:
 
 
 cdef int report(Settings now, Py_ssize_t done, Py_ssize_t total, str name) except -1:
-    """Look for signals, and say how far an operation is."""
+    """Check for signals, and call the user's callback with the progress."""
     PyErr_CheckSignals()
     if now.progress is not None:
         now.progress(done, total, name)

@@ -1,13 +1,13 @@
-# How passes are made here: five options, which don't change. -1: not said.
+# The five options of passes, immutable. -1: not given.
 cdef class Settings:
     cdef object progress             # callable, or None
     cdef Py_ssize_t block
     cdef Py_ssize_t threads
     cdef Py_ssize_t threshold
     cdef Py_ssize_t memory
-    cdef Settings outer              # what held before
+    cdef Settings outer              # the settings before
     cdef object home                 # the contextvars.Context they were entered in
-    cdef bint left                   # they hold no more, also where they are current
+    cdef bint left                   # no longer in force, even if they are current
 
 cdef Settings settings()
 cdef object suspend()

@@ -1,4 +1,4 @@
-"""How passes over arrays in files are made, for this thread or task, now."""
+"""The options of passes over arrays in files, for each thread or task."""
 
 import operator
 import os
@@ -44,7 +44,7 @@ defaults.memory = -1
 
 
 cdef Settings settings():
-    """Return what holds for this thread or task."""
+    """Return the settings of this thread or task."""
     cdef PyObject *value = NULL
     cdef Settings now
     PyContextVar_Get(variable, <PyObject *>defaults, &value)
@@ -56,7 +56,7 @@ cdef Settings settings():
 
 
 cdef object suspend():
-    """Make no passes, until what is returned is given to `resume`."""
+    """Make no passes until the returned token is passed to `resume`."""
     cdef Settings before = settings(), inner = Settings()
     inner.progress = None
     inner.block = before.block
@@ -83,7 +83,7 @@ cdef class Settings:
 
 
 cdef Settings enter(tuple options):
-    """Let options hold in this context, from now on; None: as it is outside."""
+    """Set options in this context, from now on; None: as outside."""
     cdef Settings before = settings(), inner = Settings()
     progress, block, threads, threshold, memory = options
     inner.progress = before.progress if progress is None else progress
@@ -93,7 +93,7 @@ cdef Settings enter(tuple options):
     inner.memory = before.memory if memory is None else memory
     inner.outer = before
     PyContextVar_Set(variable, inner)
-    # After the set: that is what creates a thread's first contextvars.Context.
+    # After the set, which creates a thread's first contextvars.Context.
     inner.home = <object>current_home()
     return inner
 
@@ -105,10 +105,10 @@ cdef bint is_here(Settings entered) noexcept:
 
 
 cdef int leave(list entries) except -1:
-    """End the last of the settings entered here or, if there are none, elsewhere.
+    """End the last settings entered in this context or, if none, in any other.
 
-    A generator may be closed in another context than that in which it entered, and a
-    finalizer runs anywhere: what was entered elsewhere ends there, too.
+    A generator may be closed in another context than the one in which it entered, and
+    a finalizer runs in any context. So settings of another context can be ended, too.
     """
     cdef Settings entry = None, each
     cdef int i
@@ -122,54 +122,54 @@ cdef int leave(list entries) except -1:
     if is_here(entry) and settings() is entry:
         PyContextVar_Set(variable, entry.outer)
     else:
-        # Not the innermost, or not of this context: skipped from now on.
+        # Not the innermost, or of another context: skipped from now on.
         entry.left = True
     entry.home = None
     return 0
 
 
 class passes:
-    """Say how operations on large arrays in files are carried out, in a ``with``.
+    """Set how operations on large arrays in files are carried out, in a ``with``.
 
-    An operation that has an operand or a result in a file, and more than `threshold`
-    bytes of them, is done in one pass from block to block: the disk reads ahead, what
-    is behind is written and, where not all fits in memory, dropped from it; several
-    threads compute, and Ctrl-C ends it between two blocks. The operands are as they
-    were then, and there is no result; one that was given (``out=``, ``x += y``,
-    ``x[...] = y``) is written in part. docs/larger_than_ram.md says which operations.
+    An operation with an operand or a result in a file, and at least `threshold` bytes
+    of operands and result, is done in one pass, block by block. The next blocks are
+    read ahead. Finished blocks are written and, if not everything fits in memory,
+    dropped from it. Several threads compute. Ctrl-C ends the operation between two
+    blocks: the operands are unchanged, and there is no result. An output that was given
+    (``out=``, ``x += y``, ``x[...] = y``) is written in part. docs/larger_than_ram.md
+    lists the operations.
 
     Parameters
     ----------
     progress : callable, optional
         Called as ``progress(done, total, name)`` after each block, by the thread that
         called the operation: bytes of all operands and the result, and the
-        operation's name. What it raises ends the operation.
+        operation's name. An exception from it ends the operation.
     block : int or str, optional
-        Bytes between two calls of `progress`, and two looks for Ctrl-C; also what
-        sorting and products of matrices hold in memory at once, a few times over.
-        Default: 64 MiB.
+        Bytes between two calls of `progress`, and two checks for Ctrl-C. Sorting and
+        matrix products hold a few times as much in memory. Default: 64 MiB.
     threads : int, optional
-        Threads that compute, the calling one with them. Default: one for each core
+        Threads that compute, including the calling one. Default: one for each core
         that the process may use, at most 8.
     threshold : int or str, optional
         Bytes from which an operation is done in a pass. Default: 32 MiB. Operations
         on fewer than 32768 elements never are.
     memory : int or str, optional
         Bytes of files that are expected to stay in memory: an operation on more drops
-        what it has used. Default: half of what the system, or the process's control
-        group, has available.
+        pages after use. Default: half of the memory that the system, or the process's
+        control group, has available.
 
     Raises
     ------
     TypeError, ValueError
-        If an option has a bad value; it says what is valid.
+        If an option has a bad value; the message says what is valid.
 
     Notes
     -----
-    For each thread and task its own, as `ndx.use`. Options that are left out stay as
-    they are outside. Objects of this class can be entered again, also while they are,
-    and by several threads. Those that are left before the ones inside them end at
-    once; what is inside keeps the options that it has from them.
+    The options are separate for each thread and task, as with `ndx.use`. Options that
+    are left out stay as they are outside. Objects of this class are reusable and
+    reentrant, and several threads can enter one. An object that is left before the ones
+    inside it ends at once; those inside keep the options that they took from it.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Sorting arrays in files: lines that fit in memory at once, longer ones by merging.
 
-A line is cut into runs, which are sorted in a second array of its length. From every
-run some elements are taken as samples, and from these values that cut all runs into
-intervals of about the same size: what lies between two of the values is gathered from
-all runs, sorted, and written where it belongs; what equals one is copied as it comes.
-So each element is read and written twice, in order, and equal ones stay in theirs.
+A long line is cut into runs, which are sorted in a second array of its length. Samples
+of all runs give the values that cut the runs into intervals of about the same size.
+The elements between two cuts are gathered from all runs, sorted, and written back.
+Elements equal to a cut are copied in order. So each element is read and written twice,
+sequentially, and the sort is stable.
 """
 
 cimport numpy as cnp
@@ -25,14 +25,14 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
 
 cdef enum:
-    # Blocks that a line may have to be sorted as it is.
+    # The longest line, in blocks, that is sorted in place.
     WHOLE = 4
 
 
 cdef bint sort_steps(const Operands *held, int axis) except -1:
-    """Sort in place, stable, what is large and in a file; return whether it was.
+    """Sort operand 0, which is held, in place and stably, if it is large and in a file.
 
-    It is operand 0, and held.
+    Return whether it is.
     """
     cdef BaseArray x = <BaseArray>held.arrays[0]
     cdef Steps steps = steps_over("sort", (x,))
@@ -45,7 +45,7 @@ cdef bint sort_steps(const Operands *held, int axis) except -1:
     whole = view_of(held, 0)
     length = x.shape[axis]
     if length * itemsize > WHOLE * steps.now.block:
-        # Where new arrays lie, not in plain memory.
+        # Allocated by the user's backend, not in plain memory.
         steps.end()
         runs = new_empty(x.dtype, 1, &length)
         steps.enter()
@@ -82,16 +82,16 @@ cdef bint sort_steps(const Operands *held, int axis) except -1:
 
 
 cdef BaseArray lines_of(BaseArray x, int axis):
-    """Return the first elements along an axis: one for each line."""
+    """Return the first element of each line along an axis."""
     box = [(0, x.shape[i]) for i in range(x.ndim)]
     box[axis] = (0, 1)
     return part_of(x, tuple(box))
 
 
 cdef int sort_line(Steps steps, const Operands *held) except -1:
-    """Sort what does not fit in memory, through a second array of its size.
+    """Sort a line that does not fit in memory, with a second array of its size.
 
-    Operand 0 is the line and 1 the other.
+    Operand 0 is the line, operand 1 the second array.
     """
     cdef BaseArray line = <BaseArray>held.arrays[0]
     cdef BaseArray space = <BaseArray>held.arrays[1]
@@ -134,12 +134,12 @@ cdef int sort_line(Steps steps, const Operands *held) except -1:
                 at = write_at(out, at, run[first[i]:last[i]])
         steps.written(part_of(line, ((start, at),)))
         steps.step((at - start) * itemsize // 2)
-    # Halves were rounded down.
+    # The progress of each half was rounded down.
     return steps.step(whole - steps.done)
 
 
 cdef Py_ssize_t write_at(object out, Py_ssize_t at, object values) except -1:
-    """Write values to `out` from a place on; return the next."""
+    """Write values to `out` from an index on; return the next index."""
     cdef Py_ssize_t end = at + len(values)
     out[at:end] = values
     return end

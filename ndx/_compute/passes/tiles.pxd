@@ -1,6 +1,6 @@
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
-# The axes of a walk cut into tiles of one shape, the last ones smaller.
+# The axes of a walk, cut into tiles of one shape. The last ones may be smaller.
 cdef struct Grid:
     int ndim
     Py_ssize_t shape[MAXDIMS]
@@ -20,10 +20,10 @@ cdef void tile_walk(const Grid *grid, const Py_ssize_t *place, const Walk *walk,
 cdef Py_ssize_t span(const Walk *walk, int op, Py_ssize_t itemsize,
                      Py_ssize_t *low) noexcept nogil
 
-# The stretches of memory that an operand has in a walk, one after the other.
+# The memory of an operand in a walk, as runs of contiguous bytes.
 cdef struct Runs:
-    Py_ssize_t length                # bytes of each
-    Py_ssize_t low                   # of the first, from the operand's first element
+    Py_ssize_t length                # bytes of each run
+    Py_ssize_t low                   # offset of the lowest run from the first element
     int ndim
     Py_ssize_t shape[MAXDIMS]
     Py_ssize_t strides[MAXDIMS]

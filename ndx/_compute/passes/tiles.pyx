@@ -18,7 +18,7 @@ cdef Py_ssize_t walk_size(const Walk *walk) noexcept nogil:
 
 cdef Py_ssize_t element_bytes(const Walk *walk,
                               const Py_ssize_t *itemsizes) noexcept nogil:
-    """Return the bytes of one element of those operands that are not broadcast."""
+    """Return the bytes of one element of all operands that are not broadcast."""
     cdef Py_ssize_t nbytes = 0
     cdef int op, axis
     for op in range(walk.nops):
@@ -32,10 +32,10 @@ cdef Py_ssize_t element_bytes(const Walk *walk,
 
 cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
               Py_ssize_t nbytes, int folded, Py_ssize_t least) noexcept nogil:
-    """Choose tiles of about `nbytes`, each as compact in every operand as it can be.
+    """Choose tiles of about `nbytes`, as compact in every operand as possible.
 
-    Of axes along which operand `folded` (-1: none) does not move, a tile has `least`
-    elements together, as far as there are so many.
+    Along the axes where operand `folded` (-1: none) has stride 0, a tile has at least
+    `least` elements in total, if the walk has as many.
     """
     cdef Py_ssize_t size = walk_size(walk), each = element_bytes(walk, itemsizes)
     cdef Py_ssize_t together = 1, extent, largest
@@ -46,7 +46,7 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
         if folded >= 0 and walk.strides[folded][axis] == 0:
             together *= walk.shape[axis]
     while size * each > nbytes:
-        # The axis along which a tile reaches farthest, in any operand.
+        # Choose the axis along which a tile extends farthest in memory.
         chosen = -1
         largest = -1
         for axis in range(walk.ndim):
@@ -76,7 +76,7 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
 
 cdef void find_place(const Grid *grid, Py_ssize_t index,
                      Py_ssize_t *place) noexcept nogil:
-    """Set which tile along each axis the tile of a number is."""
+    """Set the index of a tile along each axis from its number."""
     cdef int axis
     for axis in range(grid.ndim - 1, -1, -1):
         place[axis] = index % grid.counts[axis]
@@ -85,7 +85,7 @@ cdef void find_place(const Grid *grid, Py_ssize_t index,
 
 cdef void tile_walk(const Grid *grid, const Py_ssize_t *place, const Walk *walk,
                     Walk *out) noexcept nogil:
-    """Set the walk over one tile: its own shape, the same strides."""
+    """Set the walk over one tile: the tile's shape, the same strides."""
     cdef int axis, op
     out.ndim = walk.ndim
     out.nops = walk.nops
@@ -98,7 +98,7 @@ cdef void tile_walk(const Grid *grid, const Py_ssize_t *place, const Walk *walk,
 
 cdef Py_ssize_t span(const Walk *walk, int op, Py_ssize_t itemsize,
                      Py_ssize_t *low) noexcept nogil:
-    """Return the bytes from an operand's lowest to its highest byte in a walk."""
+    """Return the bytes from an operand's lowest byte to its highest in a walk."""
     cdef Py_ssize_t high = itemsize
     cdef int axis
     low[0] = 0
@@ -112,7 +112,7 @@ cdef Py_ssize_t span(const Walk *walk, int op, Py_ssize_t itemsize,
 
 cdef void find_runs(Runs *runs, const Walk *walk, int op,
                     Py_ssize_t itemsize) noexcept nogil:
-    """Find the stretches that hold at least half of their bytes."""
+    """Find the runs of an operand; at least half of their bytes are elements."""
     cdef int order[MAXDIMS]
     cdef int axis, i, ndim = 0
     cdef Py_ssize_t stride
@@ -145,7 +145,7 @@ cdef void find_runs(Runs *runs, const Walk *walk, int op,
 
 
 cdef Py_ssize_t run_start(const Runs *runs, Py_ssize_t index) noexcept nogil:
-    """Return where a stretch starts, from the operand's first element."""
+    """Return the offset of a run from the operand's first element."""
     cdef Py_ssize_t start = runs.low
     cdef int axis
     for axis in range(runs.ndim):
