@@ -1,1 +1,1 @@
-"""The log of births and deaths that recordings read."""
+"""The log of births and deaths of arrays, for recordings."""

@@ -5,28 +5,28 @@ cdef enum Kind:
     DEATH = 1
     ENTER = 2                    # the scope of a workspace
     LEAVE = 3
-    STALE = 4                    # its scope has ended, but its memory is still read
-    SAMPLE = 5                   # of a backend's counters
+    STALE = 4                    # the block's scope ended, but its memory is still read
+    SAMPLE = 5                   # a backend's counters
 
 cdef enum Place:
     IN_BACKEND = 0
     IN_ARENA = 1
     SPILLED = 2                  # of a workspace, but not in its arena
     BY_NUMPY = 3                 # data of a NumPy array
-    LEFT_BEHIND = 4              # it left its workspace, but lies in the arena
+    LEFT_BEHIND = 4              # it left its workspace, but stays in the arena
 
 # Numbers below 0 stand for "none".
 cdef struct Event:
     int64_t time                 # nanoseconds of the clock
     uint64_t mark                # serial of the last birth up to here
-    uint64_t subject             # serial of the block that it is about
-    uint64_t before              # of a birth: what escaped to become it; 0: nothing
+    uint64_t subject             # serial of the block
+    uint64_t before              # births: serial before the block escaped; 0: none
     size_t nbytes
     size_t address
-    size_t allocated             # by the backend, after it
+    size_t allocated             # counters of the backend, after the event
     size_t reserved
     uint64_t generation
-    int32_t backend              # numbers of entries of the recording's tables
+    int32_t backend              # indices of the recording's tables
     int32_t workspace
     int32_t stack
     int32_t shape
@@ -44,8 +44,8 @@ cdef class Log:
     cdef readonly size_t dropped     # arrays whose births and deaths were forgotten
     cdef readonly size_t missed      # arrays that were not recorded
     cdef readonly int64_t begin
-    cdef readonly int64_t complete_from  # what died before is forgotten
-    cdef readonly int64_t end        # 0: it goes on
+    cdef readonly int64_t complete_from  # arrays that died before are forgotten
+    cdef readonly int64_t end        # 0: the recording goes on
     cdef uint64_t last               # serial of the last birth
     cdef bint full
 

@@ -1,7 +1,7 @@
 """The log of a recording: events in the order of time, in plain memory.
 
-Nothing here runs Python, so that it may be written to while an array dies. A log
-keeps the newest events: where it is full, it forgets the arrays that died first.
+Writing to a log runs no Python, so it is allowed while an array dies. A log keeps the
+newest events: when it is full, it forgets the arrays that died first.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -20,7 +20,7 @@ cdef class Log:
     Parameters
     ----------
     limit : int
-        The most events that are kept, but for the deaths of arrays in it.
+        The most events to keep, not counting the deaths of recorded arrays.
     """
 
     def __cinit__(self, size_t limit):
@@ -31,7 +31,7 @@ cdef class Log:
         PyMem_RawFree(self.events)
 
     def close(self):
-        """Take note of the end of the recording."""
+        """Set the end time of the recording."""
         self.end = ndx_nanoseconds()
 
     def now(self):
@@ -39,9 +39,10 @@ cdef class Log:
         return ndx_nanoseconds()
 
     cdef bint append(self, const Event *event) noexcept:
-        """Add an event; the caller has set all but the marks. False: there is no room.
+        """Add an event; return False if there is no room.
 
-        Of a birth, `subject` is greater than that of all births before.
+        The caller has set all fields except `mark`. The `subject` of a birth is greater
+        than those of all births before.
         """
         cdef Event *added
         if self.full or (self.count >= self.limit and not self.make_room()) or \
@@ -57,9 +58,9 @@ cdef class Log:
         return True
 
     cdef bint note_death(self, const Event *event) noexcept:
-        """Add the death of a recorded block, or what happens to it, whatever the limit.
+        """Add a later event of a recorded block (its death, ...), despite the limit.
 
-        There is at most one of each kind for each birth, so the log stays bounded.
+        There is at most one event of each kind per birth, so the log stays bounded.
         """
         cdef Event *added
         if self.count >= self.room and not self.resize(2 * self.room + 64):
@@ -71,7 +72,7 @@ cdef class Log:
         return True
 
     cdef Event *find(self, uint64_t serial) noexcept:
-        """Return the birth of a block; NULL if it is not recorded."""
+        """Return the birth of a block, or NULL if it is not recorded."""
         cdef size_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2
@@ -94,18 +95,19 @@ cdef class Log:
         return True
 
     cdef bint make_room(self) noexcept:
-        """Forget the arrays that died first; False if there is no use in that."""
+        """Forget the arrays that died first; return False if that frees too little."""
         cdef size_t before = self.count
         self.dropped += self.forget()
         self.squeeze()
-        # Where nearly all of it are live arrays, the next births would do this again.
+        # If nearly all arrays are alive, each of the next births would do this again.
         self.full = before - self.count <= self.limit // 8
         return not self.full
 
     cdef size_t forget(self) noexcept:
-        """Mark the events of the first half of the deaths; return the number of arrays.
+        """Mark the arrays of the first half of the deaths; return how many these are.
 
-        Up to the last of these deaths nothing but the live arrays stays known.
+        Before the last of these deaths, the log then has only events of arrays that
+        were still alive.
         """
         cdef size_t i, deaths = 0, wanted
         cdef Event *event
@@ -120,7 +122,7 @@ cdef class Log:
                 if deaths == wanted:
                     break
                 birth = self.find(event.subject)
-                # Found by its mark, which stays.
+                # The mark, by which `find` searches, does not change.
                 if birth != NULL:
                     birth.ending = FORGOTTEN
                 event.kind = FORGOTTEN
@@ -153,7 +155,7 @@ cdef class Log:
         cdef size_t i, count = self.count
         cdef Event *e
         cdef list rows = []
-        # Of a copy: to make tuples may run the collector, and so log more.
+        # Read from a copy: making tuples may run the collector, which logs more.
         cdef Event *events = <Event *>PyMem_RawMalloc((count + 1) * sizeof(Event))
         if events == NULL:
             raise MemoryError(f"no memory for a copy of {count} events")

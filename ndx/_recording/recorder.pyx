@@ -1,8 +1,8 @@
-"""Recordings: what is told of blocks, and by whom they were made.
+"""Recordings: the events of blocks, and the call stacks that made them.
 
-While there is none, the rest of the package pays for this with a test of a pointer
-for each new array, and of a number for each block that goes. The number, a serial,
-is given at the birth of a block; recordings keep numbers and strings, no arrays.
+Without a recording, the rest of the package pays one test of a pointer for each new
+array, and one test of a number for each block that ends. The number, a serial, is
+assigned at the birth of a block. Recordings keep numbers and strings, no arrays.
 """
 
 import _thread
@@ -51,20 +51,20 @@ cdef extern from "ndx/internal/interpreter.h":
     int PyGC_Disable() noexcept
     int PyGC_Enable() noexcept
 
-# The recordings that go on. Replaced, never changed: loops over it hold the old one.
+# The open recordings. The tuple is replaced, so that loops over it keep the old one.
 cdef tuple active = ()
 cdef uint64_t last_serial = 0
 
 
 cdef class Recorder:
-    """What one recording knows: a log, and tables of what its numbers stand for.
+    """One recording: a log, and the tables that its events index.
 
     Parameters
     ----------
     limit : int
         The most events that the log keeps.
     depth : int
-        The most lines of the call stack that are kept of an array's maker.
+        The most lines to keep of the call stack that made an array.
     """
 
     cdef readonly Log log
@@ -73,12 +73,12 @@ cdef class Recorder:
     cdef readonly list workspaces    # [clock, slot or None]
     cdef readonly list threads       # names
     cdef readonly list lines         # "file:line in function"
-    cdef readonly list stacks        # tuples of numbers of lines, innermost first
+    cdef readonly list stacks        # tuples of indices of lines, innermost first
     cdef readonly list shapes
-    cdef readonly list dtypes        # names; their numbers are ndx's codes
+    cdef readonly list dtypes        # names, indexed by ndx's codes
     cdef bint open
-    cdef list codes                  # code objects, whose addresses are keys
-    cdef dict numbers                # what -> its number in its table
+    cdef list codes                  # code objects, kept alive: `numbers` has addresses
+    cdef dict numbers                # key of an entry -> its index in its table
 
     def __cinit__(self, size_t limit, Py_ssize_t depth):
         self.log = Log(limit)
@@ -89,7 +89,7 @@ cdef class Recorder:
         self.codes, self.numbers = [], {}
 
     def start(self):
-        """Begin to record."""
+        """Start to record."""
         global active
         self.open = True
         self.sample(placing_backend())
@@ -98,7 +98,7 @@ cdef class Recorder:
         set_announce(note_birth)
 
     def stop(self):
-        """End the recording; what it has stays."""
+        """End the recording; its log and tables stay."""
         global active
         if not self.open:
             return
@@ -114,7 +114,7 @@ cdef class Recorder:
         self.log.close()
 
     cdef int sample(self, Backend backend) except -1:
-        """Take note of the counters of a backend."""
+        """Log the counters of a backend."""
         cdef Event event
         blank(&event, SAMPLE)
         event.backend = self.backend_number(backend)
@@ -127,7 +127,7 @@ cdef class Recorder:
 
     cdef int32_t backend_number(self, Backend backend) except -2:
         cdef object found = self.numbers.get(<size_t><PyObject *>backend)
-        # Another one may have had this address.
+        # The address may be that of a backend that is gone.
         if found is not None and self.backends[found][0]() is backend:
             return found
         self.backends.append((weakref.ref(backend), backend.name, backend.limit))
@@ -145,7 +145,7 @@ cdef class Recorder:
         return number
 
     cdef int32_t thread_number(self) except -2:
-        # Not by the identifier: another thread may get that, when this one has ended.
+        # Thread identifiers are reused, unlike the IDs of thread states.
         cdef object key = ("thread", PyThreadState_GetID(PyThreadState_Get()))
         cdef object number = self.numbers.get(key)
         if number is None:
@@ -162,7 +162,7 @@ cdef class Recorder:
         return number
 
     cdef int32_t stack_number(self) except -2:
-        """Return the number of the user's lines that are running, innermost first."""
+        """Return the number of the user's call stack, innermost line first."""
         cdef list found = []
         cdef PyObject *frame = ndx_current_frame()
         cdef PyObject *code
@@ -211,7 +211,7 @@ cdef class Recorder:
 
     cdef int describe(self, Event *event, BaseArray x, Backend backend,
                       Arena arena) except -1:
-        """Fill in what has to be looked up."""
+        """Fill in the fields that are looked up in tables; this may run Python."""
         event.backend = self.backend_number(backend)
         event.thread = self.thread_number()
         if self.depth:
@@ -226,12 +226,12 @@ cdef class Recorder:
 
 
 def recorders():
-    """Return the recordings that go on, in the order in which they began."""
+    """Return the open recordings, in the order in which they began."""
     return active
 
 
 cdef object slot_of(Arena arena):
-    """Return the slot of a ring that an arena is; None if it is none, or not known."""
+    """Return the slot of a ring to which an arena belongs, or None if there is none."""
     cdef Workspace workspace
     scope = scope_of(arena)
     if not isinstance(scope, Workspace):
@@ -265,13 +265,13 @@ cdef inline void read_counters(Backend backend, Event *event) noexcept:
 
 
 cdef Arena arena_of(Block *block):
-    """Return the arena in whose cycle a block was made; None: in none."""
+    """Return the arena in whose cycle a block was made, or None."""
     if block.owner == NULL or not isinstance(<object>block.owner, Arena):
         return None
     return <Arena>block.owner
 
 
-# ---------------------------------------------------------- what happens to blocks
+# ---------------------------------------------------------- events of blocks
 
 cdef void note_birth(BaseArray x) noexcept:
     cdef Event event
@@ -304,8 +304,8 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
     if events == NULL:
         return 0
     pending = set_error_aside()
-    # First all that may run Python, which may make arrays, too; then all that must
-    # not: the serials of a log only ever grow.
+    # The steps that may run Python come first, because Python may make arrays, too.
+    # From the serial on no Python runs: the serials of a log must increase.
     for i in range(count):
         events[i] = known[0]
         recorder = <Recorder>recorders[i]
@@ -314,7 +314,7 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
         except KeyboardInterrupt:
             _thread.interrupt_main()
         except BaseException:
-            # No memory for a table's entry: what is known is logged.
+            # No memory for a table's entry: log the fields that are known.
             pass
     last_serial += 1
     serial = last_serial
@@ -334,7 +334,7 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
 
 
 cdef void note_later(uint64_t serial, int kind, int ending) noexcept:
-    """Log what becomes of a block; without running Python."""
+    """Log a later event of a block, without running Python."""
     cdef Recorder recorder
     cdef Event *birth
     cdef Event event
@@ -352,7 +352,7 @@ cdef void note_later(uint64_t serial, int kind, int ending) noexcept:
 
 
 cdef void sample_known(Recorder recorder, Event *event) noexcept:
-    """Read the counters of an event's backend; zeros if that is gone."""
+    """Read the counters of an event's backend, unless the backend is gone."""
     cdef PyObject *backend
     if event.backend < 0:
         return
@@ -371,9 +371,9 @@ cdef void note_retired(Block *block) noexcept:
 
 
 cdef void note_moved(Block *block) noexcept:
-    """Log that a block left its workspace: its death there, and its birth elsewhere.
+    """Log that a block left its workspace, as a death there and a birth elsewhere.
 
-    No array may die meanwhile: scopes end around this.
+    The collector is off meanwhile: no array may die while a scope ends.
     """
     global last_serial
     cdef Recorder recorder
@@ -447,7 +447,7 @@ cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
 # ------------------------------------------------------------ the data of NumPy arrays
 
 cdef uint64_t record_range(char *ptr, size_t nbytes, Backend backend) noexcept:
-    """Log the birth of a range that NumPy asked for; 0: there is no recording."""
+    """Log the birth of a range of NumPy's; return its serial, or 0 if not recorded."""
     cdef Event event
     if not active:
         return 0
@@ -459,12 +459,12 @@ cdef uint64_t record_range(char *ptr, size_t nbytes, Backend backend) noexcept:
 
 
 cdef void range_freed(uint64_t serial) noexcept:
-    """Log that a range that NumPy asked for went back."""
+    """Log that NumPy freed a recorded range."""
     note_later(serial, DEATH, 0)
 
 
 cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
-    """Say of a recorded range that it is the data of an array of ours, now."""
+    """Log that a recorded range is now the block of an array of ours."""
     cdef Arena arena = arena_of(x.block)
     cdef tuple recorders = active
     cdef Recorder recorder
