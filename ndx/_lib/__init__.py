@@ -1,1 +1,1 @@
-"""Leaves: what knows nothing of arrays, memory or backends."""
+"""Leaves: modules that do not depend on arrays, memory or backends."""

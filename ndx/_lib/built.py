@@ -1,4 +1,4 @@
-"""Imported first: says what is missing where ndx was never built."""
+"""Imported first: explains the ImportError if the compiled modules are missing."""
 
 try:
     import ndx._lib.dtypes  # noqa: F401

@@ -1,4 +1,4 @@
-"""Which line of the user's program is running."""
+"""The line of the user's program that is running."""
 
 import os
 import sys
@@ -21,5 +21,5 @@ def current_line():
 
 
 def is_ours(filename):
-    """Return whether a file is not the user's: of ndx, NumPy, or Python's start."""
+    """Return whether a file belongs to ndx, NumPy or Python's frozen modules."""
     return filename.startswith((_PACKAGE, _NUMPY, "<frozen "))

@@ -1,4 +1,4 @@
-"""What the user's program was doing when an error arose; looked at only then."""
+"""The user's expression at which an error arose; computed only for errors."""
 
 import linecache
 import re
@@ -10,25 +10,26 @@ from ndx._lib.call_site import is_ours
 
 __all__ = ["what_was_done"]
 
-# As "x" and "self.x".
+# Matches "x" and "self.x".
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LONGEST = 80
-# References to a frame's copy of its variables: the frame's, a local one, a call's.
+# References to a frame's dict of locals: the frame's own, a local variable, and the
+# argument of `sys.getrefcount`.
 _REFERENCES = 3
 
 
 def what_was_done(x):
-    """Return the user's expression that runs, and the name in it of an object.
+    """Return the user's running expression, and the name of an object in it.
 
     Returns
     -------
     tuple of (str or None, str or None)
-        Such as ``("loss + 1", "loss")``; None where that is not known: without source,
-        or for an object that has no name of its own there.
+        Such as ``("loss + 1", "loss")``. None if the source is not available, or if the
+        object has no name there.
 
     Notes
     -----
-    It never raises: the error that it is for says more than one of its own.
+    It never raises: an exception here would hide the error that it describes.
     """
     try:
         frame = sys._getframe(1)
@@ -45,7 +46,7 @@ def what_was_done(x):
 
 
 def _expression(code, offset):
-    """Return the source of the instruction at an offset, as one line."""
+    """Return the source of the instruction at an offset, joined to one line."""
     place = next(islice(code.co_positions(), offset // 2, None), None)
     if place is None or None in place:
         return None
@@ -54,7 +55,7 @@ def _expression(code, offset):
         linecache.getline(code.co_filename, number).encode()
         for number in range(first, last + 1)
     ]
-    # Columns count bytes.
+    # Positions count columns in bytes, not characters.
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][start:]
     parts = [line.decode(errors="replace").strip() for line in lines]
@@ -69,13 +70,13 @@ def _shortened(text):
 
 
 def _name_of(x, frame, names):
-    """Return which of the names is one of an object, in a frame."""
+    """Return the name, among `names`, that refers to an object in a frame."""
     code = frame.f_code
     local = frame.f_locals
     found = [_find(x, name, (local, frame.f_globals)) for name in names]
-    # Until Python 3.13 that is a copy, and the frame's, which would keep arrays alive.
-    # Unless it is also somebody else's (by `locals()`), it is emptied of what the frame
-    # puts there again when it is next asked for.
+    # Before Python 3.13 the frame caches this dict, which would keep arrays alive. Its
+    # variables are removed, unless user code has the dict, too (from `locals()`). The
+    # frame fills it again at the next access.
     if (
         code.co_flags & CO_OPTIMIZED
         and type(local) is dict
@@ -87,9 +88,9 @@ def _name_of(x, frame, names):
 
 
 def _find(x, name, spaces):
-    """Return the part of a dotted name that is an object's; None if there is none.
+    """Return the prefix of a dotted name that refers to an object; None if none does.
 
-    No code of users runs, which attributes may have.
+    Attributes are looked up statically, so that no user code runs.
     """
     first, *rest = name.split(".")
     value = next((space[first] for space in spaces if first in space), None)

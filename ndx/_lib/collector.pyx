@@ -1,9 +1,9 @@
 """When ndx starts Python's cyclic collector: never on a hot path.
 
-Arrays are freed by reference counting. A collection frees only what hangs on cycles of
-other objects, and costs time in proportion to all objects that live, so it is the last
-resort of a failing allocation. Programs that want it at the ends of scopes, as ND4J's
-periodic collections, ask for it.
+Arrays are freed by reference counting. A collection frees only arrays that reference
+cycles of other objects keep alive, and its time is proportional to the number of live
+objects. So it is the last resort of a failing allocation. Programs can opt in to
+collections at the ends of scopes, as in ND4J.
 """
 
 import gc
@@ -25,9 +25,9 @@ cdef int collect(double now) except -1:
 
 
 cdef int collect_for_memory() except -1:
-    """Collect, because memory is short; unless the last time was just before.
+    """Collect, because memory is short, if `gc_window` has passed since the last time.
 
-    Returns whether it did.
+    Returns whether it collected.
     """
     cdef double now = time.monotonic()
     if now - last_time < window:
@@ -37,7 +37,7 @@ cdef int collect_for_memory() except -1:
 
 
 cdef int scope_ended() except -1:
-    """Collect, if the program asked for it and the window has passed."""
+    """Collect, if `periodic_gc` is on and the window has passed."""
     cdef double now
     if not periodic:
         return 0
@@ -48,17 +48,17 @@ cdef int scope_ended() except -1:
 
 
 def gc_window(seconds: float | None = None) -> float:
-    """Set the least time between two collections that ndx starts; return it.
+    """Set the minimum time between two collections that ndx starts; return it.
 
     Parameters
     ----------
     seconds : float, optional
-        Seconds, from 0 (at first) to infinity (never). None: leave it as it is.
+        Seconds, from 0 (the initial value) to infinity (never). None: no change.
 
     Returns
     -------
     float
-        The seconds that hold now.
+        The current value, in seconds.
 
     Raises
     ------
@@ -90,24 +90,24 @@ def gc_window(seconds: float | None = None) -> float:
 
 
 def periodic_gc(on: bool | None = None) -> bool:
-    """Let scopes that end run the cyclic collector; return whether they do.
+    """Let the ends of scopes run the cyclic collector; return whether they do.
 
     Parameters
     ----------
     on : bool, optional
         Whether the end of the outermost scope of a workspace runs the collector, if
-        `gc_window` has passed since the last time. At first it does not. None: leave
-        it as it is.
+        `gc_window` has passed since the last collection. Initially off. None: no
+        change.
 
     Returns
     -------
     bool
-        What holds now.
+        The current setting.
 
     Raises
     ------
     TypeError
-        If it is no bool.
+        If `on` is not a bool.
 
     Notes
     -----

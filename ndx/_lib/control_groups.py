@@ -1,8 +1,8 @@
 """The control groups (cgroups) that bound the memory of this process, on Linux.
 
-A container, a unit of systemd or a job of Slurm is such a group, of version 1 or 2. The
-limit of each group above the process's own counts, too. Where a container sees a part
-of the tree only, ``/proc/self/mountinfo`` says which.
+A container, a systemd unit or a Slurm job is such a group, of version 1 or 2. The
+limits of all parent groups count, too. If a container sees only a part of the tree,
+``/proc/self/mountinfo`` says which part.
 """
 
 import os
@@ -12,21 +12,21 @@ from typing import NamedTuple
 
 __all__ = ["Group", "memory_group", "memory_groups"]
 
-# From here on the kernel means "no limit": version 1 says the largest number of pages.
+# Larger limits mean "no limit": version 1 reports the largest number of pages.
 _UNLIMITED = 2**62
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class Group(NamedTuple):
-    """A limit on memory, and how much of it is in use; bytes."""
+    """A limit on memory and its use, in bytes."""
 
     limit: int
     used: int
 
 
 def memory_group(root="/"):
-    """Return the least limit on the process's memory, and what is left of it.
+    """Return the smallest limit on the process's memory, and the bytes that are left.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def memory_group(root="/"):
     Returns
     -------
     tuple of (int or None, int or None)
-        The limit, and the bytes that can be had without exceeding any limit; None if
-        there is no limit.
+        The limit, and the bytes that can be allocated without exceeding any limit; None
+        if there is no limit.
     """
     groups = memory_groups(root)
     if not groups:
@@ -49,7 +49,7 @@ def memory_group(root="/"):
 
 
 def memory_groups(root="/"):
-    """Return the groups that the process is in and that have a limit, its own first."""
+    """Return the process's groups that have a limit, from its own to the root."""
     found = []
     paths = _own_paths(root)
     for version, top, seen in _mounts(root):
@@ -80,7 +80,7 @@ def _own_paths(root):
 
 
 def _mounts(root):
-    """Return (version, mount point, which group is seen there) of each hierarchy."""
+    """Return (version, mount point, group at the mount point) of each hierarchy."""
     found = []
     for line in _read(_join(root, "/proc/self/mountinfo")).splitlines():
         before, separator, after = line.partition(" - ")
@@ -94,15 +94,15 @@ def _mounts(root):
         else:
             continue
         found.append((version, _unescape(fields[4]), _unescape(fields[3])))
-    # Where the kernel does not tell: the usual places.
+    # Fallback: the usual mount points.
     return found or [(2, "/sys/fs/cgroup", "/"), (1, "/sys/fs/cgroup/memory", "/")]
 
 
 def _below(path, seen):
-    """Return where a group lies below the one that is seen at a mount point."""
+    """Return the path of a group relative to the group at a mount point."""
     path, seen = posixpath.normpath(path), posixpath.normpath(seen)
     if ".." in path.split("/"):
-        # Outside of what this process may see.
+        # The group lies outside of the process's cgroup namespace.
         return "/"
     if seen != "/":
         if path != seen and not path.startswith(seen + "/"):
@@ -112,7 +112,7 @@ def _below(path, seen):
 
 
 def _read_group(folder, version):
-    """Return the limit of a group, and what counts towards it; None if it has none."""
+    """Return the limit of a group and its used bytes; None if it has no limit."""
     names = (
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
         if version == 1
@@ -122,7 +122,7 @@ def _read_group(folder, version):
     if limit is None or limit >= _UNLIMITED:
         return None
     used = _number(_read(posixpath.join(folder, names[1]))) or 0
-    # Pages of files count, but go as soon as others are wanted.
+    # Inactive pages of files count as used, but the kernel reclaims them on demand.
     for line in _read(posixpath.join(folder, "memory.stat")).splitlines():
         name, _, value = line.partition(" ")
         if name == names[2]:

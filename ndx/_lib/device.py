@@ -1,4 +1,4 @@
-"""Devices: where arrays lie and are computed on."""
+"""Devices: the CPU, and GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CPU", "Device", "as_device", "device_of", "find_device", "number_of"
 
 
 class Device(str):
-    """A device, such as ``Device("cpu")``: a string with a telling ``repr``.
+    """A device, such as ``Device("cpu")``: a string with its own ``repr``.
 
     It is hashable and equal to its name, so that ``x.device == "cpu"`` holds.
     """
@@ -24,32 +24,32 @@ class Device(str):
 
 CPU = Device("cpu")
 
-# Of GPUs: "cuda:0" is device number 1. Blocks of memory carry the number.
+# "cuda:0" is device number 1. Blocks of memory carry the number.
 _GPU = "cuda"
 _known = [CPU]
 
 
 def device_of(number: int) -> Device:
-    """Return the device of a number: 0 is the CPU, then the GPUs in their order."""
+    """Return the device with a number: 0 is the CPU, n is the GPU ``cuda:{n-1}``."""
     while len(_known) <= number:
         _known.append(Device(f"{_GPU}:{len(_known) - 1}"))
     return _known[number]
 
 
 def number_of(device: Device | str) -> int:
-    """Return the number of a device of `find_device`."""
+    """Return the number of a device that `find_device` returned."""
     return 0 if device == CPU else int(device.rpartition(":")[2]) + 1
 
 
 def find_device(device: DeviceLike) -> Device:
-    """Return the device that a name or a `Device` stands for; None is the CPU.
+    """Return the device with a name, or for a `Device`; None is the CPU.
 
-    Whether there is such a GPU is seen when it is used.
+    Whether a GPU exists is checked lazily, at its first use.
 
     Raises
     ------
     ValueError
-        If it is no name of a device.
+        If it is not the name of a device.
     """
     if device is None or device == CPU:
         return CPU
@@ -69,7 +69,7 @@ def _is_index(text):
 
 
 def as_device(device: DeviceLike) -> Device:
-    """Return the CPU, on which the caller computes; raise if another is meant."""
+    """Return the CPU, the caller's only device; ValueError for any other."""
     if find_device(device) != CPU:
         msg = f"this is computed on the CPU; device={device!r} can't be had here"
         raise ValueError(msg)

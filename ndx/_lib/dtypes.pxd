@@ -1,7 +1,7 @@
 cdef enum:
     NDTYPES = 13
 
-# Codes are in the order of the standard's list; kinds compare by promotion.
+# Codes follow the order of the standard's list. Kinds are ordered by promotion.
 cdef enum DType:
     BOOL = 0
     INT8
@@ -32,7 +32,7 @@ cdef int promote_table[NDTYPES][NDTYPES]
 cdef object dtype_object(int code)
 cdef int dtype_code(object dtype) except -1
 cdef int code_or_none(object dtype) noexcept
-# -1 for none.
+# Returns -1 for an empty list.
 cdef int promote_all(list codes) except? -1
 cdef int scalar_dtype(int array_dtype, object scalar) except -1
 cdef int store_scalar(object scalar, int dtype, char *out) except -1

@@ -1,7 +1,7 @@
 """The 13 dtypes of the standard as small integers, and the rules of promotion.
 
-A dtype is an ``np.dtype`` instance to users and a code (0 to 12) inside. All
-rules here are data: tables that are filled once, from NumPy's own answers.
+A dtype is an ``np.dtype`` instance to users and a code (0 to 12) inside ndx. The
+rules are tables, filled once at import from NumPy's own rules.
 """
 
 cimport numpy as cnp
@@ -24,7 +24,7 @@ cdef tuple NAMES = (
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
 cdef object Dtype = np.dtype
 cdef signed char code_of_typenum[64]
-# The other mark, '<' or '>', is native as '=' is; buffers of ctypes have it.
+# The explicit mark of the native order ('<' or '>') means '='; ctypes buffers use it.
 cdef char SWAPPED = c'>' if sys.byteorder == "little" else c'<'
 
 
@@ -34,7 +34,7 @@ cdef void fill_tables():
              "c": KIND_COMPLEX}
     for i in range(64):
         code_of_typenum[i] = -1
-    # 'long' and 'long long' are one type to users where their sizes agree.
+    # 'long' and 'long long' get the same code if their sizes are equal.
     for char in "?bhilqBHILQfdFD":
         dtype = np.dtype(char)
         code_of_typenum[<int>dtype.num] = DTYPES.index(dtype)
@@ -55,7 +55,7 @@ cdef object dtype_object(int code):
 
 
 cdef int code_or_none(object dtype) noexcept:
-    """Return the code of an ``np.dtype`` instance, or -1: native byte order only."""
+    """Return the code of an ``np.dtype``; -1 if unsupported or not in native order."""
     cdef int num = (<cnp.dtype>dtype).num
     if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == SWAPPED:
         return -1
@@ -63,7 +63,7 @@ cdef int code_or_none(object dtype) noexcept:
 
 
 cdef int dtype_code(object dtype) except -1:
-    """Return the code of anything that names a dtype, or raise TypeError."""
+    """Return the code of a dtype-like object, or raise TypeError."""
     cdef int code = -1
     if isinstance(dtype, Dtype):
         code = code_or_none(dtype)
@@ -82,10 +82,10 @@ cdef int dtype_code(object dtype) except -1:
 
 
 cdef int promote_all(list codes) except? -1:
-    """Return the dtype of an operation of several, in whatever order they are given.
+    """Return the common dtype of several; it does not depend on their order.
 
-    The kinds that hold the others come first: two small integers would otherwise make
-    a larger one of each other, and that a larger float of a small one.
+    The highest kinds are promoted first. Otherwise two small integers could promote to
+    a larger one first, which would then promote a small float to a larger one.
     """
     cdef int code = -1, other
     cdef int kind
@@ -97,10 +97,10 @@ cdef int promote_all(list codes) except? -1:
 
 
 cdef int scalar_dtype(int array_dtype, object scalar) except -1:
-    """Return the dtype of an operation of an array with a Python scalar.
+    """Return the dtype of an operation on an array and a Python scalar.
 
-    The array's dtype where it can hold the scalar's kind, else the smallest that
-    can (a float array with a complex scalar, an integer array with a float).
+    It is the array's dtype if that can hold the scalar's kind, else the smallest dtype
+    that can (for a float array with a complex scalar, an integer array with a float).
     """
     cdef int kind = kind_of[array_dtype]
     if isinstance(scalar, bool):

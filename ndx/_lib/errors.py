@@ -1,7 +1,7 @@
 """The exceptions that ndx raises beyond Python's own.
 
-Each also derives from the built-in class that a caller would expect, keeps what
-it knows as attributes, and pickles.
+Each also derives from the built-in class that a caller would expect, has its details
+as attributes, and can be pickled.
 """
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def _use(operation, operand):
-    """Return what was done with an array, as a sentence, where that is known."""
+    """Return a sentence on the array's use; an empty string if that is not known."""
     if operation is None:
         return ""
     role = "" if operand in (None, operation) else f", as `{operand}`"
@@ -39,7 +39,7 @@ def stale_array_text(
     what : str
         The array, in words.
     operation, operand : str or None
-        The function that was called, and the name of its parameter.
+        The expression that used the array, and the array's name in it.
     workspace : str
     generation, current : int
         Of the array, and of the workspace now.
@@ -72,7 +72,7 @@ class StaleArrayError(RuntimeError):
     Parameters
     ----------
     message : str
-        Which array, where it is from, what was done with it, and what to do.
+        The array, its origin, its use, and the remedies.
     shape : tuple of int
         Of the array.
     dtype : str
@@ -80,9 +80,9 @@ class StaleArrayError(RuntimeError):
     workspace : str or None
         Name of the workspace that it was made in; None: the array was closed.
     generation, current : int or None
-        The workspace's generation in which it was made, and the one by now.
+        The workspace's generation when it was made, and the current one.
     operation : str or None
-        The expression that used it, as in the source; None where that is not known.
+        The expression that used it, as in the source; None if that is not known.
     operand : str or None
         The array's name in that expression; None if it has none.
 
@@ -118,7 +118,7 @@ class StaleArrayError(RuntimeError):
 
 
 class DeviceError(ValueError):
-    """A device can't be used: there is none, or what it needs is not installed."""
+    """A device can't be used: it does not exist, or its software is not installed."""
 
 
 class MappedFileError(OSError):
@@ -139,9 +139,9 @@ class OutOfMemoryError(MemoryError):
     Parameters
     ----------
     message : str
-        What was asked, what was there, and what to do.
+        The request, the memory that is in use, and the remedies.
     requested : int
-        Bytes that were asked for.
+        Bytes that were requested.
     allocated : int
         Bytes held by live arrays of the backend at that moment.
     reserved : int
@@ -151,14 +151,14 @@ class OutOfMemoryError(MemoryError):
     backend : str
         Name of the backend.
     cached : int
-        Bytes that the backend held, but in no array.
+        Bytes that the backend held, but no array used.
     largest_free : int
-        Bytes of the largest piece of those.
+        Bytes of the largest contiguous piece of the cached ones.
     device_free, device_total : int or None
-        Bytes of the device's memory; None where that is not known.
+        Bytes of the device's memory; None if that is not known.
     reason : str or None
-        What refused the request: "limit" (the backend's own), "process" (the limit of
-        the process), "size" (more than there can ever be), "source" (the device or the
+        Why the request was refused: "limit" (the backend's own), "process" (the limit
+        of the process), "size" (never possible), "source" (the device or the
         disk is full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a
         workspace is full.
     """
@@ -192,7 +192,7 @@ class OutOfMemoryError(MemoryError):
 
     @property
     def fragmentation(self) -> float:
-        """The part of the cached bytes that no request of their size could use."""
+        """The share of the cached bytes that are not in the largest free piece."""
         return 1 - self.largest_free / self.cached if self.cached else 0.0
 
     def __reduce__(self):
@@ -200,7 +200,7 @@ class OutOfMemoryError(MemoryError):
         return type(self), self.args, vars(self).copy()
 
 
-# Where users find them is what tracebacks and pickles name.
+# Tracebacks and pickles name the public module.
 for _error in (
     DeviceError,
     MappedFileError,

@@ -1,11 +1,11 @@
-"""Where code runs: its thread, its task, its function.
+"""The identity of running code: its thread, its task, its function.
 
-Scopes are entered by a thread or an asyncio task, and each of these has a
-contextvars.Context of its own. The address of that object tells them apart, but CPython
-has no public function that returns it; nor one that identifies the running function
-without making a frame object. So both are read from private fields of CPython's thread
-state, if the checks below find what they expect there. Otherwise tasks and threads
-themselves tell code apart, and frame objects tell functions apart, which is slower.
+A scope is entered by a thread or an asyncio task, and each of them has its own
+contextvars.Context. The address of that object identifies it, but CPython has no public
+function that returns this address, and none that identifies the running function
+without making a frame object. Both are therefore read from private fields of CPython's
+thread state, if the checks below pass. The slower fallback compares tasks, threads and
+frame objects.
 """
 
 import sys
@@ -42,8 +42,8 @@ cdef bint frame_is_known = is_frame(_frame_address)
 
 
 cdef object current_task():
-    """Return the asyncio task that runs; None outside of one."""
-    # Not imported for this: without it, or without a running loop, there is no task.
+    """Return the running asyncio task; None outside of tasks."""
+    # If asyncio is not imported yet, there is no task, so it is not imported here.
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return None
@@ -51,9 +51,9 @@ cdef object current_task():
 
 
 cdef PyObject *current_home() noexcept:
-    """Return an object, borrowed, that only this thread or task has.
+    """Return an object that identifies this thread or task, as a borrowed reference.
 
-    NULL if that is a contextvars.Context, and the thread has none yet.
+    NULL if it would be a contextvars.Context, and the thread has none yet.
     """
     cdef PyObject *home
     if home_is_context:
@@ -65,7 +65,7 @@ cdef PyObject *current_home() noexcept:
 
 
 cdef Here current_place() noexcept:
-    """Return where the code is that runs now."""
+    """Return the home, the frame and the thread of the running code."""
     cdef Here here
     here.home = current_home()
     here.frame = ndx_frame() if frame_is_known else ndx_frame_object()

@@ -1,4 +1,4 @@
-"""Checks at import of what `interpreter` reads from CPython's thread state."""
+"""Checks at import of the private fields that `interpreter` reads from CPython."""
 
 import contextvars
 
@@ -14,7 +14,7 @@ def is_context(address):
 
 
 def is_frame(address):
-    """Whether a function returns an address that is another for each running frame."""
+    """Whether a function returns a distinct, stable address for each running frame."""
 
     def inner():
         return address()

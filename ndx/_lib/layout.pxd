@@ -2,7 +2,7 @@ cdef enum:
     MAXDIMS = 64
     MAXOPS = 6
 
-# The layout of one operand: no ownership, no type object.
+# The layout of one operand. It owns nothing.
 cdef struct Strided:
     char *data
     int ndim

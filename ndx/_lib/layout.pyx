@@ -1,6 +1,6 @@
-"""Pure arithmetic on shapes, strides and axes: no memory, no arrays.
+"""Pure arithmetic on shapes, strides and axes, without arrays or their memory.
 
-Strides are in bytes, sizes in elements. Nothing here allocates.
+Strides are in bytes, sizes in elements.
 """
 
 from cpython.object cimport PyObject
@@ -40,7 +40,7 @@ cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
 
 cdef Py_ssize_t count_of_unusual(int ndim, const Py_ssize_t *shape,
                                  Py_ssize_t itemsize) except -1:
-    """Count the elements of a shape that has none, or that is refused."""
+    """Return 0 for a valid shape without elements; ValueError for an invalid one."""
     cdef Py_ssize_t nbytes = itemsize
     cdef int axis
     for axis in range(ndim):
@@ -48,10 +48,10 @@ cdef Py_ssize_t count_of_unusual(int ndim, const Py_ssize_t *shape,
             raise ValueError(
                 f"shape {shape_tuple(ndim, shape)} has the negative length "
                 f"{shape[axis]} on axis {axis}; lengths are 0 or more")
-    # Also without elements: NumPy, which we hand views to, has no such arrays.
+    # Shapes without elements are checked, too: NumPy views of them can't be made.
     for axis in range(ndim):
         if shape[axis] and ndx_multiply(nbytes, shape[axis], &nbytes):
-            # A shape may be counted before there are elements.
+            # Some callers count a shape before they know the dtype.
             each = f" with {itemsize} bytes an element" if itemsize > 1 else ""
             raise ValueError(
                 f"an array of shape {shape_tuple(ndim, shape)}{each} is beyond the "
@@ -60,7 +60,7 @@ cdef Py_ssize_t count_of_unusual(int ndim, const Py_ssize_t *shape,
 
 
 cdef int check_axes(Py_ssize_t ndim) except -1:
-    """Raise ValueError for more axes than an array has."""
+    """Raise ValueError for more axes than an array may have."""
     if ndim > MAXDIMS:
         raise ValueError(
             f"the result would have {ndim} axes; an array has at most {MAXDIMS}")
@@ -69,9 +69,9 @@ cdef int check_axes(Py_ssize_t ndim) except -1:
 
 cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
                      Py_ssize_t itemsize) except -1:
-    """Raise ValueError for foreign strides whose sums would not fit.
+    """Raise ValueError if byte offsets computed from foreign strides would overflow.
 
-    What steps within an array that was checked can't: its views need no check.
+    Views of a checked array stay within its bounds, and need no check.
     """
     cdef Py_ssize_t low = 0, high = itemsize, length = 0
     cdef int axis
@@ -80,7 +80,7 @@ cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *stride
         if shape[axis] == 0:
             return 0
     for axis in range(ndim):
-        # The whole length, not one less: walks step behind the last element.
+        # The whole length, not one less: walks step past the last element.
         beyond = beyond or ndx_multiply(shape[axis], strides[axis], &length) or (
             ndx_add(low, length, &low) if length < 0
             else ndx_add(high, length, &high))
@@ -95,8 +95,8 @@ cdef int check_reach(int ndim, const Py_ssize_t *shape, const Py_ssize_t *stride
 cdef Py_ssize_t stepped(Py_ssize_t stride, Py_ssize_t step) noexcept nogil:
     """Return the stride of every `step`-th element.
 
-    A step so large that this does not fit leaves one element at most, for which any
-    stride will do.
+    If that overflows, the step leaves at most one element, for which any stride is
+    valid.
     """
     cdef Py_ssize_t result = 0
     return stride if ndx_multiply(stride, step, &result) else result
@@ -163,7 +163,7 @@ cdef void byte_bounds(const Strided *x, Py_ssize_t itemsize,
 
 cdef int broadcast_into(int ndim, Py_ssize_t *shape, int other_ndim,
                         const Py_ssize_t *other) noexcept nogil:
-    """Broadcast `other` into `shape` in place; the new ndim, or -1 if they clash."""
+    """Broadcast `shape` with `other`, in place; return the new ndim, -1 on mismatch."""
     cdef int axis, shift = other_ndim - ndim
     if shift > 0:
         for axis in range(ndim - 1, -1, -1):
@@ -195,11 +195,11 @@ cdef void broadcast_strides(const Strided *x, int ndim, const Py_ssize_t *shape,
 
 cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
                           const Py_ssize_t *shape, Py_ssize_t *strides) noexcept nogil:
-    """Fill the strides of `x` seen with another shape of equal size.
+    """Fill the strides of a view of `x` with another shape of equal size.
 
-    Returns False where that needs a copy. Runs of old axes are matched with runs
-    of new ones of the same number of elements; a run can be re-cut if it is
-    contiguous within itself.
+    Returns False if the reshape needs a copy. Runs of old axes are matched with runs
+    of new axes that have the same number of elements. A run can be split anew if it is
+    contiguous in itself.
     """
     cdef Py_ssize_t old_shape[MAXDIMS]
     cdef Py_ssize_t old_strides[MAXDIMS]
@@ -233,7 +233,7 @@ cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
             strides[k - 1] = strides[k] * shape[k]
         i = next_i
         j = next_j
-    # What is left of the new shape is ones.
+    # All remaining axes of the new shape have length 1.
     for k in range(j, ndim):
         strides[k] = itemsize if k == 0 else strides[k - 1]
     return True
@@ -244,11 +244,10 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept nogil:
 
 
 cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil:
-    """Order the axes of operands of one shape as they lie in memory, largest first.
+    """Order the axes of operands of one shape by their strides, largest first.
 
-    A new result laid out in this order is walked together with them without
-    jumps (NumPy's order 'K'). Ties keep the C order; an axis of stride 0 gives
-    no opinion.
+    A result that is laid out in this order is walked sequentially together with the
+    operands (NumPy's order 'K'). Ties keep the C order; strides of 0 are ignored.
     """
     cdef int i, j, k, axis, other, op, place
     cdef Py_ssize_t a, b
@@ -257,7 +256,7 @@ cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept n
         place = axis
         for i in range(axis - 1, -1, -1):
             other = order[i]
-            # 1: `axis` belongs before `other`; -1: after it; 0: nobody says.
+            # 1: `axis` belongs before `other`; -1: after it; 0: undecided.
             verdict = 0
             for op in range(nops):
                 k = ndim - ops[op].ndim
@@ -293,7 +292,7 @@ cdef void walk_order(Walk *walk) noexcept nogil:
     for i in range(1, walk.ndim):
         place = i
         for j in range(i - 1, -1, -1):
-            # 1: axis i belongs outside of axis j; -1: inside; 0: nobody says.
+            # 1: axis i belongs outside of axis j; -1: inside; 0: undecided.
             verdict = 0
             if walk.shape[i] != 1 and walk.shape[j] != 1:
                 for op in range(walk.nops - 1, -1, -1):
@@ -321,7 +320,7 @@ cdef void walk_order(Walk *walk) noexcept nogil:
 
 
 cdef void walk_merge(Walk *walk) noexcept nogil:
-    """Drop axes of length 1 and merge neighbours that every operand walks as one."""
+    """Drop axes of length 1, and merge neighbours if all operands' strides allow it."""
     cdef int axis, op, last = -1
     cdef bint merge
     for axis in range(walk.ndim):
@@ -370,7 +369,7 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
             return 1
         except TypeError:
             pass
-    # Before a length is read: what reads it may change the list that it is in.
+    # Copied first: reading a length may run user code, which may change the list.
     lengths = items_of(shape, "shape")
     ndim = len(lengths)
     if ndim > MAXDIMS:
@@ -382,7 +381,7 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
 
 
 cdef tuple items_of(object items, str what):
-    """Return what is in a sequence; of an iterator no more than is known too many."""
+    """Return a sequence's items; an iterator yields at most one more than allowed."""
     if isinstance(items, (tuple, list)):
         return tuple(items)
     try:
@@ -413,7 +412,7 @@ cdef Py_ssize_t as_length(object value, object shape) except? -1:
 
 
 cdef str shown(object value):
-    """Return the text of an int or a tuple of them, also of what Python won't show."""
+    """Return the text of an int or a tuple, also if Python refuses to print it."""
     try:
         return repr(value)
     except ValueError:
@@ -444,7 +443,7 @@ cdef object axis_error(object axis, int ndim):
 
 
 cdef Py_ssize_t read_int(object value, str what) except? -1:
-    """Return an int, cut to what fits; `what` it is to be."""
+    """Return an int, clipped to Py_ssize_t; `what` names it in the error."""
     try:
         return PyNumber_AsSsize_t(value, NULL)
     except TypeError:
@@ -454,7 +453,7 @@ cdef Py_ssize_t read_int(object value, str what) except? -1:
 cdef object read_axes(object axis):
     """Return an argument `axis` as None, an int or a tuple of ints.
 
-    For who needs it more than once: each reading may run code of the user's.
+    Callers that need it more than once call this once: reading may run user code.
     """
     if axis is None or PyLong_CheckExact(axis):
         return axis
@@ -473,7 +472,7 @@ cdef object read_axes(object axis):
 
 
 cdef object normalize_axes(object axis, int ndim):
-    """Return an argument `axis` as None or a tuple of ints from 0, each once."""
+    """Return an argument `axis` as None or a sorted tuple of ints from 0."""
     cdef bint chosen[MAXDIMS]
     parse_axes(axis, ndim, chosen)
     return None if axis is None else tuple([i for i in range(ndim) if chosen[i]])

@@ -1,6 +1,6 @@
-"""Which allocator NumPy takes the data of its new arrays from (NEP 49), now.
+"""NumPy's allocator for the data of its new arrays (NEP 49), and how to switch it.
 
-NumPy keeps its handler in a context variable of its own: for this thread or task.
+NumPy keeps the handler in a context variable, so it is set for one thread or task.
 """
 
 cimport numpy as cnp
@@ -11,17 +11,17 @@ cnp.import_array()
 cdef extern from "numpy/arrayobject.h":
     object PyDataMem_GetHandler()
     object PyDataMem_SetHandler(object handler)
-    # NULL: NumPy's own.
+    # Given NULL, it restores NumPy's default handler.
     object reset_numpy_handler "PyDataMem_SetHandler" (PyObject *handler)
 
-# Both make NumPy ask ndx for memory: while ndx calls it, and in the scope of
-# ``use(numpy=True)``. A module above this one makes them.
+# With either handler NumPy allocates from ndx: the first while ndx calls NumPy, the
+# second in the scope of ``use(numpy=True)``. A module above this one makes them.
 cdef object of_results = None
 cdef object of_plain = None
 
 
 cdef int set_handlers(object results, object plain) except -1:
-    """Say which handlers of NumPy are those of ndx."""
+    """Register the two handlers that allocate from ndx."""
     global of_results, of_plain
     of_results = results
     of_plain = plain
@@ -29,17 +29,17 @@ cdef int set_handlers(object results, object plain) except -1:
 
 
 cdef object switch_numpy(bint ours):
-    """Let NumPy take memory from ndx, or from its own; return the handler before."""
+    """Let NumPy allocate from ndx or by itself; return the previous handler."""
     if ours:
         return PyDataMem_SetHandler(of_plain)
     return reset_numpy_handler(NULL)
 
 
 cdef object suspend_handlers():
-    """Let NumPy take memory from its own while a callback of the user runs.
+    """Let NumPy allocate by itself while a user's callback runs.
 
-    A callback inside of an allocation that made a NumPy array would ask the same
-    backend again. Returns what `restore_numpy` puts back; None: nothing was changed.
+    Otherwise a callback inside an allocation that makes a NumPy array would reenter the
+    same backend. Returns the handler for `restore_numpy`; None: nothing was changed.
     """
     handler = PyDataMem_GetHandler()
     if handler is of_results or handler is of_plain:
@@ -48,11 +48,11 @@ cdef object suspend_handlers():
 
 
 cdef void restore_numpy(object handler) noexcept:
-    """Give NumPy the handler that was returned before; None: it stays."""
+    """Restore the handler that `suspend_handlers` returned; None: do nothing."""
     if handler is None:
         return
     try:
         PyDataMem_SetHandler(handler)
     except MemoryError:
-        # It is set when NumPy's next array asks in vain for a scope.
+        # The next allocation of NumPy that finds no scope sets it.
         pass

@@ -1,4 +1,4 @@
-"""Options: which there are, what is said of unknown ones, and how they are printed."""
+"""Named options: their names, the error for unknown ones, and their ``repr``."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ _ENTRY = re.compile(r"^(\w[\w, ]*) : ", re.M)
 
 
 def options_of(factory):
-    """Return the names of the options of a class or function; None: not known.
+    """Return the option names of a class or function; None if they are not known.
 
     Compiled classes have no signature; their docstring lists the options.
     """
@@ -31,7 +31,7 @@ def options_of(factory):
 
 
 def option_error(owner, given, valid):
-    """Return the TypeError that names the options which there are."""
+    """Return the TypeError for unknown options; it lists the valid ones."""
     from difflib import get_close_matches
 
     unknown = [name for name in given if name not in valid]
@@ -43,7 +43,7 @@ def option_error(owner, given, valid):
 
 
 def option_errors(owner):
-    """Let a method that takes named options only say which there are: a decorator."""
+    """Decorate a method of named options only: unknown ones raise `option_error`."""
 
     def decorate(method):
         valid = [name for name in options_of(method) if name != "self"]
@@ -60,7 +60,7 @@ def option_errors(owner):
 
 
 def repr_of_changes(options):
-    """Return the `repr` of a dataclass that shows the fields which were changed."""
+    """Return a `repr` of a dataclass with only the fields that are not the default."""
     changed = ", ".join(
         f"{field.name}={getattr(options, field.name)!r}"
         for field in dataclasses.fields(options)

@@ -1,5 +1,5 @@
-# The exception that is being raised, set aside while code runs that must not see it.
-# Memory is given back while exceptions propagate, too, and may run Python code then.
+# Save and restore the pending exception around code that must not see it. Memory may be
+# released while an exception propagates, and releasing may run Python code.
 
 cdef extern from *:
     """

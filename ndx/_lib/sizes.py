@@ -13,7 +13,7 @@ for _power, _letter in enumerate("KMGTP", start=1):
     _UNITS[f"{_letter}B"] = 1000**_power
     _UNITS[_letter] = 1024**_power
 
-# Of what messages show in full.
+# The longest numbers that messages show in full.
 _MOST_DIGITS = 40
 _MOST_BITS = 256
 
@@ -57,7 +57,7 @@ def parse_size(value, what="size"):
         whole, point, rest = match[1].partition(".")
         whole = whole.lstrip("0") or "0"
         if len(whole) > _MOST_DIGITS:
-            # Python converts no text of thousands of digits to an int.
+            # Python refuses to convert thousands of digits to an int.
             nbytes, value = 2**63, f"{value[:_MOST_DIGITS]}..."
         else:
             nbytes = (
@@ -92,9 +92,9 @@ def parse_limit(value, total=None, what="limit"):
     Parameters
     ----------
     value : int or str
-        As for `parse_size`, or such as ``"60%"``.
+        As for `parse_size`, or a percentage such as ``"60%"``.
     total : int, optional
-        Bytes that 100 % are. Default: the machine's memory.
+        The bytes of 100 %. Default: the machine's memory.
     what : str
         The option's name, for error messages.
     """
@@ -109,7 +109,7 @@ def parse_limit(value, total=None, what="limit"):
 
 
 def format_size(nbytes):
-    """Return bytes as a person reads them: ``format_size(1536)`` is '1.5 KiB'."""
+    """Return bytes in a readable unit: ``format_size(1536)`` is '1.5 KiB'."""
     size = float(nbytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(size) < 1024 or unit == "TiB":

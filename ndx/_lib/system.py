@@ -1,4 +1,4 @@
-"""What the machine has, in bytes; each answer is a guess where it does not tell."""
+"""The machine's resources, in bytes; estimates if the system reports nothing."""
 
 import os
 
@@ -24,10 +24,10 @@ __all__ = [
 
 
 def machine_memory(root="/"):
-    """Return the bytes of memory that this process may use: the machine's, or less.
+    """Return the bytes of memory that this process may use.
 
-    Less where its control group (a container, a unit of systemd, a job), or one that
-    this is in, has a limit.
+    This is the machine's memory, or the limit of the process's control group (a
+    container, a systemd unit, a job) or of a parent group, if that is less.
     """
     limit, _ = memory_group(root)
     total = physical_memory(root)
@@ -46,17 +46,17 @@ def physical_memory(root="/"):
 
 
 def memory_for_pages(root="/"):
-    """Return the bytes of files that are likely to stay in memory when they are read.
+    """Return the bytes of files that are likely to stay in the page cache when read.
 
-    Half of what is free or held by pages of files already, as far as the process's
-    control group, or one that it is in, lets it have that.
+    This is half of the memory that is free or in the page cache, bounded by the limits
+    of the process's control groups.
     """
     most = machine_memory(root)
     return min(_read_meminfo(root).get("MemAvailable", most), most) // 2
 
 
 def read_ahead_of(fd):
-    """Return the bytes that the system reads ahead of who reads a file in order."""
+    """Return the bytes that the system reads ahead when a file is read in order."""
     try:
         device = os.fstat(fd).st_dev
         place = f"{os.major(device)}:{os.minor(device)}"
@@ -66,7 +66,7 @@ def read_ahead_of(fd):
 
 
 def memory_and_swap():
-    """Return the bytes beyond which no single request can ever be served."""
+    """Return the size beyond which no single request can ever be served, in bytes."""
     info = _read_meminfo()
     if "MemTotal" in info:
         # Not the control group's: its limit may be raised.
@@ -75,7 +75,7 @@ def memory_and_swap():
 
 
 def available_memory(root="/"):
-    """Return the bytes that could be had now without pushing others out."""
+    """Return the bytes that can be allocated now without swapping."""
     limit, left = memory_group(root)
     most = physical_memory(root) if limit is None else limit
     available = _read_meminfo(root).get("MemAvailable", most)
@@ -91,10 +91,10 @@ def usable_cores():
 
 
 def default_directory():
-    """Return where temporary memory in files goes if no directory is given.
+    """Return the default directory for temporary memory in files.
 
-    That is the directory of ``TMPDIR`` if it is set; or else ``/var/tmp``, which is
-    for what is large, where ``/tmp`` is often in memory.
+    This is the directory of ``TMPDIR`` if that is set, else ``/var/tmp``: it is meant
+    for large files, while ``/tmp`` is often in memory.
     """
     if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK):
         return "/var/tmp"
@@ -104,7 +104,7 @@ def default_directory():
 
 
 def why_refused():
-    """Return what may be the reason that the system gives no memory, for a message."""
+    """Return a likely reason why the system refuses memory, for error messages."""
     if resource is not None and hasattr(resource, "RLIMIT_AS"):
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most != resource.RLIM_INFINITY:
@@ -146,7 +146,7 @@ def _count_lines(path):
 
 
 def _read_meminfo(root="/"):
-    """Return what the kernel says of memory, in bytes by name; empty if nothing."""
+    """Return the entries of ``/proc/meminfo`` in bytes; empty if there are none."""
     try:
         with open(os.path.join(root, "proc/meminfo"), encoding="ascii") as file:
             lines = file.read().splitlines()

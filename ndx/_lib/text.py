@@ -1,10 +1,10 @@
-"""Text of several lines, as results that are shown."""
+"""Results that are text of several lines."""
 
 __all__ = ["Text", "preformatted"]
 
 
 class Text(str):
-    """A str that a prompt or a notebook shows as it is, not as one escaped line."""
+    """A str that a prompt or a notebook shows verbatim, not as one escaped line."""
 
     __slots__ = ()
 
@@ -16,7 +16,7 @@ class Text(str):
 
 
 def preformatted(text):
-    """Return HTML that shows text as it is, for notebooks."""
+    """Return HTML that shows text verbatim, for notebooks."""
     import html
 
     return f'<pre style="line-height: 1.3">{html.escape(text)}</pre>'
