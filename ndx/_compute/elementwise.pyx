@@ -62,7 +62,7 @@ cdef bint is_scalar(object x) noexcept:
 
 
 cdef BaseArray as_operand(object x):
-    """Return an array over `x` if it is one, or NumPy's, or a NumPy scalar."""
+    """Return `x`, or an array over a NumPy array or scalar; None for all else."""
     cdef BaseArray result
     if is_array(x):
         return x
@@ -287,7 +287,7 @@ cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
     cdef Py_ssize_t itemsizes[3]
     itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
     itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
-    # A loop that raises takes the GIL to do so.
+    # A loop that may raise runs in the calling thread, where it can take the GIL.
     return run_large(operands, walk, itemsizes, compute_loop, <void *>loop, ufunc.name,
                      ufunc.raises)
 

@@ -375,7 +375,7 @@ cdef bint near(double x, double y, double tolerance) noexcept:
     return fabs(x - y) <= tolerance * max(fabs(x), 1.0)
 
 
-# ---------------------------------------------------------------- the other loop
+# ---------------------------------------------------------------- the replacement
 
 cdef void run_contiguous(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                          void *data) noexcept nogil:

@@ -136,7 +136,7 @@ cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
 
 
 cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
-    """Return a new range for NumPy behind its header; raise if there is none."""
+    """Return a new range for NumPy, with a header before it; raise if it fails."""
     cdef Memory memory
     cdef Header *header
     cdef Backend server

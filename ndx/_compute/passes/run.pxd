@@ -27,7 +27,7 @@ cdef struct Operand:
     int fd
     int64_t shift                    # offset in the file minus address in memory
 
-# An operation that goes from tile to tile; filled in by `begin`.
+# An operation that is computed tile by tile; filled in by `begin`.
 cdef struct Pass:
     const Operands *held
     Walk walk

@@ -25,7 +25,7 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
 
 cdef enum:
-    # The longest line, in blocks, that is sorted in place.
+    # The longest line, in blocks, that is sorted without runs.
     WHOLE = 4
 
 
