@@ -1,1 +1,1 @@
-"""Files: mappings of them, and files that are replaced as a whole."""
+"""Files: mappings, and atomic replacement."""

@@ -1,9 +1,9 @@
-# A file in memory, for as long as anything holds a reference to this.
+# A mapped file. It is unmapped and closed with the last reference to this object.
 cdef class MappedFile:
     cdef readonly str path
     cdef readonly str mode           # as given to `ndx.open`
     cdef readonly int fd             # -1: closed
-    cdef readonly size_t nbytes      # mapped from the file's start; 0: nothing is
+    cdef readonly size_t nbytes      # mapped from the file's start; 0: not mapped
     cdef char *start
 
     cdef int map(self, size_t nbytes, bint writable, bint shared,

@@ -1,7 +1,7 @@
-"""Files in memory: what arrays over a file, and arenas in one, hold.
+"""Mapped files: owned by arrays over a file, and by arenas in a file.
 
-This knows nothing of what is in a file, nor how it came to be there: `_files.replace`
-makes and replaces files, `_files.npy` reads and writes their headers.
+This module knows nothing of the content of files: `_files.replace` makes and replaces
+files, `_files.npy` reads and writes their headers.
 """
 
 from libc.stdint cimport INT64_MAX, int64_t
@@ -17,16 +17,16 @@ from ndx._lib.errors import MappedFileError
 
 
 cdef class MappedFile:
-    """A file that is mapped from its start on; it owns the descriptor.
+    """A file that is mapped from its start, and its descriptor.
 
     Parameters
     ----------
     path : str
-        Its name, absolute.
+        The absolute path of the file.
     mode : str
         As for `ndx.open`: ``"r"``, ``"r+"``, ``"w+"`` or ``"c"``.
     fd : int
-        A descriptor of it, which this closes.
+        A descriptor of the file. The object takes ownership, and closes it.
     """
 
     def __cinit__(self, str path, str mode, int fd):
@@ -57,14 +57,14 @@ cdef class MappedFile:
             self.nbytes = 0
 
     cdef void close(self) noexcept nogil:
-        """Unmap and close the file: from now on it can be deleted, or moved."""
+        """Unmap and close the file, so that it can be deleted or moved."""
         self.unmap()
         if self.fd >= 0:
             close_file(self.fd)
             self.fd = -1
 
     cdef int flush(self) except -1:
-        """Wait until all that was written to the mapping is on disk."""
+        """Wait until all writes to the mapping are on disk."""
         cdef int status
         self.check_whole()
         with nogil:
@@ -87,30 +87,30 @@ cdef class MappedFile:
         return 0
 
     cdef int go_on_with(self, int fd) except -1:
-        """Let a private mapping be one of another file that has the same content."""
-        # The table of mappings has the number of the descriptor.
+        """Back a private mapping by another file, which has the same content."""
+        # The descriptor keeps its number, which the table of mappings refers to.
         os.dup2(fd, self.fd, inheritable=False)
         with nogil:
-            # Where this fails the memory stays as it is, which is no less right.
+            # If this fails, the memory keeps its content, which is still correct.
             remap_private(self.start, self.nbytes, self.fd)
         return 0
 
 
 def reserve(int fd, nbytes):
-    """Have the disk set space aside for the first bytes of a file, which it keeps.
+    """Reserve disk space for the first `nbytes` of a file, and keep its content.
 
-    A shorter file grows, by zeros.
+    A shorter file is extended with zeros.
     """
     cdef int status
     cdef int64_t length
     if nbytes > INT64_MAX:
-        # The header of an array that the address space just holds.
+        # Possible: a header plus an array that just fits in the address space.
         raise OSError(EFBIG, os.strerror(EFBIG))
     length = nbytes
     with nogil:
         status = file_reserve(fd, 0, length)
     if status in (EINVAL, ENOSYS, EOPNOTSUPP):
-        # Not on this file system: then a full disk shows when something is written.
+        # The file system can't reserve: a full disk is detected at a write.
         if os.fstat(fd).st_size < nbytes:
             os.ftruncate(fd, nbytes)
     elif status:

@@ -1,17 +1,17 @@
 from libc.stdint cimport int64_t, uint64_t
 
-# A mapping of a file, as the process's table of them has it.
+# A mapping of a file: a copy of its entry in the process's table.
 cdef struct Mapped:
     char *start
     char *end
     int64_t offset               # of `start` in the file
     int fd
-    bint shared                  # what is written goes to the file
+    bint shared                  # writes go to the file
 
-# Pieces of mappings that the system could not give: 0 but after a disaster.
+# The number of lost pieces of mappings: 0 unless a file was truncated or a disk failed.
 cdef const volatile uint64_t *losses
 
-# All of these return 0, or the `errno` that says why not.
+# Functions that return int return 0 or an `errno`.
 cdef int open_unnamed(const char *directory, int *fd) noexcept nogil
 cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil
 cdef int file_punch(int fd, int64_t offset, size_t nbytes) noexcept nogil

@@ -1,9 +1,9 @@
-"""Mappings of files: space on disk, and what becomes of pages that can't be read.
+"""Mappings of files: reservation of disk space, and pages that can't be read.
 
-A page of a mapping can be refused at any access: another process cut the file short,
-or the disk failed. The system then sends SIGBUS, which ends a process. Here a handler
-maps zeros over the page and counts the loss (`losses`), so that who has just computed
-can look whether it was with real data (`is_lost`), and raise `MappedFileError`.
+Any access to a mapped page can fail: another process truncated the file, or the disk
+failed. The system then sends SIGBUS, which ends a process by default. A handler maps
+zeros over the page and counts the loss (`losses`). After an operation the caller checks
+whether its range was lost (`is_lost`), and raises `MappedFileError`.
 """
 
 import os
@@ -43,25 +43,26 @@ if ndx_ranges_at_fork() != 0:
 
 
 cdef int open_unnamed(const char *directory, int *fd) noexcept nogil:
-    """Open a new file for its owner alone, which no folder shows."""
+    """Open a new file that has no name in any folder; only its owner may open it."""
     return ndx_open_unnamed(directory, fd)
 
 
 cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil:
-    """Have space on disk for a range, which keeps its content; the file may grow."""
+    """Reserve disk space for a range, and keep its content; the file may grow."""
     return ndx_file_reserve(fd, offset, nbytes)
 
 
 cdef int file_punch(int fd, int64_t offset, size_t nbytes) noexcept nogil:
-    """Give the space of a range back to the disk: it reads as zeros."""
+    """Give the disk space of a range back; the range then reads as zeros."""
     return ndx_file_punch(fd, offset, nbytes)
 
 
 cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,
                   bint own_copy_in_child, char **out) noexcept nogil:
-    """Map a range of a file, which must stay open as long; `offset` is of a page.
+    """Map a range of a file; `offset` is a multiple of the page size.
 
-    A forked child shares it or, `own_copy_in_child`, has what it writes to itself.
+    The file must stay open while it is mapped. A forked child shares the mapping or,
+    with `own_copy_in_child`, has a private copy.
     """
     cdef void *ptr = NULL
     cdef int status = ndx_map_file(fd, offset, nbytes, writable, shared, &ptr)
@@ -80,14 +81,14 @@ cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil:
 
 
 cdef int sync_file(char *ptr, size_t nbytes, int fd) noexcept nogil:
-    """Wait until what was written to a shared mapping is on disk."""
+    """Wait until all writes to a shared mapping are on disk."""
     return ndx_sync(ptr, nbytes, fd)
 
 
 cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil:
-    """Let a private mapping go on with a file of the same content: its memory is free.
+    """Back a private mapping by a file of the same content, which frees its memory.
 
-    The table's entry stays as it is.
+    The entry in the table of mappings is unchanged.
     """
     return ndx_remap_private(ptr, nbytes, fd)
 
@@ -97,12 +98,12 @@ cdef void close_file(int fd) noexcept nogil:
 
 
 cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept nogil:
-    """Say how many bytes the file system of a path has."""
+    """Set the free and the total bytes of the file system of a path."""
     return ndx_space(path, idle, total)
 
 
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil:
-    """Describe the mapping (out may be NULL) that an address is in, if it is in one."""
+    """Find the mapping that contains an address; describe it in `out`, if not NULL."""
     cdef ndx_range found
     if not ndx_range_find(ptr, &found):
         return False
@@ -117,17 +118,17 @@ cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil:
 
 
 cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil:
-    """Whether a page of this range was lost, and is zeros now."""
+    """Whether a page of this range was lost, and replaced by zeros."""
     return ndx_range_lost(ptr, nbytes)
 
 
 cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil:
-    """Map a shared file again over whole pages, of whose content nothing is needed."""
+    """Map a shared file again over whole pages, whose content is not needed."""
     return ndx_range_restore(ptr, nbytes)
 
 
 cdef str mapping_name(const void *ptr):
-    """Return the path of the file that is mapped at an address, as far as known."""
+    """Return the path of the file that is mapped at an address, if it is known."""
     cdef Mapped mapped
     if not find_mapping(ptr, &mapped):
         return "a file"

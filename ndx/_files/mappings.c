@@ -1,5 +1,5 @@
-/* The table of mappings, and the signal handler that maps zeros over the pages of its
- * ranges that are lost. The table remembers which pages those are. */
+/* The table of mappings, and the signal handler that maps zeros over their lost pages.
+ * The table records which pages were lost. */
 #define _GNU_SOURCE
 #include "mappings.h"
 
@@ -30,14 +30,14 @@ static ndx_lock ndx_table_lock;
 volatile uint64_t ndx_losses;
 static volatile uint64_t ndx_mappings;     /* live entries */
 
-/* The handlers that had SIGBUS before ours, oldest first. Ours goes to the front again when
- * another was installed after it, and that one may hand back to ours: so each of them is called
- * once at most for a fault, from the newest to the oldest. */
+/* The handlers of SIGBUS before ours, oldest first. If another one is installed after
+ * ours, ours is installed again, and the other one may call ours. Therefore each handler
+ * is called at most once for a fault, from the newest to the oldest. */
 #define NDX_HANDLERS 8
 static struct sigaction ndx_handlers[NDX_HANDLERS];
 static int ndx_handler_count;
 
-/* Threads that are inside of such a handler now, and how many of those it has been through. */
+/* The threads inside these handlers, and how many handlers each thread has called. */
 #define NDX_FORWARDS 64
 typedef struct {
     uintptr_t thread;                      /* 0: free */
@@ -45,13 +45,13 @@ typedef struct {
 } ndx_forwarding;
 static ndx_forwarding ndx_forwards[NDX_FORWARDS];
 
-/* The address of the last fault that went on to another, and how often in a row it came: a
- * handler that returns and has changed nothing would meet it for ever. */
+/* The address of the last fault that was forwarded, and how often in a row it occurred.
+ * If a handler returns without a change, the fault repeats forever. */
 #define NDX_REPEATS 100
 static uintptr_t ndx_last_fault;
 static int ndx_repeats;
 
-/* Runs in signal handlers, too: entries are read as they are, `end` last written. */
+/* Signal handlers call this, without the lock: writers of an entry set `end` last. */
 static ndx_range *ndx_range_at(uintptr_t at) {
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL;
          chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
@@ -64,7 +64,8 @@ static ndx_range *ndx_range_at(uintptr_t at) {
     return NULL;
 }
 
-/* Remember a piece that is lost: with one that it touches, or else with the last. */
+/* Record a lost piece: merge it with a piece that it touches or, if the entry is full,
+ * with the last one. */
 static void ndx_note_loss(ndx_range *range, uintptr_t start, uintptr_t end) {
     int i;
     for (i = 0; i < range->lost; ++i) {
@@ -82,7 +83,7 @@ static void ndx_note_loss(ndx_range *range, uintptr_t start, uintptr_t end) {
     if (end > range->lost_end[i]) { range->lost_end[i] = end; }
 }
 
-/* Whether a file that is mapped has become shorter than its mapping. */
+/* Whether a mapped file has become shorter than its mapping. */
 static int ndx_any_cut_short(void) {
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL;
          chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
@@ -99,14 +100,14 @@ static int ndx_any_cut_short(void) {
     return 0;
 }
 
-/* Map zeros over the page at an address, if it is in the table; return whether it is. */
+/* Map zeros over the page at an address, if it is in the table; return 1 if done. */
 static int ndx_replace_page(uintptr_t at) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t start = at & ~(page - 1), end = start + page;
     ndx_range *range = ndx_range_at(at);
     struct stat file;
     if (range == NULL) { return 0; }
-    /* Of a file that was cut short, all that is beyond its end is lost, at once. */
+    /* If the file was truncated, all pages beyond its end are lost at once. */
     if (range->fd >= 0 && fstat(range->fd, &file) == 0 &&
         file.st_size <= range->offset + (int64_t)(start - range->start)) {
         end = (range->end + page - 1) & ~(page - 1);
@@ -119,7 +120,7 @@ static int ndx_replace_page(uintptr_t at) {
     return 1;
 }
 
-/* The entry of a thread that is inside of a handler before ours (NULL: it is not). */
+/* Return the entry of a thread that is inside an earlier handler, else NULL. */
 static ndx_forwarding *ndx_find_forwarding(uintptr_t thread) {
     for (int i = 0; i < NDX_FORWARDS; ++i) {
         if (__atomic_load_n(&ndx_forwards[i].thread, __ATOMIC_ACQUIRE) == thread) {
@@ -129,7 +130,7 @@ static ndx_forwarding *ndx_find_forwarding(uintptr_t thread) {
     return NULL;
 }
 
-/* Take an entry for a thread (NULL: all are taken). */
+/* Claim an entry for a thread; NULL if all are in use. */
 static ndx_forwarding *ndx_begin_forwarding(uintptr_t thread) {
     for (int i = 0; i < NDX_FORWARDS; ++i) {
         uintptr_t none = 0;
@@ -141,14 +142,14 @@ static ndx_forwarding *ndx_begin_forwarding(uintptr_t thread) {
     return NULL;
 }
 
-/* End the process as it would have without us. */
+/* Run the default action, which ends the process. */
 static void ndx_default(int signum, int was_raised) {
     signal(signum, SIG_DFL);
-    /* Otherwise the instruction runs again, and faults again. */
+    /* Otherwise the faulting instruction runs again, and the default action follows. */
     if (was_raised) { raise(signum); }
 }
 
-/* Whether the handlers before ours had their chances with the fault at an address. */
+/* Whether the earlier handlers have failed repeatedly on the fault at an address. */
 static int ndx_is_hopeless(uintptr_t at) {
     if (__atomic_exchange_n(&ndx_last_fault, at, __ATOMIC_ACQ_REL) != at) {
         __atomic_store_n(&ndx_repeats, 0, __ATOMIC_RELEASE);
@@ -157,7 +158,7 @@ static int ndx_is_hopeless(uintptr_t at) {
     return __atomic_add_fetch(&ndx_repeats, 1, __ATOMIC_ACQ_REL) > NDX_REPEATS;
 }
 
-/* Call the newest of the handlers before ours that this thread is not inside of. */
+/* Call the newest earlier handler that this thread is not inside. */
 static void ndx_forward(int signum, siginfo_t *info, void *context, int was_raised) {
     int count = __atomic_load_n(&ndx_handler_count, __ATOMIC_ACQUIRE);
     uintptr_t thread = (uintptr_t)pthread_self();
@@ -185,15 +186,15 @@ static void ndx_forward(int signum, siginfo_t *info, void *context, int was_rais
 
 static void ndx_on_sigbus(int signum, siginfo_t *info, void *context) {
     int error = errno;
-    /* Sent by a program, not by the system for an address. */
+    /* Sent by a program, not by the kernel for a fault. */
     int was_raised = info->si_code < BUS_ADRALN || info->si_code == SI_USER;
     if (!was_raised && ndx_replace_page((uintptr_t)info->si_addr)) {
         errno = error;
         return;
     }
-    /* A handler that was installed after ours, and met a fault of ours, may have put ours back
-     * and raised the signal again, as Python's faulthandler does. When it returns, the
-     * instruction runs again, and its fault comes here. */
+    /* A handler that was installed after ours may have restored ours on one of our
+     * faults, and raised the signal again, as Python's faulthandler does. When it
+     * returns, the instruction runs again, and its fault arrives here. */
     if (!was_raised || info->si_pid != getpid() || !ndx_any_cut_short() ||
         ndx_find_forwarding((uintptr_t)pthread_self()) != NULL) {
         ndx_forward(signum, info, context, was_raised);
@@ -201,7 +202,7 @@ static void ndx_on_sigbus(int signum, siginfo_t *info, void *context) {
     errno = error;
 }
 
-/* Take SIGBUS, before whoever has it; what is not ours goes on to them. */
+/* Install our handler of SIGBUS. It forwards foreign faults to the earlier handlers. */
 static int ndx_watch(void) {
     struct sigaction action, current;
     int i;
@@ -212,11 +213,11 @@ static int ndx_watch(void) {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     if (!(current.sa_flags & SA_SIGINFO) && current.sa_handler == SIG_DFL) {
-        /* Whoever wants the default does not want those that were there before. */
+        /* A reset to the default discards the earlier handlers, too. */
         __atomic_store_n(&ndx_handler_count, 0, __ATOMIC_RELEASE);
     } else {
         for (i = 0; i < ndx_handler_count; ++i) {
-            /* A union: the two kinds of handlers have one address. */
+            /* Both kinds of handlers share this field: it is a union. */
             if (ndx_handlers[i].sa_sigaction == current.sa_sigaction) { break; }
         }
         if (i == ndx_handler_count && i < NDX_HANDLERS) {
@@ -299,7 +300,7 @@ int ndx_range_restore(void *ptr, size_t nbytes) {
     for (int i = 0; range != NULL && status == 0 && i < range->lost; ++i) {
         uintptr_t start = range->lost_start[i], end = range->lost_end[i];
         if (low >= end || high <= start) { continue; }
-        if (low > start && high < end) {       /* two pieces are left of it */
+        if (low > start && high < end) {       /* the piece is split in two */
             if (range->lost == NDX_LOST) { status = EAGAIN; break; }
             range->lost_start[range->lost] = high;
             range->lost_end[range->lost++] = end;
@@ -333,7 +334,7 @@ static void ndx_ranges_before_fork(void) {
 
 static void ndx_ranges_after_fork(void) { ndx_lock_release(&ndx_table_lock); }
 
-/* What a child writes to memory of a pool must not be seen by its parent. */
+/* A child's writes to the memory of a pool must not be visible to its parent. */
 static void ndx_ranges_in_child(void) {
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL; chunk = chunk->next) {
         for (int i = 0; i < NDX_RANGES; ++i) {
@@ -342,8 +343,8 @@ static void ndx_ranges_in_child(void) {
             if (mmap((void *)range->start, range->end - range->start,
                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                      range->fd, (off_t)range->offset) != MAP_FAILED) {
-                /* The file is the parent's: nothing is read from it, written to it or
-                 * dropped for it any more, but through this mapping. */
+                /* The file is the parent's: the child accesses it only through this
+                 * mapping, never through the descriptor. */
                 range->shared = 0;
             }
         }
@@ -441,7 +442,7 @@ int ndx_space(const char *path, uint64_t *idle, uint64_t *total) {
 }
 
 #else
-/* The operating system has no such mappings: every call says so. */
+/* The operating system has no such mappings: every call fails with ENOSYS. */
 volatile uint64_t ndx_losses;
 int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
                   int is_private) { return ENOSYS; }

@@ -1,5 +1,5 @@
-/* Files in the address space: their space on disk, their mappings, and SIGBUS, which
- * the system sends when it can't give a page of one.
+/* Mapped files: their space on disk, their mappings, and SIGBUS, which the system sends
+ * if it can't provide a page.
  *
  * The table of mappings and the signal handler are one for the process, so only
  * `_files.mapping` is linked with `mappings.c`. Functions that return int return 0 or
@@ -27,9 +27,9 @@ typedef struct {
 #pragma GCC visibility push(hidden)
 #endif
 
-extern volatile uint64_t ndx_losses;       /* pieces that live entries have lost */
+extern volatile uint64_t ndx_losses;       /* lost pieces of all live entries */
 
-/* Enter a mapping in the table; `fd` stays open while it is there. */
+/* Add a mapping to the table; `fd` must stay open until it is removed. */
 int ndx_range_add(void *ptr, size_t nbytes, int fd, int64_t offset, int shared,
                   int is_private);
 void ndx_range_remove(void *ptr);
@@ -37,25 +37,25 @@ void ndx_range_remove(void *ptr);
 int ndx_range_find(const void *ptr, ndx_range *out);
 /* Return whether a page in [ptr, ptr + nbytes) was lost. */
 int ndx_range_lost(const void *ptr, size_t nbytes);
-/* Map the file again over whole lost pages, whose content is not needed any more. */
+/* Map the file again over lost pages, as whole pages whose content is not needed. */
 int ndx_range_restore(void *ptr, size_t nbytes);
 int ndx_ranges_at_fork(void);
 
-/* Open a file without a name in a directory, for its owner alone. */
+/* Open an unnamed file in a directory; only its owner may open it. */
 int ndx_open_unnamed(const char *directory, int *fd);
-/* Reserve space on disk for [offset, offset + nbytes), whose content stays. */
+/* Reserve space on disk for [offset, offset + nbytes), and keep its content. */
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes);
-/* Give the space of [offset, offset + nbytes) back to the disk; it reads as zeros. */
+/* Give the space of [offset, offset + nbytes) back; the range then reads as zeros. */
 int ndx_file_punch(int fd, int64_t offset, size_t nbytes);
 int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                  void **out);
 void ndx_unmap(void *ptr, size_t nbytes);
-/* Wait until what was written to a shared mapping is on disk. */
+/* Wait until all writes to a shared mapping are on disk. */
 int ndx_sync(void *ptr, size_t nbytes, int fd);
-/* Map another file, from its start, privately over the same addresses. */
+/* Map another file, from its start, over the same addresses, as a private mapping. */
 int ndx_remap_private(void *ptr, size_t nbytes, int fd);
 void ndx_close_file(int fd);
-/* Say how many bytes the file system of a path has: free ones, and all. */
+/* Set the free and the total bytes of the file system of a path. */
 int ndx_space(const char *path, uint64_t *idle, uint64_t *total);
 
 #if defined(__GNUC__)

@@ -1,7 +1,7 @@
 """NumPy's file format: the header, and the elements after it.
 
-NumPy's own `numpy.lib.format` reads and writes the headers. What comes from a file is
-never trusted, and never unpickled; each refusal names the file and what was found.
+NumPy's own `numpy.lib.format` reads and writes the headers. The content of a file is
+never trusted, and never unpickled. Each error names the file and the problem.
 
 References
 ----------
@@ -40,7 +40,7 @@ _SIZES = {
 
 
 class Header(NamedTuple):
-    """What a file says of its array."""
+    """The description of the array in a file."""
 
     shape: tuple
     dtype: np.dtype
@@ -64,12 +64,12 @@ def make_header(shape, dtype, fortran):
 
 
 def read_header(fd, path):
-    """Return the header of an open file that has all that it promises.
+    """Return the header of an open file, after checking it against the file's length.
 
     Raises
     ------
     ValueError
-        If it is no such file, if it is cut short, or its elements are not numbers.
+        If it is not such a file, if it is truncated, or its elements are not numbers.
     """
     length = os.fstat(fd).st_size
     with open(fd, "rb", closefd=False) as file:
@@ -77,7 +77,7 @@ def read_header(fd, path):
         if len(start) < 8 or not start.startswith(npy.MAGIC_PREFIX):
             raise _bad(path, _what_else(start))
         version = tuple(start[6:8])
-        # Version 3 differs from 2 in names of fields, which no array here has.
+        # Version 3 differs from 2 in names of fields, which ndx's arrays don't have.
         read, width = {
             (1, 0): (npy.read_array_header_1_0, 2),
             (2, 0): (npy.read_array_header_2_0, 4),
@@ -98,7 +98,7 @@ def read_header(fd, path):
             raise _bad(path, msg)
     try:
         shape, fortran, dtype = read(io.BytesIO(size + text))
-    except Exception as error:  # as many kinds as there are texts
+    except Exception as error:  # a malformed header may raise anything
         raise _bad(path, f"its header can't be read: {error}") from error
     offset = len(start) + len(size) + len(text)
     return _checked(Header(shape, dtype, fortran, offset, 0), length, path)
@@ -115,7 +115,7 @@ def _what_else(start):
 
 
 def _checked(header, length, path):
-    """Return a header with its number of bytes, if the file can be what it says."""
+    """Return a valid header with its `nbytes` set, or raise ValueError."""
     shape, dtype = header.shape, header.dtype
     if dtype.hasobject:
         msg = f"its elements ({dtype}) are pickled objects, which ndx never reads"
@@ -141,7 +141,7 @@ def _checked(header, length, path):
 
 
 def check_length(header, length, path):
-    """Raise if a file of some bytes ends before the elements do."""
+    """Raise if a file of `length` bytes ends before the last element."""
     if header.offset + header.nbytes > length:
         msg = (
             f"it is cut short: shape {header.shape} of {header.dtype} needs "
@@ -156,7 +156,7 @@ def _bad(path, what):
 
 
 def read_array(fd, header, out, path):
-    """Read the elements into a NumPy array of the header's layout, natively."""
+    """Read the elements into an array of the header's layout, in native byte order."""
     flat = (out.T if header.fortran else out).reshape(-1)
     swapped = not header.dtype.isnative
     count = BLOCK // header.dtype.itemsize
@@ -176,7 +176,7 @@ def read_array(fd, header, out, path):
 
 
 def write_array(fd, x):
-    """Write the elements of a NumPy array, in C order or, if it is so, in Fortran's."""
+    """Write a NumPy array's elements: in Fortran order if it is only F-contiguous."""
     if x.flags.c_contiguous or x.flags.f_contiguous:
         flat = (x if x.flags.c_contiguous else x.T).reshape(-1)
         write_all(fd, flat.view(np.uint8))

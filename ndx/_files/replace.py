@@ -1,4 +1,4 @@
-"""Files as the system has them: opened with care, and replaced as a whole."""
+"""Regular files: opened safely, and replaced atomically."""
 
 import contextlib
 import errno
@@ -9,7 +9,7 @@ from ndx._files.mapped_file import reserve
 from ndx._lib.errors import MappedFileError
 from ndx._lib.sizes import format_size
 
-# Bytes of one read or write: Ctrl-C is heard between two.
+# Bytes of one read or write. Ctrl-C is handled between them.
 BLOCK = 1 << 24
 
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -17,12 +17,12 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def as_path(path):
-    """Return a path as an absolute str, with the links in it resolved."""
+    """Return a path as an absolute str, with symbolic links resolved."""
     return os.path.realpath(os.fsdecode(path))
 
 
 def open_regular(path, flags, permissions=0o666):
-    """Return a descriptor of a regular file; nothing else is opened, nor waited for."""
+    """Return a descriptor of a regular file; raise, without waiting, for all else."""
     fd = os.open(path, flags | _BINARY | _NO_WAIT, permissions)
     try:
         _check_regular(os.fstat(fd).st_mode, path)
@@ -48,7 +48,7 @@ def write_all(fd, data):
 
 
 def sync_folder(path):
-    """Wait until the name of a file that was made is on disk."""
+    """Wait until the name of a new file is on disk."""
     folder = _open_folder(path)
     if folder >= 0:
         try:
@@ -58,28 +58,28 @@ def sync_folder(path):
 
 
 def _open_folder(path):
-    """Return a descriptor of a file's folder; -1 where a folder has none."""
+    """Return a descriptor of a file's folder; -1 if the system can't open folders."""
     if not hasattr(os, "O_DIRECTORY"):
         return -1
     return os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
 
 
 class Replacement:
-    """A new file that takes the place of another when it is whole, or never.
+    """A new file that replaces another one atomically, or not at all.
 
-    It lies in the folder of that, with its permissions or, where there is none, those
-    of any new file. Until `install` the old file is as it was, whatever happens; what
-    is not installed is gone at the end of the ``with``.
+    It lies in the same folder. It has the permissions of the old file, or the default
+    ones if there is no old file. Until `install` the old file is unchanged, whatever
+    happens. If it was not installed, it is deleted at the end of the ``with``.
 
     Parameters
     ----------
     path : str
         The file to replace or to make, from `as_path`.
     nbytes : int
-        Its length: zeros, for which the disk has set space aside.
+        Its length. It starts as zeros, and its disk space is reserved.
     when_full : callable
-        Called with the number of the disk's device when it is full; whether it gave
-        space back, so that another try may help.
+        Called with the number of the disk's device when the disk is full. Returns
+        whether it gave space back, so that a retry may succeed.
     """
 
     def __init__(self, path, nbytes, when_full):
@@ -104,15 +104,15 @@ class Replacement:
         self._explain(error)
 
     def write(self, data):
-        """Write bytes after those that were written before."""
+        """Append bytes to those that were written before."""
         write_all(self.fd, data)
 
     def install(self):
-        """Put the file, which is whole now, in its place, and wait for the disk."""
+        """Move the complete file to its path, and wait until it is on disk."""
         os.fsync(self.fd)
         if self._name is None:
             self._name = self._new_name()
-            # With a folder's descriptor, links are followed: here to the open file.
+            # `src_dir_fd` makes `os.link` follow the symbolic link to the open file.
             os.link(f"/proc/self/fd/{self.fd}", self._name, src_dir_fd=self._folder)
         os.replace(self._name, self.path)
         self._name = None
@@ -139,7 +139,7 @@ class Replacement:
             reserve(self.fd, self.nbytes)
 
     def _open_unnamed(self):
-        """Return a file that a crash leaves nothing of; -1 where there are none."""
+        """Return an unnamed file, which a crash deletes; -1 if it is not supported."""
         if not hasattr(os, "O_TMPFILE") or not os.path.exists("/proc/self/fd"):
             return -1
         try:
@@ -156,19 +156,19 @@ class Replacement:
         )
 
     def _take_permissions(self):
-        """Make the new file as the old one is, if that may be replaced at all."""
+        """Copy the old file's owner and permissions; raise if it can't be replaced."""
         try:
             old = os.lstat(self.path)
         except FileNotFoundError:
             return
         if stat.S_ISLNK(old.st_mode):
-            # What has no end after its links were resolved.
+            # `as_path` resolves links, so only a loop of links is left.
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self.path)
         _check_regular(old.st_mode, self.path)
         if not os.access(
             self.path, os.W_OK, effective_ids=os.access in os.supports_effective_ids
         ):
-            # A rename would not ask for that.
+            # A rename would not check this.
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), self.path)
         new = os.fstat(self.fd)
         permissions = stat.S_IMODE(old.st_mode) & 0o777
@@ -176,13 +176,13 @@ class Replacement:
             try:
                 os.fchown(self.fd, old.st_uid, old.st_gid)
             except PermissionError:
-                # Of another group: that may do what all others may.
+                # The group differs, so it gets the permissions of all others.
                 permissions = (permissions & 0o707) | (permissions & 0o007) << 3
         if hasattr(os, "fchmod"):
             os.fchmod(self.fd, permissions)
 
     def _reopen(self):
-        """Let the descriptor know the file by its name, for those who ask for that."""
+        """Reopen the file by its path, so that the descriptor has a name in /proc."""
         fd = os.open(self.path, os.O_RDWR | _BINARY | _NO_WAIT)
         try:
             if os.path.samestat(os.fstat(fd), os.fstat(self.fd)):
@@ -196,13 +196,13 @@ class Replacement:
                 os.close(fd)
         self.fd = self._folder = -1
         if self._name is not None:
-            # Perhaps not made yet, or out of reach, as the error says that led here.
+            # The file may not exist yet, or be unreachable, as after the first error.
             with contextlib.suppress(OSError):
                 os.unlink(self._name)
             self._name = None
 
     def _explain(self, error):
-        """Raise an error of the system again, with the file's name and state."""
+        """Raise an OSError again, with the file's name and state."""
         if not isinstance(error, OSError) or isinstance(error, MappedFileError):
             return
         if error.filename == self.path or error.errno is None:
