@@ -31,8 +31,8 @@ volatile uint64_t ndx_losses;
 static volatile uint64_t ndx_mappings;     /* live entries */
 
 /* The handlers of SIGBUS before ours, oldest first. If another one is installed after
- * ours, ours is installed again, and the other one may call ours. Therefore each handler
- * is called at most once for a fault, from the newest to the oldest. */
+ * ours, ours is installed again, and the other one may call ours. Therefore each
+ * handler is called at most once for a fault, from the newest to the oldest. */
 #define NDX_HANDLERS 8
 static struct sigaction ndx_handlers[NDX_HANDLERS];
 static int ndx_handler_count;

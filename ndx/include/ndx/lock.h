@@ -1,7 +1,7 @@
-/* A lock for sections of a few dozen instructions that call nothing.
+/* A spinlock for sections of a few dozen instructions that call nothing.
  *
- * Its users hold it across a fork (ndx_at_fork), so that the child gets it free and
- * what it guards whole. */
+ * Its users hold it across a fork (ndx_at_fork). In the child it is then free, and its
+ * data are consistent. */
 #ifndef NDX_LOCK_H
 #define NDX_LOCK_H
 
@@ -35,8 +35,8 @@ static inline long ndx_process_id(void) { return (long)_getpid(); }
 #endif
 typedef int ndx_lock;
 static inline void ndx_lock_acquire(ndx_lock *lock) {
-    /* As glibc's malloc: without other threads, nobody can hold it, and the atomic
-     * exchange is half of what a small allocation costs. */
+    /* As in glibc's malloc: without other threads the lock is never held, and the
+     * atomic exchange is half of the cost of a small allocation. */
     if (NDX_SINGLE_THREADED) {
         *lock = 1;
         return;

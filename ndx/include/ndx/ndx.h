@@ -107,8 +107,8 @@ static inline const ndx_api *ndx_get_api(void) {
     return table;
 }
 
-/* Find the table early, in a module's initialisation. 0, or -1 with an ImportError
- * set. */
+/* Find the table early, in a module's initialisation. Returns 0, or -1 with an
+ * ImportError set. */
 static inline int ndx_import(void) { return ndx_get_api() != NULL ? 0 : -1; }
 
 /* Check that an array may be used, export its memory, and describe it in `view`.
@@ -124,19 +124,19 @@ static inline int ndx_acquire(PyObject *array, ndx_array_view *view, int flags) 
     return api != NULL ? api->acquire(array, view, flags) : -1;
 }
 
-/* End the export of a view, which is empty then. Does nothing if the view is empty
- * already, released or never acquired. Keeps a pending exception. */
+/* End the export of a view, and make it empty. Does nothing if the view is already
+ * empty, released or never acquired. Keeps a pending exception. */
 static inline void ndx_release(ndx_array_view *view) {
     if (view->drop != NULL) { view->drop(view); }
 }
 
-/* 1 if `object` is an ndx.NDArray, else 0; -1 with an ImportError set. */
+/* Return 1 if `object` is an ndx.NDArray, else 0; -1 with an ImportError set. */
 static inline int ndx_is_array(PyObject *object) {
     const ndx_api *api = ndx_get_api();
     return api != NULL ? api->is_array(object) : -1;
 }
 
-/* A new ndx.NDArray, not initialized, in the current workspace or on the current
+/* Return a new ndx.NDArray, not initialized, in the current workspace or on the current
  * backend. It is C-contiguous, and its data is 64-byte aligned. NULL with an exception
  * set: ValueError (ndim, shape or dtype), ndx.OutOfMemoryError. */
 static inline PyObject *ndx_empty(int ndim, const Py_ssize_t *shape, int dtype) {

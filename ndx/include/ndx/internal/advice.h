@@ -1,6 +1,6 @@
-/* What a pass over a file tells the system, and how it reads and writes pieces of one.
+/* Hints of a pass to the system's page cache, and reads and writes of pieces of a file.
  *
- * All of this may fail or do nothing without harm: the bytes are in the mapping, too. */
+ * All functions may fail or do nothing: the mapping has the bytes, too. */
 #ifndef NDX_ADVICE_H
 #define NDX_ADVICE_H
 
@@ -55,7 +55,7 @@ static inline void ndx_close(int fd) { (void)fd; }
 #endif
 #endif
 
-/* Let the disk start to read a range. */
+/* Start to read a range from disk. */
 static inline void ndx_read_ahead(int fd, int64_t offset, size_t nbytes) {
 #if defined(POSIX_FADV_WILLNEED)
     posix_fadvise(fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_WILLNEED);
@@ -64,7 +64,7 @@ static inline void ndx_read_ahead(int fd, int64_t offset, size_t nbytes) {
 #endif
 }
 
-/* Enter the pages of a mapped range at once, rather than by a fault for each few. */
+/* Map the pages of a range in one call, instead of by many page faults. */
 static inline void ndx_populate(char *ptr, size_t nbytes, int written) {
 #if defined(__linux__)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -76,7 +76,7 @@ static inline void ndx_populate(char *ptr, size_t nbytes, int written) {
 #endif
 }
 
-/* Let the disk start to write a range, or wait until it has. */
+/* Start to write a range to disk, or (`wait`) wait until it is written. */
 static inline void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int wait) {
 #if defined(SYNC_FILE_RANGE_WRITE)
     unsigned flags = SYNC_FILE_RANGE_WRITE;
@@ -87,8 +87,8 @@ static inline void ndx_write_behind(int fd, int64_t offset, size_t nbytes, int w
 #endif
 }
 
-/* Let the system take the pages of a shared mapping, which stay on disk; pages that are
- * not written yet, and those that are only in part in the range, it keeps. */
+/* Drop the pages of a shared mapping from memory; they stay on disk. Dirty pages, and
+ * pages only partly in the range, are kept. */
 static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
 #if defined(__linux__)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ static inline void ndx_drop(char *ptr, int fd, int64_t offset, size_t nbytes) {
 #endif
 }
 
-/* Return whether the page of an address is in memory, as far as the system tells. */
+/* Return whether the page of an address is in memory; 0 if the system can't tell. */
 static inline int ndx_is_cached(const char *ptr) {
 #if defined(__linux__)
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -115,11 +115,11 @@ static inline int ndx_is_cached(const char *ptr) {
 #endif
 }
 
-/* Open a file once more for a thread that reads it, `in_order` or not; -1: it can't be.
+/* Open a file again for a thread that reads it, `in_order` or not; -1 if that fails.
  *
- * The system reads ahead by what it has seen of a descriptor, and mistakes two threads
- * that share one for a reader who jumps. It takes large pages then, too, which a request
- * by ndx_read_ahead does not: half of the work. */
+ * Readahead follows the access pattern of a descriptor. Two threads that share one look
+ * like a random reader. Readahead also uses large pages, which saves half of the work;
+ * a request by ndx_read_ahead does not. */
 static inline int ndx_reopen(int fd, int in_order) {
 #if defined(__linux__)
     char path[32];
@@ -139,7 +139,7 @@ static inline void ndx_close(int fd) {
     if (fd >= 0) { close(fd); }
 }
 
-/* Read all of a range; return whether it could be. */
+/* Read a whole range; return whether that succeeded. */
 static inline int ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset) {
     while (nbytes > 0) {
         ssize_t got = pread(fd, out, nbytes, (off_t)offset);
@@ -152,10 +152,10 @@ static inline int ndx_read_at(int fd, char *out, size_t nbytes, int64_t offset) 
     return 1;
 }
 
-/* Write all of a range that the file has; return whether it could be. */
+/* Write a whole range within the file; return whether that succeeded. */
 static inline int ndx_write_at(int fd, const char *from, size_t nbytes, int64_t offset) {
     struct stat file;
-    /* One that was cut short is not made longer again: that it was has to be seen. */
+    /* Never extend a file that was truncated: the truncation must stay detectable. */
     if (fstat(fd, &file) != 0 || file.st_size < offset + (int64_t)nbytes) { return 0; }
     while (nbytes > 0) {
         ssize_t put = pwrite(fd, from, nbytes, (off_t)offset);

@@ -1,18 +1,18 @@
-/* What C has no operator for: arithmetic that says where a result does not fit, and
- * bits. Lengths, strides, offsets and bytes of a new layout are computed with it; what
- * follows from a layout that was checked (`set_layout`) needs no check of its own. */
+/* Arithmetic with overflow checks, and bit operations. The lengths, strides, offsets
+ * and bytes of a new layout are computed with it. Values derived from a checked layout
+ * (`set_layout`) need no check of their own. */
 #ifndef NDX_ARITHMETIC_H
 #define NDX_ARITHMETIC_H
 
 #include <Python.h>
 #include <stdint.h>
 
-/* Compilers without the builtins, and the test that compares both ways. */
+/* The fallback is for compilers without the builtins; a test compares both ways. */
 #if defined(__GNUC__) && !defined(NDX_PORTABLE_ARITHMETIC)
 #define NDX_OVERFLOW_BUILTINS
 #endif
 
-/* a * b into out; 1, with `out` as it was or undefined, if that does not fit. */
+/* Set `out` to a * b and return 0; on overflow return 1, with `out` unspecified. */
 static inline int ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
 #ifdef NDX_OVERFLOW_BUILTINS
     return __builtin_mul_overflow(a, b, out);
@@ -25,7 +25,7 @@ static inline int ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
 #endif
 }
 
-/* a + b into out; likewise. */
+/* Set `out` to a + b; as ndx_multiply. */
 static inline int ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
 #ifdef NDX_OVERFLOW_BUILTINS
     return __builtin_add_overflow(a, b, out);
@@ -36,7 +36,7 @@ static inline int ndx_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
 #endif
 }
 
-/* a * b and a + b of what is not negative, or the largest size: for estimates. */
+/* Saturating a * b and a + b of numbers that are not negative, for estimates. */
 static inline Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) {
     Py_ssize_t out;
     return ndx_multiply(a, b, &out) ? PY_SSIZE_T_MAX : out;
@@ -47,8 +47,8 @@ static inline Py_ssize_t ndx_add_most(Py_ssize_t a, Py_ssize_t b) {
     return ndx_add(a, b, &out) ? PY_SSIZE_T_MAX : out;
 }
 
-/* A number of bytes as a multiple of a step, a power of two. Sizes of ranges are signed
- * in Python, so that rounding up can't overflow. */
+/* Round bytes to a multiple of a step, which is a power of two. Rounding up can't
+ * overflow, because the sizes of ranges fit in a signed integer. */
 static inline size_t ndx_round_up(size_t nbytes, size_t step) {
     return (nbytes + step - 1) & ~(step - 1);
 }
@@ -57,7 +57,7 @@ static inline size_t ndx_round_down(size_t nbytes, size_t step) {
     return nbytes & ~(step - 1);
 }
 
-/* The index of the highest bit that is set; of a number that is not 0. */
+/* Return the index of the highest set bit of a nonzero number. */
 static inline int ndx_highest_bit(size_t number) {
 #if defined(__GNUC__)
     return (int)(8 * sizeof(unsigned long long)) - 1
@@ -69,7 +69,7 @@ static inline int ndx_highest_bit(size_t number) {
 #endif
 }
 
-/* The index of the lowest bit that is set; of a number that is not 0. */
+/* Return the index of the lowest set bit of a nonzero number. */
 static inline int ndx_lowest_bit(uint64_t number) {
 #if defined(__GNUC__)
     return __builtin_ctzll((unsigned long long)number);

@@ -1,5 +1,5 @@
-/* Assertions of the builds for sanitizers (NDX_CHECKED): they end the process, since
- * what they find has no error that could be raised. */
+/* Assertions of the builds for sanitizers (NDX_CHECKED). They abort the process: they
+ * find bugs of ndx, which are not errors that a caller could handle. */
 #ifndef NDX_CHECKED_H
 #define NDX_CHECKED_H
 

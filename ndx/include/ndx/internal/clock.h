@@ -1,4 +1,4 @@
-/* Clocks that only go forward. In milliseconds it is cheaper to read. */
+/* Monotonic clocks. The one in milliseconds is coarse, and cheaper to read. */
 #ifndef NDX_CLOCK_H
 #define NDX_CLOCK_H
 

@@ -12,12 +12,12 @@
 #include <emmintrin.h>
 #endif
 
-/* Bytes from which stores go past the caches. A plain store reads its line first, which
- * doubles the traffic; but what fits in the last-level cache is better left there for
- * who reads it next. Measured: docs/performance.md. */
+/* Fills of at least so many bytes bypass the caches. A plain store reads its cache line
+ * first, which doubles the traffic. But data that fit in the last-level cache should
+ * stay there for the next reader. Measured: docs/performance.md. */
 #define NDX_FILL_PAST_CACHES ((size_t)32 << 20)
 
-/* Bytes that are looked at together: are they in memory? */
+/* The unit of ndx_fill_large: one check per part, whether its pages are in memory. */
 #define NDX_FILL_PART ((size_t)1 << 20)
 
 /* Fill with a 16-byte pattern that starts at dst, whatever its alignment. */
@@ -30,7 +30,7 @@ static inline void ndx_fill_cached(char *dst, size_t nbytes, const char *pattern
 }
 
 #if defined(__SSE2__)
-/* The same past the caches; dst and nbytes are multiples of 64. */
+/* The same, bypassing the caches; dst and nbytes are multiples of 64. */
 static inline void ndx_fill_uncached(char *dst, size_t nbytes, const char *pattern) {
     __m128i value = _mm_loadu_si128((const __m128i *)pattern);
     size_t i;
@@ -51,7 +51,7 @@ static inline void ndx_fill_large(char *dst, size_t nbytes, const char *pattern)
     dst += head;
     pattern = twice + head % 16;
     for (; (size_t)(end - dst) >= NDX_FILL_PART; dst += NDX_FILL_PART) {
-        /* The system has just cleared a new page, through the caches. */
+        /* The system clears a new page through the caches, so its lines are cached. */
         part = dst + NDX_FILL_PART - 1;
         if (ndx_is_resident(part)) { ndx_fill_uncached(dst, NDX_FILL_PART, pattern); }
         else { ndx_fill_cached(dst, NDX_FILL_PART, pattern); }

@@ -1,4 +1,4 @@
-/* What recordings ask of the interpreter without running Python. */
+/* Access to frames, code and weak references for recordings, without running Python. */
 #ifndef NDX_INTERPRETER_H
 #define NDX_INTERPRETER_H
 
@@ -17,7 +17,7 @@ static inline PyObject *ndx_code_of(PyObject *frame) {
     return (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
 }
 
-/* Return where in its code a frame is. */
+/* Return the index of a frame's current instruction. */
 static inline int ndx_position(PyObject *frame) {
     return PyFrame_GetLasti((PyFrameObject *)frame);
 }
@@ -26,7 +26,7 @@ static inline int ndx_line_of(PyObject *code, int lasti) {
     return PyCode_Addr2Line((PyCodeObject *)code, lasti);
 }
 
-/* Return a new reference to what a weak reference refers to; NULL: it is gone. */
+/* Return a new reference to the target of a weak reference; NULL if it is dead. */
 static inline PyObject *ndx_weak_target(PyObject *reference) {
     PyObject *target;
 #if PY_VERSION_HEX >= 0x030D0000

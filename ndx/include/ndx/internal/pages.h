@@ -1,4 +1,4 @@
-/* Address space, the memory of its pages, and how to give that back. */
+/* Address space: reserve it, and give the memory of its pages back. */
 #ifndef NDX_PAGES_H
 #define NDX_PAGES_H
 
@@ -41,8 +41,8 @@ static inline size_t ndx_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE);
 /* Whether a page takes memory only when it is first written. */
 static inline int ndx_pages_are_lazy(void) { return 1; }
 
-/* Return nbytes of zeros, or NULL. Unless `whole`, the system is not asked whether it
- * has so much: that is address space, to be used in part. */
+/* Return nbytes of zeros, or NULL. Unless `whole`, the system does not check that it
+ * has so much memory: the range is address space that will be used only in part. */
 static inline void *ndx_reserve(size_t nbytes, int whole) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | (whole ? 0 : MAP_NORESERVE);
     void *ptr = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -51,7 +51,7 @@ static inline void *ndx_reserve(size_t nbytes, int whole) {
 
 static inline void ndx_unreserve(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
 
-/* Let the huge pages that lie wholly in [start, end) be used as such. */
+/* Allow huge pages for those that lie wholly in [start, end). */
 static inline void ndx_use_huge_pages(char *start, char *end) {
 #if defined(MADV_HUGEPAGE)
     uintptr_t first = ((uintptr_t)start + NDX_HUGE_PAGE - 1) & ~(NDX_HUGE_PAGE - 1);
@@ -62,25 +62,25 @@ static inline void ndx_use_huge_pages(char *start, char *end) {
 #endif
 }
 
-/* Let the system take whole pages, whose content is lost: they are zero when they are
- * next read (of anonymous memory). Return whether it has. */
+/* Give whole pages back to the system; return whether that succeeded. Their content is
+ * lost: anonymous memory reads as zeros afterwards. */
 static inline int ndx_purge(char *start, char *end) {
     size_t nbytes = (size_t)(end - start);
 #if defined(__linux__)
 #if defined(MADV_NOHUGEPAGE)
-    /* One touch would bring a whole huge page back. */
+    /* Otherwise one access would allocate a whole huge page again. */
     if (nbytes >= NDX_HUGE_PAGE) { madvise(start, nbytes, MADV_NOHUGEPAGE); }
 #endif
     return madvise(start, nbytes, MADV_DONTNEED) == 0;
 #else
-    /* Elsewhere MADV_DONTNEED keeps the content, and MADV_FREE may. */
+    /* On other systems MADV_DONTNEED keeps the content, and MADV_FREE may keep it. */
     return mmap(start, nbytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == start;
 #endif
 }
 
-/* Whether the page at ptr is in memory, so that a write to it takes no new one; where
- * the system does not tell, it is taken to be. */
+/* Whether the page at ptr is in memory, so that a write to it allocates no page; true
+ * if the system can't tell. */
 static inline int ndx_is_resident(const char *ptr) {
 #if defined(__linux__)
     unsigned char seen = 1;

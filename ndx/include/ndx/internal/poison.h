@@ -1,5 +1,5 @@
-/* Under AddressSanitizer, memory that is ours but in no use may not be touched: a
- * read of it is reported as one of freed memory. Otherwise these are nothing. */
+/* Under AddressSanitizer, memory that ndx holds but does not use is poisoned: an access
+ * is reported like one to freed memory. In other builds these are no-ops. */
 #ifndef NDX_POISON_H
 #define NDX_POISON_H
 
@@ -18,8 +18,8 @@
 #define ndx_poison(ptr, nbytes) ASAN_POISON_MEMORY_REGION(ptr, nbytes)
 #define ndx_unpoison(ptr, nbytes) ASAN_UNPOISON_MEMORY_REGION(ptr, nbytes)
 
-/* For address space of which little was used: to write zeros to all of its shadow would
- * take an eighth of it in memory. The system makes them where they are read. */
+/* For sparsely used address space: writing zeros to its whole shadow would take an
+ * eighth of its size in memory. Dropped shadow pages read as zeros, and take none. */
 static inline void ndx_unpoison_space(void *ptr, size_t nbytes)
 {
     size_t scale, offset, page = (size_t)getpagesize();

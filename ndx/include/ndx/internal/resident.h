@@ -1,4 +1,4 @@
-/* How much memory the process has, without pages of files, as the system counts it. */
+/* The resident memory of the process, without pages of files. */
 #ifndef NDX_RESIDENT_H
 #define NDX_RESIDENT_H
 
@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* 0 if the system does not say. Not kept open: a forked child has a file of its own. */
+/* Return resident bytes; 0 if unknown. The file is not kept open: a forked child must
+ * read its own. */
 static inline size_t ndx_resident(void) {
     char text[128];
     char *at = text;
@@ -28,8 +29,8 @@ static inline size_t ndx_resident(void) {
     return (size_t)(all - of_files) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Let the system give pages their memory now; their content stays, and other threads
- * may use them meanwhile. */
+/* Make pages resident now. Their content is kept, and other threads may use them
+ * meanwhile. */
 #if defined(__GNUC__)
 __attribute__((no_sanitize_address))
 #endif
@@ -39,7 +40,7 @@ static inline void ndx_make_resident(void *pages, size_t nbytes) {
 #endif
     char *end = (char *)pages + nbytes;
     if (madvise(pages, nbytes, MADV_POPULATE_WRITE) == 0 || errno != EINVAL) { return; }
-    /* Linux before 5.14, or no whole pages. */
+    /* The fallback: Linux before 5.14, or a range that is not whole pages. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (char *at = (char *)pages; at < end; at += page) {
         __atomic_fetch_or(at, 0, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* Private fields of CPython's thread state, for the versions whose fields are known.
- * `_lib/interpreter.pyx` checks them at import, and has a way without them. */
+ * `_lib/interpreter.pyx` checks them at import, and has a fallback. */
 #ifndef NDX_THREAD_STATE_H
 #define NDX_THREAD_STATE_H
 
@@ -27,7 +27,7 @@ static inline void *ndx_frame(void) {
 #endif
 }
 
-/* Return the same by the public way, which makes an object of the frame. */
+/* Return the same through the public API, which makes a frame object. */
 static inline void *ndx_frame_object(void) {
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
     Py_XDECREF(frame); /* borrowed from the frame, which is running */

@@ -1,4 +1,4 @@
-/* Threads of an operation: they never run Python, and end with it. */
+/* Threads of one operation: they never run Python, and are joined before it ends. */
 #ifndef NDX_THREADS_H
 #define NDX_THREADS_H
 
@@ -26,7 +26,7 @@ static void *ndx_thread_main(void *self) {
     return NULL;
 }
 
-/* Return whether there is a thread; `thread` stays where it is until that is joined. */
+/* Return whether a thread was started; `thread` must not move until it is joined. */
 static inline int ndx_thread_start(ndx_thread *thread, ndx_job job, void *arg) {
     thread->job = job;
     thread->arg = arg;
