@@ -6,32 +6,32 @@ from ndx._blocks.block cimport Block, BlockOwner
 from ndx.backends.base cimport Backend, Memory
 
 cdef enum:
-    DEVICE_LINE = 256            # what CUDA's libraries expect, and copies best
+    DEVICE_LINE = 256            # expected by CUDA's libraries, and fastest to copy
 
 cdef class Arena(Watcher):
     cdef readonly Backend backend
-    cdef size_t line                     # its unit: all places are multiples of it
-    cdef readonly Backend home           # that is asked for the chunk
-    cdef Backend chunk_backend           # that served it: home, or its fallback
+    cdef size_t line                     # unit: all offsets are multiples of it
+    cdef readonly Backend home           # asked first for the chunk
+    cdef Backend chunk_backend           # served the chunk: home, or its fallback
     cdef Spill spilling                  # serves what does not fit the arena
-    cdef readonly Arena twin             # of a device's, on the host; None: it has none
+    cdef readonly Arena twin             # mirror of a device's arena; None: no mirror
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
-    cdef readonly size_t offset          # end of what this cycle has used
+    cdef readonly size_t offset          # end of the part used in this cycle
     cdef CycleCounts counts
     cdef readonly bint escapes
     cdef readonly bint used              # it holds a cycle that has not been expired
     cdef bint spills_all
     cdef bint reuses                     # memory within a cycle: `vacate` is called
-    cdef size_t ask_again                # for a chunk, in this cycle or later
+    cdef size_t ask_again                # cycle from which a chunk is requested again
     cdef size_t patience                 # cycles to wait after the next failure
     cdef Memory chunk
     cdef Py_ssize_t pinned_count
-    cdef size_t stream                   # that last used it; of a device's
+    cdef size_t stream                   # last used; only on a device
     cdef Block live                      # heads of circular lists: blocks of this
     cdef Block pinned                    # cycle; ranges of past ones still in use
 
-    # The places within the chunk.
+    # Placement within the chunk.
     cdef char *place(self, Block *block, size_t needed) noexcept
     cdef void vacate(self, Block *block) noexcept
     cdef int find_free(self) except -1
@@ -61,10 +61,10 @@ cdef class Arena(Watcher):
     cdef int drop_chunk(self) except -1
 
 cdef inline size_t lines(Arena arena, size_t nbytes) noexcept:
-    """Return a number of bytes as whole lines of an arena."""
+    """Round bytes up to whole lines of an arena."""
     return ndx_round_up(nbytes, arena.line)
 
-# An outgrown chunk, for as long as anything of it is in use.
+# Owner of an outgrown chunk, while a part of it is in use.
 cdef class RetiredChunk(BlockOwner):
     cdef Arena arena
     cdef Backend backend

@@ -1,11 +1,11 @@
 from libc.stdint cimport uint64_t
 
-# Which granules of a chunk are taken: one bit each.
+# The granules of a chunk that are in use: one bit each.
 cdef struct Bitmap:
     uint64_t *words
     size_t nbits
     size_t capacity          # words
-    size_t granule           # bytes that a bit stands for
+    size_t granule           # bytes per bit
 
 cdef size_t granule_of(size_t nbytes) noexcept nogil
 cdef int bitmap_reset(Bitmap *bitmap, size_t nbytes) except -1

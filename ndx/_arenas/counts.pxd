@@ -1,8 +1,8 @@
-"""What an arena counts: bytes of its cycles, and what left them."""
+"""Counters of an arena: the bytes of its cycles, spills and escapes."""
 
 cdef struct CycleCounts:
-    # Of this cycle; what was spilled and live also of the last one, between cycles.
-    size_t cycle_bytes           # asked for, in whole lines
+    # Of this cycle. Between cycles, spilled and live ones still are the last cycle's.
+    size_t cycle_bytes           # requested, in whole lines
     size_t live_bytes            # of blocks that are referenced
     size_t spilled_count
     size_t spilled_bytes
@@ -13,10 +13,10 @@ cdef struct CycleCounts:
     # Of all cycles ever:
     size_t cycles                # finished ones
     size_t total_spills
-    size_t escaped_count         # blocks that were moved out alive
+    size_t escaped_count         # blocks that were moved out at the end of a cycle
     size_t escaped_bytes
     size_t departures            # from a plan
-    # Now:
+    # At present:
     size_t retired_bytes         # of outgrown chunks that are still in use
 
 cdef inline void counts_begin(CycleCounts *counts) noexcept:
@@ -30,7 +30,7 @@ cdef inline void counts_finish(CycleCounts *counts) noexcept:
         counts.max_cycle_bytes = counts.cycle_bytes
 
 cdef inline void counts_reset(CycleCounts *counts) noexcept:
-    """Forget the sizes of cycles, as a new arena; totals stay."""
+    """Reset the sizes of cycles, as in a new arena; keep totals."""
     counts_begin(counts)
     counts.last_cycle_bytes = counts.max_cycle_bytes = counts.peak_live_bytes = 0
 

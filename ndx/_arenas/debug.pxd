@@ -2,19 +2,19 @@ from ndx._blocks.block cimport Block, BlockOwner, Clock
 from ndx.backends.base cimport Backend
 
 cdef enum:
-    GUARD = 64               # bytes behind each block in debug mode
+    GUARD = 64               # bytes after each block in debug mode
 
 cdef void set_guard(char *end) noexcept nogil
 cdef Py_ssize_t check_guard(char *end) noexcept nogil
 cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil
 cdef int check_policies(str name, Backend backend, object config, object home) except -1
 
-# What an arena does in debug mode.
+# The debug mode of an arena.
 cdef class Watcher(BlockOwner):
     cdef readonly Clock clock
     cdef readonly bint debug
-    cdef bint guarded                    # patterns in memory show who writes where
-    cdef list damage                     # what was written behind blocks; or None
+    cdef bint guarded                    # guard patterns detect stray writes
+    cdef list damage                     # writes beyond the ends of blocks; or None
 
     cdef int record_line(self, Block *block) except -1
     cdef void inspect(self, Block *block) noexcept

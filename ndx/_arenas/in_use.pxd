@@ -1,6 +1,6 @@
 from ndx._arenas.arena cimport Arena
 
-# A stretch of a chunk: [low, high), offsets.
+# A range of a chunk: the offsets [low, high).
 cdef struct Range:
     size_t low
     size_t high

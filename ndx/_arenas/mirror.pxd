@@ -3,14 +3,14 @@ from libc.stdint cimport uintptr_t
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
 
-# On its way to or from a device: [low, high) of the chunk, until an event.
+# A copy in progress to or from a device: [low, high) of the chunk, until an event.
 cdef struct Flight:
     size_t low
     size_t high
     void *event
 
 cdef class TwinArena(Arena):
-    cdef size_t at                       # where the next block is placed
+    cdef size_t at                       # offset of the next block
     cdef Flight *flights
     cdef Py_ssize_t nflights
     cdef Py_ssize_t capacity

@@ -5,16 +5,16 @@ from ndx._arenas.plan cimport Life
 cdef class PlannedArena(Arena):
     cdef Bitmap taken
     cdef Life *plan
-    cdef Py_ssize_t planned              # entries of it; 0: no plan yet
-    cdef size_t height                   # of what has its offset in the plan
+    cdef Py_ssize_t planned              # entries of the plan; 0: no plan yet
+    cdef size_t height                   # bytes from the chunk's start that it covers
     cdef Life *trace                     # of this cycle
     cdef Py_ssize_t traced
     cdef Py_ssize_t capacity
-    cdef size_t time                     # of this cycle: its births and deaths
+    cdef size_t time                     # births and deaths in this cycle
     cdef size_t departed                 # allocations of this cycle off the plan
-    cdef size_t plan_again               # in this cycle or later
+    cdef size_t plan_again               # first cycle that may make a new plan
     cdef size_t pause                    # cycles between two plans
-    cdef bint lost                       # the trace of this cycle is not whole
+    cdef bint lost                       # the trace of this cycle is incomplete
 
     cdef int record(self, size_t needed) noexcept
     cdef int make_plan(self) except -1

@@ -3,7 +3,7 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_down(size_t nbytes, size_t step)
 
 cdef enum:
-    LINE = 64                            # of the CPU's caches: the unit of arenas
+    LINE = 64                            # bytes of a cache line: the unit of arenas
 
 cdef enum Learn:
     LEARN_NONE
@@ -11,11 +11,11 @@ cdef enum Learn:
     LEARN_OVER_TIME
     LEARN_LIVENESS
 
-# How large an arena (each slot of a ring) is to be; shared by the slots.
+# The size of an arena, as given or learned; shared by all slots of a ring.
 cdef class Sizing:
     cdef readonly size_t wanted          # bytes, rounded; 0: not yet known
-    cdef readonly size_t observed        # the most that a cycle needed
-    cdef readonly size_t cycles          # observed ones
+    cdef readonly size_t observed        # largest need of a cycle
+    cdef readonly size_t cycles          # number of observed cycles
     cdef readonly size_t minimum
     cdef readonly size_t maximum         # 0: unlimited
     cdef readonly size_t initial
@@ -23,7 +23,7 @@ cdef class Sizing:
     cdef readonly double overallocation
     cdef readonly Learn learn
     cdef readonly bint grows
-    cdef readonly bint provisional       # `wanted` was asked for, not learned
+    cdef readonly bint provisional       # `wanted` was requested, not learned
 
     cdef void observe(self, size_t nbytes) noexcept
     cdef void settle(self) noexcept

@@ -1,11 +1,11 @@
 from ndx.backends.base cimport Backend, Memory
 
-# Who serves what does not fit an arena.
+# The spill policy of an arena: the backends that serve what does not fit.
 cdef class Spill:
     cdef Backend own                     # the arena's: while its size is not yet known
     cdef Backend backend                 # serves what does not fit
-    cdef Backend beyond                  # and what that can't; None: nobody
-    cdef bint fails                      # nobody serves it
+    cdef Backend beyond                  # fallback of `backend`; None: no fallback
+    cdef bint fails                      # spills are refused
 
     cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out)

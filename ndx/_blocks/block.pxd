@@ -3,13 +3,13 @@ from libc.stdint cimport uint64_t
 
 from ndx.backends.base cimport Backend, Memory
 
-# What an array's life is compared with: it is valid while `now` is its generation.
+# The clock of an arena. A block is valid while `now` equals its generation.
 cdef class Clock:
     cdef uint64_t now
     cdef readonly str name
     cdef readonly bint open
 
-# Something that foreign code may read at any time: a range of bytes of a block.
+# A range of bytes of a block that foreign code may read at any time.
 cdef struct Export:
     Block *block
     size_t low                   # [low, high) within the block
@@ -17,8 +17,8 @@ cdef struct Export:
     Export *next
     Export *prev
 
-# A range of memory that arrays share, and who takes it back. All fields are
-# guarded by the GIL.
+# A range of memory that arrays share, and the backend that takes it back. The GIL guards
+# all fields.
 cdef struct Block:
     char *ptr
     size_t nbytes
@@ -27,40 +27,40 @@ cdef struct Block:
     const uint64_t *now          # valid while now[0] == generation
     uint64_t generation
     Export *exports
-    Memory memory                # what goes back to `backend`; see `block_small`
-    PyObject *backend            # that served it, strong; NULL: not its own memory
-    PyObject *owner              # BlockOwner, strong, while it has an interest
+    Memory memory                # to release to `backend`; see `block_small`
+    PyObject *backend            # strong; NULL: the block does not own its memory
+    PyObject *owner              # BlockOwner, strong, while it must be notified
     PyObject *clock              # Clock, strong; NULL: in no workspace
     PyObject *keeper             # any object, strong, that owns the memory
-    Block *prev                  # in a list of the owner's
+    Block *prev                  # in a list of the owner
     Block *next
-    PyObject *origin             # str, strong: where it was made, if that is recorded
-    size_t index                 # in the order of its cycle
-    uint64_t serial              # of its birth, in recordings; 0: it is in none
+    PyObject *origin             # str, strong: the line that made it, if recorded
+    size_t index                 # position in its cycle's allocations
+    uint64_t serial              # of its birth, in recordings; 0: not recorded
     bint readonly
     bint retired                 # its scope has ended, but its range is still in use
-    bint kept                    # it left its workspace, but its range lies there
-    int device                   # 0: the CPU; its number, see `_lib.device`
+    bint kept                    # it left its workspace, but its range is still there
+    int device                   # number, see `_lib.device`; 0: the CPU
 
-# Why the memory of a block goes back.
+# Why a block's memory is released.
 cdef enum Ending:
-    DROPPED = 0                  # its last reference is gone
+    DROPPED = 0                  # its reference count is 0
     SCOPE_END = 1
     CLOSED = 2
-    ESCAPED = 3                  # it left its workspace, and lives on elsewhere
+    ESCAPED = 3                  # it left its workspace, and was moved
 
-# Whoever lends ranges out of a larger one: it is told of the end of each.
+# Base class of owners that lend ranges of a larger one; notified when a block ends.
 cdef class BlockOwner:
     cdef Backend lender(self)
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
 
-# What recordings want to know of blocks with a serial; called by nobody else.
+# Hooks of recordings, called for blocks with a serial.
 cdef struct Observers:
     void (*ended)(uint64_t serial, int ending) noexcept
     void (*moved)(Block *block) noexcept
     void (*retired)(Block *block) noexcept
-    # Of the scopes of all arenas, while there is a recording; NULL otherwise.
+    # Called at the scopes of all arenas during a recording; NULL otherwise.
     void (*cycled)(BlockOwner arena, bint begins) noexcept
 
 cdef Observers observers

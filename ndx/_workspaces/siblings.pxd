@@ -1,10 +1,10 @@
 from ndx._context.context cimport Scope
 
-# One of the workspaces of a name: the one that the name finds, or a sibling of it.
+# One of the workspaces of a name: the one in the registry (the first), or a sibling.
 cdef class Member(Scope):
-    cdef object first                # of the family, a weak reference; None: this
-    cdef list siblings               # of the first
-    cdef int place                   # among them; 0: the first
+    cdef object first                # weak reference to the first; None: it is this
+    cdef list siblings               # only of the first; may be None
+    cdef int place                   # number in the family; 0: the first
     cdef bint related                # it has siblings, or is one
 
     cdef list family(self)

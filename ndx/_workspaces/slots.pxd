@@ -7,8 +7,8 @@ from ndx.backends.persistent_file cimport FileBackend
 cdef class Row:
     cdef Backend backend
     cdef list arenas
-    cdef Py_ssize_t turn             # the slot of the current or last cycle
-    cdef bint has_memory             # the arenas have the size that was given
+    cdef Py_ssize_t turn             # slot of the current or last cycle
+    cdef bint has_memory             # the arenas have their initial size
 
     cdef int next(self) noexcept
     cdef int drop(self) except -1
@@ -16,11 +16,11 @@ cdef class Row:
 cdef class Slots:
     cdef str name
     cdef object config
-    cdef FileBackend file            # that the arena lies in; usually None
+    cdef FileBackend file            # holds a persistent arena; usually None
     cdef readonly Sizing sizing
-    cdef Row now                     # of the current or last cycle
-    cdef dict rows                   # by backend, `now` too; the last used is last
-    cdef dict past                   # counters of arenas that are gone
+    cdef Row now                     # row of the current or last cycle
+    cdef dict rows                   # by backend, with `now`; most recently used last
+    cdef dict past                   # counters of destroyed arenas
     cdef Py_ssize_t count
     cdef bint ring
     cdef bint gave_back

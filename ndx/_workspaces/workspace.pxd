@@ -10,20 +10,20 @@ from ndx.backends.persistent_file cimport FileBackend
 cdef class Workspace(Member):
     cdef readonly str name
     cdef readonly object config      # type: WorkspaceConfig
-    cdef object base                 # the default config of when it was made
-    cdef bint follows                # it takes the backend that is current
+    cdef object base                 # default config at the time it was made
+    cdef bint follows                # it uses the current backend
     cdef Slots slots                 # its arenas
     cdef readonly bint bypassed      # made in the debug mode "bypass": no arena
-    cdef FileBackend file            # that the arena lies in; usually None
+    cdef FileBackend file            # holds a persistent arena; usually None
     cdef Arena arena                 # of the current or last cycle
-    cdef uint64_t owner_id           # of the thread that it belongs to
-    cdef object owner                # weak reference to that
-    cdef object registry             # weak reference to what has it by its name
-    cdef Py_ssize_t depth            # how often it is entered, or borrowed, now
-    cdef bint busy                   # a cycle starts or ends
-    cdef Entry spare                 # of the outermost scope, used again each time
+    cdef uint64_t owner_id           # id of the owner thread
+    cdef object owner                # weak reference to the owner thread
+    cdef object registry             # weak reference to the registry that has its name
+    cdef Py_ssize_t depth            # nested entries, borrowing included
+    cdef bint busy                   # a cycle is being started or ended
+    cdef Entry spare                 # of the outermost scope, reused each time
     cdef void *last_home             # the contextvars.Context of the last entry
-    cdef object task                 # of that, a weak reference; None outside of tasks
+    cdef object task                 # weak reference to its task; None outside of tasks
     cdef object __weakref__
 
     cdef int note_task(self, const Here *here) except -1
