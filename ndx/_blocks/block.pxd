@@ -17,8 +17,8 @@ cdef struct Export:
     Export *next
     Export *prev
 
-# A range of memory that arrays share, and the backend that takes it back. The GIL guards
-# all fields.
+# A range of memory that arrays share, and the backend that takes it back. The GIL
+# guards all fields.
 cdef struct Block:
     char *ptr
     size_t nbytes

@@ -2,38 +2,38 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 cdef enum:
-    ALIGNMENT = 64           # every range starts on a cache line
+    ALIGNMENT = 64           # of every range: a cache line
 
 cdef struct Memory:
     char *ptr                # first byte, aligned
-    size_t nbytes            # bytes asked for
-    void *cookie             # the backend's own: what it needs to release the range
+    size_t nbytes            # bytes requested
+    void *cookie             # private to the backend, for the release
     size_t purged            # bytes of it that `purge` gave back; 0 at first
 
-# What `allocate` returns. All but the first refuse; no exception is set. The reason
-# decides what may help (`backends._relief`), and is what the error says.
+# The result of `allocate`. All but the first are refusals, without an exception. The
+# reason decides which measures may help (`backends._relief`), and is in the error.
 cdef enum Status:
     ALLOCATED = 0
     NO_MEMORY = 1            # the system has no more; or the reason is not known
     SOURCE_FULL = 2          # the device or the disk has no more
-    OWN_LIMIT = 3            # with what is held, it would exceed the backend's limit
-    PROCESS_LIMIT = 4        # with what all backends hold, that of the process
-    TOO_LARGE = 5            # it would even if nothing else were held
-    ARENA_FULL = 6           # the one segment of an `arena` has no such room
-    NOT_PASSED = 7           # an adaptor did not let it pass
-    DEVICE_LIMIT = 8         # with what all backends hold of the device, its limit
+    OWN_LIMIT = 3            # the backend's memory would exceed its limit
+    PROCESS_LIMIT = 4        # the memory of all backends would exceed the process's
+    TOO_LARGE = 5            # the request alone would exceed a limit
+    ARENA_FULL = 6           # the only segment of an `arena` has no room
+    NOT_PASSED = 7           # an adaptor refused it
+    DEVICE_LIMIT = 8         # all backends' memory on the device would exceed its limit
 
 cdef struct Counters:
     uint64_t allocations     # ranges handed out since the start
     uint64_t system_allocations
     uint64_t system_frees
-    size_t allocated         # bytes asked for and not yet released
+    size_t allocated         # bytes requested and not yet released
     size_t peak_allocated
     size_t live              # ranges not yet released
     size_t reserved          # bytes held from the system, idle ones included
     size_t peak_reserved
 
-# Whether there is, or was, any memory but the host's.
+# Whether a backend of a device was ever made.
 cdef struct Devices:
     bint in_use
 
@@ -89,6 +89,6 @@ cdef inline void counters_lift(Counters *counters, size_t allocated,
         counters.peak_reserved = reserved
 
 cdef inline void counters_rewind(Counters *counters) noexcept nogil:
-    """Let both peaks start again from what is held now."""
+    """Reset both peaks to the current values."""
     counters.peak_allocated = counters.allocated
     counters.peak_reserved = counters.reserved

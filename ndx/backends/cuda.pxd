@@ -6,10 +6,10 @@ from ndx.backends.source cimport Source
 cdef class CudaSource(Source):
     cdef readonly int index          # of the GPU
     cdef object cuda                 # the module `cupy.cuda`
-    cdef object runtime              # its `runtime`
-    cdef dict known                  # handle -> CuPy's stream, which lives on
+    cdef object runtime              # the module `cupy.cuda.runtime`
+    cdef dict known                  # handle -> CuPy's stream, which this keeps alive
     cdef list idle_events
-    cdef set over                    # handles that CUDA knows no more
+    cdef set over                    # handles of destroyed streams
 
     cdef size_t trim_pool(self) noexcept
 

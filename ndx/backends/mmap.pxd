@@ -5,7 +5,7 @@ cdef class FileSource(Source):
     cdef readonly str directory
     cdef bytes path_bytes
     cdef const char *path            # in `path_bytes`
-    cdef long process                # that made it, not a fork of it
+    cdef long process                # id of the process that made it
 
 cdef class MmapBackend(PooledBackend):
     cdef size_t keep_idle

@@ -3,11 +3,11 @@ from ndx.backends.base cimport Backend, Memory
 
 cdef class FileBackend(Backend):
     cdef readonly str path
-    cdef readonly size_t size            # bytes of the file that are set aside
+    cdef readonly size_t size            # reserved bytes of the file
     cdef readonly MappedFile file
-    cdef object process                  # whose lock the file's is
+    cdef object process                  # id of the process that has locked the file
     cdef bint lent
-    cdef bint leaving                    # when the memory comes back
+    cdef bint leaving                    # close the file when the memory is released
 
     cdef int open(self, size_t size, object most) except -1
     cdef int lend(self, size_t nbytes, bint zero, Memory *out) except -1

@@ -5,7 +5,7 @@ cdef class HostAllocSource(CudaSource):
     pass
 
 cdef class PinnedSource(HostAllocSource):
-    cdef dict flying                 # event -> the GPU that it was recorded on
+    cdef dict flying                 # event -> the GPU on which it was recorded
 
 cdef class PinnedBackend(PooledBackend):
     cdef readonly PinnedSource source

@@ -8,17 +8,17 @@ from ndx.backends.user_code cimport UserCode
 
 cdef class PooledBackend(Backend):
     cdef Pool pool
-    cdef readonly Backend fallback   # serves what this can't; None: nobody
-    cdef size_t recycled             # bytes given back to avoid growth, in all
-    cdef uint64_t traffic            # bytes allocated, but from quick lists
-    cdef public size_t headroom_nbytes   # of the source, that are left to others
-    cdef public size_t kept_nbytes   # that are held in all, however idle they are
+    cdef readonly Backend fallback   # serves what this can't; None: no fallback
+    cdef size_t recycled             # bytes given back to avoid growth, in total
+    cdef uint64_t traffic            # bytes allocated, except from quick lists
+    cdef public size_t headroom_nbytes   # of the source, left free for others
+    cdef public size_t kept_nbytes   # held at least, even if idle
     cdef uint64_t idle_after         # milliseconds; 0: never
-    cdef PoolHistory history         # of what was needed, for what is idle
-    cdef size_t stream               # that the memory is for, and first used on
+    cdef PoolHistory history         # of the bytes needed, to find idle ones
+    cdef size_t stream               # on which new memory is first used
     cdef readonly object options     # type: PoolOptions
     cdef object hooks                # tuple of callables
-    cdef UserCode inside             # of hooks
+    cdef UserCode inside             # threads inside hooks
     cdef bint hooked
 
     cdef object take_options(self, dict given)

@@ -2,4 +2,4 @@ from ndx.backends.base cimport Backend
 from ndx.backends.user_code cimport UserCode
 
 cdef class PythonBackend(Backend):
-    cdef UserCode inside         # acquire and discard
+    cdef UserCode inside         # threads inside `acquire` or `discard`

@@ -4,24 +4,24 @@ cdef enum Reserved:
     NO_ROOM = 2                  # the device or the disk has no more; likewise
     RAISED = -1                  # a Python exception is set
 
-# Where a pool's memory comes from: large ranges, and what may be done inside them.
+# The source of a pool's memory: large ranges, and operations on parts of them.
 cdef class Source:
-    cdef readonly size_t granularity     # ranges and pages come in multiples of it
-    cdef readonly size_t alignment       # of every range, and of what is cut from it
+    cdef readonly size_t granularity     # ranges and pages are multiples of it
+    cdef readonly size_t alignment       # of every range, and of its parts
     cdef readonly size_t extent          # paged: address space to reserve at a time
     cdef readonly size_t commit_from     # `commit` is called for so many bytes or more
-    cdef readonly bint paged             # a range has no memory but what is committed
-    cdef readonly bint zeroed            # memory that was just committed is zero
-    cdef readonly bint ordered           # `release` is work of the stream `cookie`, too
+    cdef readonly bint paged             # only committed parts of a range have memory
+    cdef readonly bint zeroed            # newly committed memory is zero
+    cdef readonly bint ordered           # `release` is ordered on the stream `cookie`
     cdef readonly bint streams           # work on memory is ordered by streams
-    cdef readonly bint cpu_waits         # its ranges are the CPU's, which waits itself
+    cdef readonly bint cpu_waits         # the CPU uses the ranges, and waits for events
     cdef readonly bint host_accessible   # the CPU can read and write it
-    cdef readonly bint fork_safe         # a forked child may go on using it
-    cdef readonly bint budgeted          # the limit of the process counts it
-    cdef readonly int gpu                # whose limit counts it, from 1; 0: none
-    cdef readonly str place              # where its memory is, for messages; or None
-    cdef readonly object resource        # what sources with an equal one compete for
-    cdef readonly size_t most            # bytes it can ever have; 0: as `info` says
+    cdef readonly bint fork_safe         # a forked child may continue to use it
+    cdef readonly bint budgeted          # it counts towards the process's limit
+    cdef readonly int gpu                # GPU whose limit counts it, from 1; 0: none
+    cdef readonly str place              # location of its memory, for messages; or None
+    cdef readonly object resource        # sources with equal ones compete for memory
+    cdef readonly size_t most            # bytes it can ever have; 0: as `info` reports
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil

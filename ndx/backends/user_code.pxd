@@ -1,5 +1,5 @@
 cdef class UserCode:
-    cdef set threads             # those inside, by their numbers
+    cdef set threads             # idents of the threads inside
 
     cdef bint is_inside(self) except -1
     cdef object enter(self, str message)

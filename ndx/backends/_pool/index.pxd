@@ -1,7 +1,7 @@
-"""The parts of a pool's memory, and an index of free ones with constant-time search.
+"""The blocks of a pool, and an index of the free ones with constant-time search.
 
-Two-level segregated lists: sizes are classed by their highest bit and the five bits
-after it; two levels of bitmaps find the next class that has a block.
+Two-level segregated lists: the class of a size is its highest bit and the five bits
+after it. Two levels of bitmaps find the next class that has a block.
 
 References
 ----------
@@ -20,34 +20,34 @@ cdef enum:
     SUB_BITS = 5
     SUBS = 32
     TOPS = 52
-    SCAN = 8                     # blocks of one class that are looked at
+    SCAN = 8                     # blocks of one class that a search inspects
 
 cdef enum BlockState:
     USED
     FREE                         # warm: its memory is held from the system
     COLD                         # address space only; starts and ends on pages
-    QUICK                        # free, but in a list of its very size, not merged
-    BUSY                         # neither: someone works on it without the lock
+    QUICK                        # free, in the list of its exact size, not merged
+    BUSY                         # in transition: a thread works on it without the lock
 
-# What was recorded on a stream that used a block, when it was freed.
+# An event that was recorded on a stream that used a block, when it was freed.
 cdef struct PoolEvent:
     void *event
     PoolEvent *next
 
-# A part of a segment. All fields are guarded by the pool's lock, but those of a USED
-# block are its holder's.
+# A part of a segment. The pool's lock guards all fields, except those of a USED block,
+# which belong to its holder.
 cdef struct PoolBlock:
     char *ptr
     size_t nbytes
-    size_t requested             # bytes asked for; 0 unless USED
+    size_t requested             # bytes requested; 0 unless USED
     PoolSegment *segment
     PoolBlock *prev              # neighbours in the segment, by address
     PoolBlock *next
     PoolBlock *prev_free         # in a list of the index; `next_free` in others too
     PoolBlock *next_free
-    PoolEvent *events            # to wait for before it is used again
-    uint64_t uses                # slots of streams, other than its own, that used it
-    uint64_t stamp               # milliseconds, when it became free
+    PoolEvent *events            # to wait for before its reuse
+    uint64_t uses                # bit set: slots of other streams that used it
+    uint64_t stamp               # time at which it became free, in milliseconds
     int slot
     BlockState state
 
@@ -55,7 +55,7 @@ cdef struct PoolBlock:
 cdef struct PoolSegment:
     char *ptr
     size_t nbytes
-    size_t cold                  # bytes of it that are not held
+    size_t cold                  # bytes that are not held from the system
     void *cookie
     PoolBlock *first
     PoolSegment *prev
@@ -112,7 +112,7 @@ cdef inline void index_remove(PoolIndex *index, PoolBlock *block) noexcept nogil
 
 
 cdef inline PoolBlock *best_of(PoolBlock *block, size_t nbytes) noexcept nogil:
-    """Return the smallest fit of the first ones of a list, the most recent first."""
+    """Return the smallest fit among the first `SCAN` blocks of a list, or NULL."""
     cdef PoolBlock *best = NULL
     cdef int looked = 0
     while block != NULL and looked < SCAN:
@@ -126,14 +126,14 @@ cdef inline PoolBlock *best_of(PoolBlock *block, size_t nbytes) noexcept nogil:
 
 
 cdef inline PoolBlock *index_search(PoolIndex *index, size_t nbytes) noexcept nogil:
-    """Return a block of at least nbytes that is hardly larger than need be, or NULL."""
+    """Return a block of at least nbytes that is a close fit, or NULL."""
     cdef int top = 0, sub = 0
     cdef uint32_t subs
     cdef uint64_t tops
     cdef PoolBlock *found
     class_of(nbytes, &top, &sub)
-    # The request's own class first: what was freed there last is most often the same
-    # size. All blocks of the classes above fit.
+    # The request's own class first: the block that was freed there last usually has the
+    # same size. All blocks of higher classes fit.
     found = best_of(index.heads[top][sub], nbytes)
     if found != NULL:
         return found
@@ -149,7 +149,7 @@ cdef inline PoolBlock *index_search(PoolIndex *index, size_t nbytes) noexcept no
 
 cdef inline PoolBlock *index_search_exact(PoolIndex *index,
                                           size_t nbytes) noexcept nogil:
-    """Return the block of that very size that was freed last, or NULL."""
+    """Return the block of exactly this size that was freed last, or NULL."""
     cdef int top = 0, sub = 0
     cdef PoolBlock *block
     class_of(nbytes, &top, &sub)

@@ -3,26 +3,26 @@ from cpython.object cimport PyObject
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.store cimport PoolStore
 
-# What `find` found, and what is to be done without the lock before it is used.
+# The result of `find`, and the steps that remain to be done without the lock.
 cdef struct Grant:
     PoolBlock *block
-    PoolBlock *spare             # a description, for what may have to be cut off
+    PoolBlock *spare             # descriptor of the part to split off, if any
     char *fresh                  # memory to commit
     size_t fresh_nbytes
     size_t owner                 # the stream that it is taken from
     bint stolen
-    bint cut                     # the block is still to be cut to its size
-    bint clean                   # it is all zero
+    bint cut                     # the block is still to be split to its size
+    bint clean                   # the memory is all zeros
     int refusal                  # the limit that forbids it, or ALLOCATED
 
 cdef class Pool(PoolStore):
     cdef size_t small_segment
     cdef size_t large_segment
-    cdef size_t cutoff           # of `round`: steps above it
+    cdef size_t cutoff           # of `round`: exponent of two; steps above that size
     cdef size_t initial          # of `arena`
-    cdef readonly size_t most    # that the source can ever have
-    cdef readonly bint lost      # this is a forked child, where it can't be used
-    cdef PyObject *next_pool     # in the list of all pools, with the list's lock
+    cdef readonly size_t most    # bytes that the source can ever have
+    cdef readonly bint lost      # unusable: this is a forked child
+    cdef PyObject *next_pool     # in the list of all pools, guarded by its lock
     cdef PyObject *prev_pool
 
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,

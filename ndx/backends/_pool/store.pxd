@@ -23,22 +23,22 @@ cdef enum PoolKind:
 
 cdef enum:
     SLOTS = 64
-    QUICK_LISTS = 1025           # one per unit, to 64 KiB at the least unit
-    QUICK_SHARE = 1048576        # bytes in quick lists at most
+    QUICK_LISTS = 1025           # one per unit, up to 64 KiB for the smallest unit
+    QUICK_SHARE = 1048576        # largest total of the quick lists, in bytes
     NO_STREAM = -1
-    CPU = 0                      # as a stream, of a source where the CPU waits itself
-    IN_FLIGHT = 1                # there: of what devices still read or write
+    CPU = 0                      # stream number of the CPU, if the source's `cpu_waits`
+    IN_FLIGHT = 1                # likewise: of blocks that devices still read or write
 
-# The free blocks of one stream. Those of slot 0 are safe for any stream.
+# The free blocks of one stream. Blocks in slot 0 are safe for any stream.
 cdef struct PoolSlot:
     size_t stream
     PoolIndex *warm[2]           # large, small
 
-# Counts beyond those of every backend.
+# Counters in addition to those of every backend.
 cdef struct PoolCounters:
     size_t rounded               # bytes of USED blocks
-    size_t crest                 # the most of that since `pool_look`
-    uint64_t misses              # not served from what was held
+    size_t crest                 # peak of `rounded` since `pool_look`
+    uint64_t misses              # requests not served from held memory
     uint64_t splits
     uint64_t merges
     uint64_t steals              # of another stream's block
@@ -49,18 +49,18 @@ cdef struct PoolCounters:
 
 cdef class PoolStore:
     cdef readonly Source source
-    cdef ndx_lock lock           # guards all that follows, and all blocks
+    cdef ndx_lock lock           # guards all fields below, and all blocks
     cdef PoolBlock *quick[QUICK_LISTS]
     cdef size_t quick_bytes
     cdef size_t quick_max        # largest block that goes into a quick list; 0: none
     cdef size_t unit
     cdef int unit_shift
     cdef PoolKind kind
-    cdef size_t limit            # on reserved bytes; the greatest: none
+    cdef size_t limit            # on reserved bytes; the maximum value: no limit
     cdef size_t small_max        # larger requests go into large segments
-    cdef size_t rest             # least remainder that is cut off in large segments
-    cdef int rest_shift          # and that part of the block, at least
-    cdef uint64_t now            # milliseconds, when a block was last freed
+    cdef size_t rest             # smallest remainder split off in large segments:
+    cdef int rest_shift          # and at least block.nbytes >> rest_shift
+    cdef uint64_t now            # time of the last release, in milliseconds
     cdef Counters counters
     cdef PoolCounters extra
     cdef PoolIndex *cold[2]
@@ -69,9 +69,9 @@ cdef class PoolStore:
     cdef size_t pending          # free blocks with events
     cdef PoolSegment *segments
     cdef size_t segment_count
-    cdef PoolBlock *spare        # descriptions in no use
+    cdef PoolBlock *spare        # unused descriptors
     cdef size_t spare_count
-    cdef void *slabs             # what the descriptions are cut from
+    cdef void *slabs             # memory of the descriptors
 
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil
     cdef bint stock(self) noexcept nogil
@@ -106,7 +106,7 @@ cdef class PoolStore:
 
 
 cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
-    """Return the block of a small size that was released last, or NULL."""
+    """Return the last released block of a small size, or NULL."""
     cdef PoolBlock **head
     cdef PoolBlock *block
     if nbytes > self.quick_max:
@@ -128,7 +128,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
 
 
 cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
-    """Keep a small block as it is, for the next request of its size, if that is due."""
+    """Keep a small block unmerged, for the next request of its size; False if full."""
     cdef size_t nbytes = block.nbytes
     cdef PoolBlock **head
     if nbytes > self.quick_max:
