@@ -1,7 +1,7 @@
 """Counters of an arena: the bytes of its cycles, spills and escapes."""
 
 cdef struct CycleCounts:
-    # Of this cycle. Between cycles, spilled and live ones still are the last cycle's.
+    # Of this cycle. Between cycles, spilled and live counts are those of the last one.
     size_t cycle_bytes           # requested, in whole lines
     size_t live_bytes            # of blocks that are referenced
     size_t spilled_count

@@ -158,9 +158,9 @@ class OutOfMemoryError(MemoryError):
         Bytes of the device's memory; None if that is not known.
     reason : str or None
         Why the request was refused: "limit" (the backend's own), "process" (the limit
-        of the process), "size" (never possible), "source" (the device or the
-        disk is full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a
-        workspace is full.
+        of the process), "size" (never possible), "source" (the device or the disk is
+        full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a workspace
+        is full.
     """
 
     def __init__(
