@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ndx._array.dispatch cimport any_on_device
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty, strided
 from ndx._compute.copies cimport cast, copy_into
@@ -181,7 +180,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> NDArray:
         raise ValueError(
             f"take: indices have {found.ndim} axes; they must have one (for others: "
             "x[indices])")
-    if any_on_device((array, found)):
+    if array.block.device or found.block.device:
         return on_device("take", array, found, axis=which)
     array = compact(array)
     chunks.outer = 1
@@ -268,7 +267,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> NDArray:
             f"take_along_axis: indices of shape {shape_tuple(found.ndim, found.shape)} "
             f"and an array of shape {shape_tuple(array.ndim, array.shape)} can't be "
             f"broadcast together but for axis {which}; axes must be equal or 1")
-    if any_on_device((array, found)):
+    if array.block.device or found.block.device:
         return on_device("take_along_axis", array, found, axis=which)
     result = new_empty(array.dtype, array.ndim, shape)
     pick_along(result, array, found, which)

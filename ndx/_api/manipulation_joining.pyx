@@ -1,6 +1,5 @@
 """Manipulation functions of the standard that join arrays."""
 
-from ndx._array.dispatch cimport any_on_device
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport cast, copy_into
 from ndx._compute.numpy_calls cimport argument
@@ -52,7 +51,7 @@ cdef BaseArray join(list arrays, int axis):
     cdef Py_ssize_t shape[MAXDIMS]
     cdef Py_ssize_t start = 0
     cdef int dtype = first.dtype, i
-    cdef bint mixed = False
+    cdef bint mixed = False, on_a_device = False
     for i in range(first.ndim):
         shape[i] = first.shape[i]
     shape[axis] = 0
@@ -68,9 +67,10 @@ cdef BaseArray join(list arrays, int axis):
                 f"concat: together the lengths along axis {axis} are beyond the "
                 "address space (2**63 bytes):", arrays)
         mixed = mixed or array.dtype != first.dtype
+        on_a_device = on_a_device or array.block.device != 0
     if mixed:
         dtype = promote_all([(<BaseArray>item).dtype for item in arrays])
-    if any_on_device((arrays,)):
+    if on_a_device:
         return on_device("concat", [
             item if (<BaseArray>item).dtype == dtype else cast(item, dtype)
             for item in arrays], axis=axis)

@@ -5,7 +5,6 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ndx._api.utility cimport truth
-from ndx._array.dispatch cimport any_on_device
 from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
@@ -478,7 +477,8 @@ def where(condition: Array, x1: Operand, x2: Operand, /) -> NDArray:
         store_scalar(x2, dtype, second)
     elif b.dtype != dtype:
         b = cast(b, dtype)
-    if any_on_device((chosen, a, b)):
+    if chosen.block.device or (a is not None and a.block.device) \
+            or (b is not None and b.block.device):
         kind = dtype_object(dtype).type
         return on_device("where", chosen, kind(x1) if is_scalar(x1) else a,
                          kind(x2) if b is None else b)

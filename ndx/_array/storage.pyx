@@ -279,7 +279,10 @@ cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *s
 
 cdef BaseArray new_element(int dtype):
     """Return a new 0-d array that belongs to no workspace and no backend."""
-    cdef BaseArray x = laid_out(dtype, 0, NULL, NULL)
+    cdef BaseArray x = bare_array(0)
+    x.dtype = <unsigned char>dtype
+    x.size = 1
+    x.c_contiguous = x.f_contiguous = True
     x.block = block_small(itemsize_of[dtype])
     return x
 

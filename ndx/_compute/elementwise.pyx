@@ -195,6 +195,12 @@ cdef object output_shape_error(Ufunc ufunc, BaseArray out, tuple shape):
         f"the operands broadcast to {shape}")
 
 
+cdef bint any_on_device(BaseArray a, BaseArray b) noexcept:
+    """Whether an operand, where there is one, is on a device."""
+    return (a is not None and a.block.device != 0) or \
+        (b is not None and b.block.device != 0)
+
+
 cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dtype,
                     BaseArray out):
     """Run a ufunc's loop; `scalar` replaces the operand that is None.
@@ -207,16 +213,19 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
     cdef BaseArray first = a if a is not None else b
     cdef BaseArray result
     cdef Py_ssize_t size
-    if first.block.device or (b is not None and b.block.device):
-        return compute_on_device(ufunc, a, b, scalar, loop, out)
     # The common case: contiguous operands of one shape, or with a scalar.
     if out is None and first.c_contiguous and first.dtype == loop.in_dtype \
             and loop.function != NULL and (a is None or b is None or (
                 b.dtype == loop.in_dtype and b.c_contiguous
                 and has_shape(a, b.ndim, b.shape))):
-        check(first)
-        if b is not None:
-            check(b)
+        # An array of a device is never live here.
+        if not block_is_live(first.block) or (
+                b is not None and not block_is_live(b.block)):
+            if any_on_device(a, b):
+                return compute_on_device(ufunc, a, b, scalar, loop, out)
+            check(first)
+            if b is not None:
+                check(b)
         result = new_like(first, loop.out_dtype)
         size = result.size
         steps[0] = steps[1] = itemsize_of[loop.in_dtype]
@@ -304,7 +313,7 @@ cdef int raise_current() except -1:
 cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
     """Like `compute`, for any layout, with casts, broadcasting and `out`."""
-    if out is not None and out.block.device:
+    if any_on_device(a, b) or (out is not None and out.block.device):
         return compute_on_device(ufunc, a, b, scalar, loop, out)
     if a is not None:
         check(a)

@@ -178,11 +178,12 @@ def test_headroom_gives_back_just_enough_before_a_step():
 def test_headroom_by_other_pools_of_the_same_memory():
     one, other = HostBackend(), HostBackend()
     with ndx.use(other):
-        x = ndx.ones(8 * MIB)
+        x = ndx.ones(32 * MIB)
         del x
     free = one.memory_info()[0]
-    with memory.headroom(free + 16 * MIB, one) as room:
-        assert room.released_bytes >= 16 * MIB
+    # Other processes change what is free meanwhile: the bound leaves room for that.
+    with memory.headroom(free + 128 * MIB, one) as room:
+        assert room.released_bytes >= 64 * MIB
     assert one.headroom_nbytes == 0
 
 
