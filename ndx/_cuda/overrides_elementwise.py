@@ -16,7 +16,8 @@ def computed(name, given):
 
 def check_power(base, exponent):
     """Refuse negative exponents as the CPU does, if that needs no wait."""
-    if isinstance(exponent, np.generic) and base.dtype.kind in "iu" and exponent < 0:
+    is_negative = isinstance(exponent, np.generic) and exponent < 0
+    if is_negative and base.dtype.kind in "iu" and base.size:
         msg = (
             f"integers can't be raised to the power {exponent}, since the result "
             "would be none: take floating-point numbers"

@@ -191,6 +191,12 @@ def test_indices():
         ndx.repeat(x, gpu_of([1.0, 2.0, 3.0]))
 
 
+def test_no_integer_has_any_power():
+    same(*both(lambda x: x**-2, np.zeros((0, 3), "int8")))
+    with pytest.raises(ValueError, match="power -2"):
+        gpu_of([2]) ** -2
+
+
 def test_scalars_that_do_not_fit():
     x = np.array([1, 2, 3], "int8")
     for scalar in (300, -300, 2**62, 2**70):
