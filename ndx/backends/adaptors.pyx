@@ -65,9 +65,9 @@ cdef class Adaptor(Backend):
     def released(self, nbytes: int, address: int) -> None:
         """Take note that a range is about to be given back."""
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges upstream."""
-        return self.upstream.holders()
+        return self.upstream.largest_live()
 
     def memory_info(self) -> tuple[int | None, int | None]:
         """Return the free and all bytes of the source; None where not known."""
@@ -92,6 +92,33 @@ cdef class Adaptor(Backend):
 
     cdef size_t trim_idle(self) noexcept nogil:
         return self.upstream.trim_idle()
+
+    # The memory is upstream's, of its device: only upstream can touch and order it. A
+    # range of the fallback's is the CPU's, which no stream uses.
+
+    cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
+        self.upstream.clear(ptr, nbytes)
+
+    cdef void copy(self, char *out, const char *ptr, size_t nbytes) noexcept nogil:
+        self.upstream.copy(out, ptr, nbytes)
+
+    cdef size_t current_stream(self) except? 0:
+        return self.upstream.current_stream()
+
+    cdef int check_arena(self, str name) except -1:
+        return self.upstream.check_arena(name)
+
+    cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
+        with gil:
+            Adaptor_server(self, memory, False).use_on(memory, stream)
+
+    cdef int finish(self, Memory *memory) except -1 nogil:
+        with gil:
+            Adaptor_server(self, memory, False).finish(memory)
+        return 0
+
+    cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
+        self.upstream.hand_over(stream, before)
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         cdef Counters inner
