@@ -55,6 +55,11 @@ def of_one_value(array):
     return full
 
 
+def as_0d(other, scalar):
+    """Return a scalar as the array without axes that stands for it beside another."""
+    return ndx.full((), scalar, dtype=ndx.result_type(other, scalar))
+
+
 class Paths:
     """The answers of one function for one drawn call, on path after path."""
 
@@ -67,7 +72,7 @@ class Paths:
         with ndx.passes(threshold="1TiB"), ndx.use("host"):
             self.expected, self.error = self.answer(self.function, args)
         self.mask = True
-        if name in ROUNDED and row.standard is not None:
+        if self.error is None and name in ROUNDED and row.standard is not None:
             self.mask = row.standard(*args)
 
     def answer(self, function, args):
@@ -158,12 +163,14 @@ class Paths:
             other = self.args[1 - number]
             if not isinstance(x, np.ndarray):
                 # What was drawn is a Python scalar: as an array without axes, too.
-                dtype, error = outcome(ndx.result_type, (other, x), {})
+                # Quotients are floats, also by a number that the integers' dtype can't
+                # hold: there is no such array.
+                array, error = outcome(as_0d, (other, x), {})
                 if error is None and self.error is None:
                     args = list(self.given())
-                    args[number] = ndx.full((), x, dtype=dtype)
+                    args[number] = array
                     self.check("0-d for a scalar", self.function, *args)
-                    args[number] = ndx.full(other.shape, x, dtype=dtype)
+                    args[number] = ndx.full(other.shape, x, dtype=array.dtype)
                     self.check("full for a scalar", self.function, *args)
                 continue
             full = list(self.args)
