@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memset
 
 from ndx._array.storage cimport (
-    BaseArray, check, data_of, export_array, is_array, new_empty,
+    BaseArray, data_of, export_array, is_array, new_empty, require_live,
 )
 from ndx._blocks.block cimport Export, export_free
 from ndx._lib.dtypes cimport NDTYPES, dtype_object, itemsize_of
@@ -92,7 +92,7 @@ cdef int acquire(object obj, ndx_array_view *view, int flags) except -1:
             f"NDX_C_CONTIGUOUS ({NDX_C_CONTIGUOUS:#x})")
     x = obj
     acquired = Acquired.__new__(Acquired)
-    check(x)
+    require_live(x)
     acquired.export = export_array(x)
     acquired.array = x
     if flags & NDX_WRITABLE and x.readonly:

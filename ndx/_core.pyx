@@ -10,11 +10,11 @@ from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dispatch cimport device_engine
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, check_usable, new_detached, new_view, numpy_view, recheck,
-    set_array_type, set_layout,
+    BaseArray, check_room, new_detached, new_view, numpy_view, require_intact_file,
+    require_usable, set_array_type, set_layout,
 )
 from ndx._blocks.block cimport (
-    BlockOwner, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
+    BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._compute.copies cimport copy as copy_of, copy_into
 from ndx._compute.elementwise cimport as_operand, binary, inplace, refused, unary
@@ -168,10 +168,10 @@ cdef class NDArray(BaseArray):
         """Backend of the memory; None if foreign, freed, or that of an element."""
         if self.block.backend != NULL:
             return <object>self.block.backend
-        if self.block.keeper != NULL:
-            return adopted_backend(<object>self.block.keeper)
-        if self.block.owner != NULL:
-            return (<BlockOwner>self.block.owner).lender()
+        if self.block.memory_owner != NULL:
+            return adopted_backend(<object>self.block.memory_owner)
+        if self.block.parent != NULL:
+            return (<BlockParent>self.block.parent).owning_backend()
         return None
 
     def detach(self) -> NDArray:
@@ -320,7 +320,7 @@ cdef class NDArray(BaseArray):
             If its workspace's scope has ended.
         """
         if not (block_is_closed(self.block) or block_is_lost(self.block)):
-            check_usable(self)
+            require_usable(self)
         block_close(self.block)
 
     def flush(self) -> None:
@@ -374,7 +374,7 @@ cdef class NDArray(BaseArray):
             If there is no such device, or a stream is given for an array that stays on
             the CPU.
         """
-        check_usable(self)
+        require_usable(self)
         target = find_device(device)
         if target == device_of(self.block.device):
             if stream is not None and target == CPU:
@@ -408,7 +408,7 @@ cdef class NDArray(BaseArray):
 
     def item(self) -> Scalar:
         """Return the only element of an array of size 1 as a Python scalar."""
-        check_usable(self)
+        require_usable(self)
         if self.size != 1:
             raise ValueError(
                 "item() is for arrays of one element; the shape is "
@@ -421,7 +421,7 @@ cdef class NDArray(BaseArray):
         # share them.
         check_room(self.size, sizeof(void *), "tolist")
         values = numpy_view(readable(self)).tolist()
-        recheck(self)
+        require_intact_file(self)
         return values
 
     def __format__(self, spec: str) -> str:
@@ -431,8 +431,8 @@ cdef class NDArray(BaseArray):
 
     def __sizeof__(self) -> int:
         cdef Py_ssize_t nbytes = sizeof(BaseArray)
-        if self.block.owner == NULL and (
-                self.block.backend != NULL or self.block.keeper != NULL):
+        if self.block.parent == NULL and (
+                self.block.backend != NULL or self.block.memory_owner != NULL):
             nbytes += self.block.nbytes
         return nbytes
 
@@ -446,7 +446,7 @@ cdef class NDArray(BaseArray):
     def __iter__(self) -> Iterator[NDArray]:
         if self.ndim == 0:
             raise TypeError("an array without axes can't be iterated over")
-        check_usable(self)
+        require_usable(self)
         return iterate(self)
 
     def __contains__(self, value: Any) -> bool:
@@ -456,7 +456,7 @@ cdef class NDArray(BaseArray):
 
     def __getitem__(self, key: Key) -> NDArray:
         """Return a view, or a copy for advanced keys and for integers on all axes."""
-        check_usable(self)
+        require_usable(self)
         return get_item(self, key)
 
     def __setitem__(self, key: Key, value: Any) -> None:
@@ -703,7 +703,7 @@ cdef class NDArray(BaseArray):
         dead = text_of_dead(self)
         if dead is None:
             text = str(numpy_view(readable(self)))
-            recheck(self)
+            require_intact_file(self)
             return text
         return dead
 
@@ -742,7 +742,7 @@ def iterate(BaseArray x):
     """Yield the items along the first axis; check the array before each."""
     cdef Py_ssize_t i
     for i in range(x.shape[0]):
-        check_usable(x)
+        require_usable(x)
         yield item_at(x, i)
 
 

@@ -114,16 +114,16 @@ _MORE_AXES = """Return {what} along axes.
     {answer}
     """
 _FORWARD = (
-    "Where the division by the number of points goes: into the inverse transform, half "
-    "(its\n        square root) into each, or into this one."
+    "Where to divide by the number of points: in the inverse transform, by its square "
+    "root\n        in each, or in this one."
 )
 _INVERSE = (
-    "Where the division by the number of points goes: into this transform, half (its\n"
-    "        square root) into each, or into the other one."
+    "Where to divide by the number of points: in this transform, by its square root\n"
+    "        in each, or in the other one."
 )
-_CUT = "Length of `x`: it is cut, or padded with zeros. Default: as it is."
-_CUTS = "Lengths of `x`: it is cut, or padded with zeros. Default: as they are."
-_LENGTH = "Length of the result. Default: ``2 * (m - 1)``, m being that of `x`."
+_CUT = "Length to which `x` is cut or padded with zeros. Default: its own."
+_CUTS = "Lengths to which `x` is cut or padded with zeros. Default: its own."
+_LENGTH = "Length of the result. Default: ``2 * (m - 1)``, where m is that of `x`."
 _LENGTHS = "Lengths of the result. Default: those of `x`, the last ``2 * (m - 1)``."
 _TWO = "ndx.asarray([3.0, 1.0])"
 _TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
@@ -270,7 +270,7 @@ fft = _one_axis(
     "the discrete Fourier transform",
     _TWO_COMPLEX,
     "NDArray([4.+0.j, 2.+0.j])",
-    takes="Complex; a real one is taken as complex",
+    takes="Complex. A real array is converted to complex",
     gives="Complex",
     n_is=_CUT,
     length="`n`",
@@ -281,7 +281,7 @@ ifft = _one_axis(
     "the inverse discrete Fourier transform",
     _TWO_COMPLEX,
     "NDArray([2.+0.j, 1.+0.j])",
-    takes="Complex; a real one is taken as complex",
+    takes="Complex. A real array is converted to complex",
     gives="Complex",
     n_is=_CUT,
     length="`n`",
@@ -292,7 +292,7 @@ fftn = _more_axes(
     "the discrete Fourier transform",
     _TWO_COMPLEX,
     "NDArray([4.+0.j, 2.+0.j])",
-    takes="Complex; a real one is taken as complex",
+    takes="Complex. A real array is converted to complex",
     gives="Complex",
     n_is=_CUTS,
     length="`s`",
@@ -303,7 +303,7 @@ ifftn = _more_axes(
     "the inverse discrete Fourier transform",
     _TWO_COMPLEX,
     "NDArray([2.+0.j, 1.+0.j])",
-    takes="Complex; a real one is taken as complex",
+    takes="Complex. A real array is converted to complex",
     gives="Complex",
     n_is=_CUTS,
     length="`s`",

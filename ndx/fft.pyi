@@ -35,14 +35,14 @@ def fft(
     Parameters
     ----------
     x : NDArray
-        Complex; a real one is taken as complex, with one axis or more.
+        Complex. A real array is converted to complex, with one axis or more.
     n : int, optional
-        Length of `x`: it is cut, or padded with zeros. Default: as it is.
+        Length to which `x` is cut or padded with zeros. Default: its own.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into the inverse transform, half (its
-        square root) into each, or into this one.
+        Where to divide by the number of points: in the inverse transform, by its square root
+        in each, or in this one.
 
     Returns
     -------
@@ -115,14 +115,14 @@ def fftn(
     Parameters
     ----------
     x : NDArray
-        Complex; a real one is taken as complex.
+        Complex. A real array is converted to complex.
     s : sequence of int, optional
-        Lengths of `x`: it is cut, or padded with zeros. Default: as they are. -1: the length of `x`. It needs `axes`.
+        Lengths to which `x` is cut or padded with zeros. Default: its own. -1: the length of `x`. It needs `axes`.
     axes : sequence of int, optional
         Each in ``[-x.ndim, x.ndim)``. Default: all.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into the inverse transform, half (its
-        square root) into each, or into this one.
+        Where to divide by the number of points: in the inverse transform, by its square root
+        in each, or in this one.
 
     Returns
     -------
@@ -186,12 +186,12 @@ def hfft(
     x : NDArray
         Complex, one half of the signal, with one axis or more.
     n : int, optional
-        Length of the result. Default: ``2 * (m - 1)``, m being that of `x`.
+        Length of the result. Default: ``2 * (m - 1)``, where m is that of `x`.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into the inverse transform, half (its
-        square root) into each, or into this one.
+        Where to divide by the number of points: in the inverse transform, by its square root
+        in each, or in this one.
 
     Returns
     -------
@@ -222,14 +222,14 @@ def ifft(
     Parameters
     ----------
     x : NDArray
-        Complex; a real one is taken as complex, with one axis or more.
+        Complex. A real array is converted to complex, with one axis or more.
     n : int, optional
-        Length of `x`: it is cut, or padded with zeros. Default: as it is.
+        Length to which `x` is cut or padded with zeros. Default: its own.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into this transform, half (its
-        square root) into each, or into the other one.
+        Where to divide by the number of points: in this transform, by its square root
+        in each, or in the other one.
 
     Returns
     -------
@@ -265,14 +265,14 @@ def ifftn(
     Parameters
     ----------
     x : NDArray
-        Complex; a real one is taken as complex.
+        Complex. A real array is converted to complex.
     s : sequence of int, optional
-        Lengths of `x`: it is cut, or padded with zeros. Default: as they are. -1: the length of `x`. It needs `axes`.
+        Lengths to which `x` is cut or padded with zeros. Default: its own. -1: the length of `x`. It needs `axes`.
     axes : sequence of int, optional
         Each in ``[-x.ndim, x.ndim)``. Default: all.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into this transform, half (its
-        square root) into each, or into the other one.
+        Where to divide by the number of points: in this transform, by its square root
+        in each, or in the other one.
 
     Returns
     -------
@@ -336,12 +336,12 @@ def ihfft(
     x : NDArray
         Real floating-point, with one axis or more.
     n : int, optional
-        Length of `x`: it is cut, or padded with zeros. Default: as it is.
+        Length to which `x` is cut or padded with zeros. Default: its own.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into this transform, half (its
-        square root) into each, or into the other one.
+        Where to divide by the number of points: in this transform, by its square root
+        in each, or in the other one.
 
     Returns
     -------
@@ -374,12 +374,12 @@ def irfft(
     x : NDArray
         Complex, only the frequencies that are not negative, with one axis or more.
     n : int, optional
-        Length of the result. Default: ``2 * (m - 1)``, m being that of `x`.
+        Length of the result. Default: ``2 * (m - 1)``, where m is that of `x`.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into this transform, half (its
-        square root) into each, or into the other one.
+        Where to divide by the number of points: in this transform, by its square root
+        in each, or in the other one.
 
     Returns
     -------
@@ -421,8 +421,8 @@ def irfftn(
     axes : sequence of int, optional
         Each in ``[-x.ndim, x.ndim)``. Default: all.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into this transform, half (its
-        square root) into each, or into the other one.
+        Where to divide by the number of points: in this transform, by its square root
+        in each, or in the other one.
 
     Returns
     -------
@@ -456,12 +456,12 @@ def rfft(
     x : NDArray
         Real floating-point, with one axis or more.
     n : int, optional
-        Length of `x`: it is cut, or padded with zeros. Default: as it is.
+        Length to which `x` is cut or padded with zeros. Default: its own.
     axis : int
         In ``[-x.ndim, x.ndim)``.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into the inverse transform, half (its
-        square root) into each, or into this one.
+        Where to divide by the number of points: in the inverse transform, by its square root
+        in each, or in this one.
 
     Returns
     -------
@@ -536,12 +536,12 @@ def rfftn(
     x : NDArray
         Real floating-point.
     s : sequence of int, optional
-        Lengths of `x`: it is cut, or padded with zeros. Default: as they are. -1: the length of `x`. It needs `axes`.
+        Lengths to which `x` is cut or padded with zeros. Default: its own. -1: the length of `x`. It needs `axes`.
     axes : sequence of int, optional
         Each in ``[-x.ndim, x.ndim)``. Default: all.
     norm : {'backward', 'ortho', 'forward'}
-        Where the division by the number of points goes: into the inverse transform, half (its
-        square root) into each, or into this one.
+        Where to divide by the number of points: in the inverse transform, by its square root
+        in each, or in this one.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport device_engine, is_on_device
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
-    BaseArray, check_usable, from_numpy, is_array, new_empty, numpy_view,
+    BaseArray, from_numpy, is_array, new_empty, numpy_view, require_usable,
 )
 from ndx._compute.copies cimport cast, copy as copied
 from ndx._compute.elementwise cimport is_scalar
@@ -93,7 +93,7 @@ def asarray(obj: Any, /, *, dtype: DTypeLike = None, device: DeviceLike = None,
     if x is None:
         x = converted(obj, code, copy)
         copy = None              # `converted` has made a copy
-    check_usable(x)
+    require_usable(x)
     if device is None and (x.block.device or is_array(obj)):
         where = x.block.device   # an array stays where it is
     else:

@@ -30,7 +30,7 @@ _UNARY = """Return {what}, element by element.
     x : NDArray
         Dtypes: {dtypes}.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
@@ -40,7 +40,7 @@ _UNARY = """Return {what}, element by element.
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -61,7 +61,8 @@ _BINARY = """Return {what}, element by element.
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: {dtypes}.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
@@ -71,7 +72,7 @@ _BINARY = """Return {what}, element by element.
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -94,7 +95,7 @@ def _make(maker, template, name, what, call, answer, result):
     domain = ufunc_domain(name)
     dtypes = ", ".join(_KINDS[kind] for kind in domain if kind in _KINDS)
     if "F" in domain:
-        dtypes += "; other real ones are computed in float64"
+        dtypes += "; other real dtypes are computed in float64"
     function.__name__ = function.__qualname__ = name
     function.__module__ = "ndx"
     function.__doc__ = template.format(
@@ -109,15 +110,15 @@ def _make(maker, template, name, what, call, answer, result):
     return function
 
 
-def _unary(name, what, call, answer, result="Of the dtype of `x`"):
+def _unary(name, what, call, answer, result="Has the dtype of `x`"):
     return _make(make_unary, _UNARY, name, what, call, answer, result)
 
 
-def _binary(name, what, call, answer, result="Of the promoted dtype"):
+def _binary(name, what, call, answer, result="Has the promoted dtype"):
     return _make(make_binary, _BINARY, name, what, call, answer, result)
 
 
-_BOOL = "Of dtype bool"
+_BOOL = "Has dtype bool"
 
 acos = _unary("acos", "the inverse cosine", "ndx.acos(ndx.ones(1))", "NDArray([0.])")
 acosh = _unary(
@@ -139,7 +140,7 @@ abs = _unary(
     "the absolute value",
     "ndx.abs(ndx.asarray([-1, 2]))",
     "NDArray([1, 2])",
-    "Of the dtype of `x`; of complex numbers, of their parts' dtype",
+    "Has the dtype of `x`; for complex numbers, the dtype of their parts",
 )
 bitwise_invert = _unary(
     "bitwise_invert",
@@ -234,7 +235,7 @@ reciprocal = _unary(
 )
 sign = _unary(
     "sign",
-    "-1, 0 or 1 by sign; of complex numbers ``x / abs(x)``",
+    "-1, 0 or 1 by sign; for complex numbers ``x / abs(x)``",
     "ndx.sign(ndx.asarray([-5, 0, 3]))",
     "NDArray([-1,  0,  1])",
 )
@@ -257,7 +258,7 @@ tanh = _unary(
 )
 trunc = _unary(
     "trunc",
-    "the integer nearest to the element towards 0",
+    "the element rounded towards 0",
     "ndx.trunc(ndx.asarray([1.7, -1.7]))",
     "NDArray([ 1., -1.])",
 )
@@ -277,7 +278,7 @@ bitwise_and = _binary(
 )
 bitwise_left_shift = _binary(
     "bitwise_left_shift",
-    "the first shifted left by the second, in bits",
+    "the bits of the first, shifted left by the second",
     "ndx.bitwise_left_shift(ndx.asarray([3]), 2)",
     "NDArray([12])",
 )
@@ -289,7 +290,7 @@ bitwise_or = _binary(
 )
 bitwise_right_shift = _binary(
     "bitwise_right_shift",
-    "the first shifted right by the second, in bits",
+    "the bits of the first, shifted right by the second",
     "ndx.bitwise_right_shift(ndx.asarray([12]), 2)",
     "NDArray([3])",
 )
@@ -320,8 +321,8 @@ floor_divide = _binary(
     "the quotient rounded down",
     "ndx.floor_divide(ndx.asarray([7, -7]), 2)",
     "NDArray([ 3, -4])",
-    "Of the promoted dtype; of float64 exact up to 2**53, and of float32 up to 2**24,\n"
-    "        where Python and NumPy may be off by one",
+    "Has the promoted dtype. Quotients are exact up to 2**53 in float64 and up to\n"
+    "        2**24 in float32, where Python's and NumPy's may be off by one",
 )
 greater = _binary(
     "greater",
@@ -372,27 +373,27 @@ logical_and = _binary(
 )
 logical_or = _binary(
     "logical_or",
-    "whether one is true (not zero)",
+    "whether at least one is true (not zero)",
     "ndx.logical_or(ndx.asarray([True, False]), False)",
     "NDArray([ True, False])",
     _BOOL,
 )
 logical_xor = _binary(
     "logical_xor",
-    "whether just one is true (not zero)",
+    "whether exactly one is true (not zero)",
     "ndx.logical_xor(ndx.asarray([True, False]), True)",
     "NDArray([False,  True])",
     _BOOL,
 )
 maximum = _binary(
     "maximum",
-    "the larger of the two; NaN if one is",
+    "the larger of the two, or NaN if either is NaN",
     "ndx.maximum(ndx.asarray([1, 3]), 2)",
     "NDArray([2, 3])",
 )
 minimum = _binary(
     "minimum",
-    "the smaller of the two; NaN if one is",
+    "the smaller of the two, or NaN if either is NaN",
     "ndx.minimum(ndx.asarray([1, 3]), 2)",
     "NDArray([1, 2])",
 )
@@ -462,7 +463,7 @@ def clip(
     min, max : NDArray or Python scalar, optional
         Bounds; they broadcast with `x`. Default: none.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
@@ -504,7 +505,7 @@ def round(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Of a numeric dtype; the parts of complex numbers are rounded separately.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------

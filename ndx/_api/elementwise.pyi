@@ -83,19 +83,19 @@ def acos(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -116,19 +116,19 @@ def acosh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -149,19 +149,19 @@ def asin(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -182,19 +182,19 @@ def asinh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -215,19 +215,19 @@ def atan(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -248,19 +248,19 @@ def atanh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -283,17 +283,17 @@ def abs(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`; of complex numbers, of their parts' dtype.
+        Has the dtype of `x`; for complex numbers, the dtype of their parts.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -316,17 +316,17 @@ def bitwise_invert(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: bool, signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -349,17 +349,17 @@ def ceil(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -382,17 +382,17 @@ def conj(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -413,19 +413,19 @@ def cos(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -446,19 +446,19 @@ def cosh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -479,19 +479,19 @@ def exp(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -512,19 +512,19 @@ def expm1(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -547,17 +547,17 @@ def floor(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -580,17 +580,17 @@ def isfinite(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -613,17 +613,17 @@ def isinf(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -646,17 +646,17 @@ def isnan(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -677,19 +677,19 @@ def log(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -710,19 +710,19 @@ def log10(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -743,19 +743,19 @@ def log1p(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -776,19 +776,19 @@ def log2(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -811,17 +811,17 @@ def logical_not(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -844,17 +844,17 @@ def negative(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -877,17 +877,17 @@ def positive(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -908,19 +908,19 @@ def reciprocal(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -936,24 +936,24 @@ def reciprocal(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     """
 
 def sign(x: Array, /, *, out: NDArray | None = None) -> NDArray:
-    """Return -1, 0 or 1 by sign; of complex numbers ``x / abs(x)``, element by element.
+    """Return -1, 0 or 1 by sign; for complex numbers ``x / abs(x)``, element by element.
 
     Parameters
     ----------
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -974,19 +974,19 @@ def signbit(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1007,19 +1007,19 @@ def sin(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1040,19 +1040,19 @@ def sinh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1073,19 +1073,19 @@ def sqrt(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1108,17 +1108,17 @@ def square(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1139,19 +1139,19 @@ def tan(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1172,19 +1172,19 @@ def tanh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray
-        Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1200,24 +1200,24 @@ def tanh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     """
 
 def trunc(x: Array, /, *, out: NDArray | None = None) -> NDArray:
-    """Return the integer nearest to the element towards 0, element by element.
+    """Return the element rounded towards 0, element by element.
 
     Parameters
     ----------
     x : NDArray
         Dtypes: signed integer, unsigned integer, real floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
     NDArray, shape of `x`
-        Of the dtype of `x`.
+        Has the dtype of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not an array, or of another dtype.
+        If `x` is not an array, or has another dtype.
     StaleArrayError
         If the scope that an array was made in has ended.
 
@@ -1240,17 +1240,18 @@ def add(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1273,19 +1274,20 @@ def atan2(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1310,17 +1312,18 @@ def bitwise_and(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1340,24 +1343,25 @@ def bitwise_and(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
 def bitwise_left_shift(
     x1: Operand, x2: Operand, /, *, out: NDArray | None = None
 ) -> NDArray:
-    """Return the first shifted left by the second, in bits, element by element.
+    """Return the bits of the first, shifted left by the second, element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1382,17 +1386,18 @@ def bitwise_or(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> ND
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1412,24 +1417,25 @@ def bitwise_or(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> ND
 def bitwise_right_shift(
     x1: Operand, x2: Operand, /, *, out: NDArray | None = None
 ) -> NDArray:
-    """Return the first shifted right by the second, in bits, element by element.
+    """Return the bits of the first, shifted right by the second, element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1454,17 +1460,18 @@ def bitwise_xor(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1487,19 +1494,20 @@ def copysign(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDAr
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1522,19 +1530,20 @@ def divide(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArra
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point, complex floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point, complex floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1559,17 +1568,18 @@ def equal(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1594,18 +1604,19 @@ def floor_divide(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> 
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer, real floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype; of float64 exact up to 2**53, and of float32 up to 2**24,
-        where Python and NumPy may be off by one.
+        Has the promoted dtype. Quotients are exact up to 2**53 in float64 and up to
+        2**24 in float32, where Python's and NumPy's may be off by one.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1630,17 +1641,18 @@ def greater(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArr
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1667,17 +1679,18 @@ def greater_equal(
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1700,19 +1713,20 @@ def hypot(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1737,17 +1751,18 @@ def less(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1772,17 +1787,18 @@ def less_equal(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> ND
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1805,19 +1821,20 @@ def logaddexp(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1842,17 +1859,18 @@ def logical_and(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1870,24 +1888,25 @@ def logical_and(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
     """
 
 def logical_or(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
-    """Return whether one is true (not zero), element by element.
+    """Return whether at least one is true (not zero), element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1905,24 +1924,25 @@ def logical_or(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> ND
     """
 
 def logical_xor(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
-    """Return whether just one is true (not zero), element by element.
+    """Return whether exactly one is true (not zero), element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1940,24 +1960,25 @@ def logical_xor(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> N
     """
 
 def maximum(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
-    """Return the larger of the two; NaN if one is, element by element.
+    """Return the larger of the two, or NaN if either is NaN, element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -1975,24 +1996,25 @@ def maximum(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArr
     """
 
 def minimum(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
-    """Return the smaller of the two; NaN if one is, element by element.
+    """Return the smaller of the two, or NaN if either is NaN, element by element.
 
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2017,17 +2039,18 @@ def multiply(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDAr
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2050,19 +2073,20 @@ def nextafter(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     Parameters
     ----------
     x1, x2 : NDArray, or one of them a Python scalar
-        Shapes that broadcast together. Dtypes: real floating-point; other real ones are computed in float64.
+        Shapes that broadcast together. Dtypes: real floating-point; other real dtypes are computed in float64.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2087,17 +2111,18 @@ def not_equal(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: bool, signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of dtype bool.
+        Has dtype bool.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2122,17 +2147,18 @@ def pow(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray:
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2157,17 +2183,18 @@ def remainder(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer, real floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2192,17 +2219,18 @@ def subtract(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDAr
     x1, x2 : NDArray, or one of them a Python scalar
         Shapes that broadcast together. Dtypes: signed integer, unsigned integer, real floating-point, complex floating-point.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be an operand itself.
+        Receives the result, whose shape and dtype it must have. It may be `x1` or
+        `x2`.
 
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype.
+        Has the promoted dtype.
 
     Raises
     ------
     TypeError
-        If an operand is not an array, or of another dtype.
+        If neither operand is an array, or one has another dtype.
     ValueError
         If the shapes can't be broadcast together.
     StaleArrayError
@@ -2236,7 +2264,7 @@ def clip(
     min, max : NDArray or Python scalar, optional
         Bounds; they broadcast with `x`. Default: none.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------
@@ -2270,7 +2298,7 @@ def round(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     x : NDArray
         Of a numeric dtype; the parts of complex numbers are rounded separately.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may be `x` itself.
+        Receives the result, whose shape and dtype it must have. It may be `x`.
 
     Returns
     -------

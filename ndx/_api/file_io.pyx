@@ -8,8 +8,8 @@ import os
 from errno import EFAULT
 
 from ndx._array.storage cimport (
-    BaseArray, array_words, bare_array, check, loss_error, new_array, numpy_view,
-    recheck, set_layout,
+    BaseArray, array_words, bare_array, loss_error, new_array, numpy_view,
+    require_intact_file, require_live, set_layout,
 )
 from ndx._blocks.block cimport block_wrap
 from ndx._compute.elementwise cimport as_operand
@@ -72,7 +72,7 @@ def save(path: FilePath, x: Array) -> None:
     if operand is None:
         raise TypeError(
             f"save takes an array, not {type(x).__name__}; convert with ndx.asarray")
-    check(operand)
+    require_live(operand)
     fortran = operand.f_contiguous and not operand.c_contiguous
     header = make_header(shape_tuple(operand.ndim, operand.shape),
                          dtype_object(operand.dtype), fortran)
@@ -89,7 +89,7 @@ def save(path: FilePath, x: Array) -> None:
                 raise loss_error(array_words(operand),
                                  mapping_name(operand.block.ptr)) from None
             raise
-        recheck(operand)
+        require_intact_file(operand)
         new.install()
 
 

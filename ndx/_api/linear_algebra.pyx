@@ -26,8 +26,8 @@ def matmul(x1: Array, x2: Array, /, *, out: NDArray | None = None) -> NDArray:
         Stacks of matrices broadcast. A vector is a row on the left, and a column on
         the right.
     out : NDArray, optional
-        Receives the result; of its shape and dtype. It may overlap the operands,
-        which are copied then.
+        Receives the result, whose shape and dtype it must have. It may overlap the
+        operands, which are then copied.
 
     Returns
     -------

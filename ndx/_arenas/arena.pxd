@@ -2,7 +2,7 @@ from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
 from ndx._arenas.sizing cimport Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
-from ndx._blocks.block cimport Block, BlockOwner
+from ndx._blocks.block cimport Block, BlockParent
 from ndx.backends.base cimport Backend, Memory
 
 cdef enum:
@@ -14,7 +14,7 @@ cdef class Arena(Watcher):
     cdef readonly Backend home           # asked first for the chunk
     cdef Backend chunk_backend           # served the chunk: home, or its fallback
     cdef Spill spilling                  # serves what does not fit the arena
-    cdef readonly Arena twin             # mirror of a device's arena; None: no mirror
+    cdef readonly Arena mirror             # mirror of a device's arena; None: no mirror
     cdef readonly Sizing sizing
     cdef readonly size_t size            # bytes; 0: not yet known
     cdef readonly size_t offset          # end of the part used in this cycle
@@ -65,7 +65,7 @@ cdef inline size_t lines(Arena arena, size_t nbytes) noexcept:
     return ndx_round_up(nbytes, arena.line)
 
 # Owner of an outgrown chunk, while a part of it is in use.
-cdef class RetiredChunk(BlockOwner):
+cdef class RetiredChunk(BlockParent):
     cdef Arena arena
     cdef Backend backend
     cdef Memory memory

@@ -18,9 +18,9 @@ from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_gu
 from ndx._arenas.sizing cimport LINE, Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
-    Block, BlockOwner, Clock, block_blank, block_decref, block_incref,
+    Block, BlockParent, Clock, allocate_memory, block_blank, block_decref, block_incref,
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
-    block_unpin, mark_cycle, obtain,
+    block_unpin, mark_cycle,
 )
 from ndx.backends.base cimport Backend, Memory
 
@@ -77,7 +77,7 @@ cdef inline void stamp(Block *block, Clock clock, int device) noexcept:
 cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
     """Make a block one of this cycle, and count its bytes."""
     Py_INCREF(arena)
-    block.owner = <PyObject *>arena
+    block.parent = <PyObject *>arena
     link(&arena.live, block)
     counts_made(&arena.counts, needed)
 
@@ -124,7 +124,7 @@ cdef class Arena(Watcher):
             unpoison(self.home, self.chunk.ptr, self.size)
             self.chunk_backend.release(&self.chunk)
 
-    cdef Backend lender(self):
+    cdef Backend owning_backend(self):
         return self.chunk_backend if self.size else self.home
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
@@ -155,15 +155,15 @@ cdef class Arena(Watcher):
         self.used = True
         self.clock.open = True
         mark_cycle(self, True)
-        if self.twin is not None:
-            self.twin.begin()
+        if self.mirror is not None:
+            self.mirror.begin()
 
     cdef int finish(self) except -1:
         """The scope ends: count the cycle, and learn. Its arrays may live on."""
         self.clock.open = False
         mark_cycle(self, False)
-        if self.twin is not None:
-            self.twin.finish()
+        if self.mirror is not None:
+            self.mirror.finish()
         counts_finish(&self.counts)
         if not self.spills_all:
             self.observe()
@@ -176,9 +176,9 @@ cdef class Arena(Watcher):
         """
         cdef Block *block
         interruption = None
-        if self.twin is not None:
+        if self.mirror is not None:
             try:
-                self.twin.expire(outside)
+                self.mirror.expire(outside)
             except BaseException as error:
                 interruption = error
         if self.escapes and self.live.next != &self.live:
@@ -213,7 +213,7 @@ cdef class Arena(Watcher):
     cdef void let_go(self, Block *block) noexcept:
         """Forget an unlinked block of this cycle."""
         self.clear(block)
-        block.owner = NULL
+        block.parent = NULL
         # Never the last reference: the caller has one.
         Py_DECREF(self)
 
@@ -221,14 +221,14 @@ cdef class Arena(Watcher):
         """Poison a block that nothing may read any more, so that tools find readers."""
         if self.guarded:
             self.inspect(block)
-            if block.nbytes and block.keeper == NULL:
+            if block.nbytes and block.memory_owner == NULL:
                 fill_dead(block.ptr, block.nbytes)
         if self.holds(block) and not block.device:
             ndx_poison(block.ptr, ndx_round_up(block.nbytes, LINE))
 
     cdef bint holds(self, Block *block) noexcept:
         """Whether a block lies in the chunk; not if it was spilled or adopted."""
-        return block.backend == NULL and block.keeper == NULL
+        return block.backend == NULL and block.memory_owner == NULL
 
     cdef Block *allocate(self, size_t nbytes, bint zero) except NULL:
         """Return a block of this cycle; a stale one if the cycle ends meanwhile."""
@@ -294,14 +294,14 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int adopt(self, Block *block) except -1:
-        """Make a block over memory that its keeper owns one of this cycle.
+        """Make a block over memory of another owner one of this cycle.
 
         It is moved to where new blocks are: into the chunk, if that has room. Where
-        the arena's backend would serve it, its keeper does, and it counts as spilled.
+        the arena's backend would serve it, that owner does, and it counts as spilled.
         """
         cdef size_t needed = lines(self, block.nbytes)
         cdef size_t extra = GUARD if self.guarded and block.nbytes else 0
-        cdef PyObject *keeper = block.keeper
+        cdef PyObject *memory_owner = block.memory_owner
         cdef Backend backend
         cdef char *ptr = NULL
         cdef bint spilled = False
@@ -326,7 +326,7 @@ cdef class Arena(Watcher):
         if ptr != NULL:
             memcpy(ptr, block.ptr, block.nbytes)
             block.ptr = ptr
-            block.keeper = NULL
+            block.memory_owner = NULL
             if self.guarded:
                 set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
@@ -336,7 +336,7 @@ cdef class Arena(Watcher):
             if spilled:
                 counts_spilled(&self.counts, lines(self, block.nbytes))
         if ptr != NULL:
-            Py_DECREF(<object>keeper)
+            Py_DECREF(<object>memory_owner)
         return 0
 
     cdef void block_freed(self, Block *block) noexcept:
@@ -360,7 +360,7 @@ cdef class Arena(Watcher):
 
     cdef size_t extent(self, Block *block) noexcept:
         """Bytes that a block of this cycle counts for."""
-        if self.guarded and block.nbytes and block.keeper == NULL:
+        if self.guarded and block.nbytes and block.memory_owner == NULL:
             return lines(self, block.nbytes) + GUARD
         return lines(self, block.nbytes)
 
@@ -408,11 +408,11 @@ cdef class Arena(Watcher):
             block_incref(blocks[i])
         for i in range(count):
             block = blocks[i]
-            if failed or block.owner != <PyObject *>self or not self.holds(block) \
+            if failed or block.parent != <PyObject *>self or not self.holds(block) \
                     or block.refs == 1 or block.pins or block.exports != NULL:
                 continue
             try:
-                server = obtain(
+                server = allocate_memory(
                     outside, None, block.nbytes, False, &moves[made].memory)
             except BaseException as error:
                 failed = True
@@ -423,14 +423,14 @@ cdef class Arena(Watcher):
             made += 1
         for i in range(made):
             block = moves[i].block
-            if failed or block.owner != <PyObject *>self or block.refs == 1 \
+            if failed or block.parent != <PyObject *>self or block.refs == 1 \
                     or block.pins or block.exports != NULL:
                 continue
             # A device's backend runs Python, which may close or export the array.
             block_pin(block)
             self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
             block_unpin(block)
-            if block.owner != <PyObject *>self or block.exports != NULL:
+            if block.parent != <PyObject *>self or block.exports != NULL:
                 continue
             unlink(block)
             self.counts.live_bytes -= self.extent(block)
@@ -446,7 +446,7 @@ cdef class Arena(Watcher):
             self.counts.escaped_bytes += block.nbytes
             moves[i].memory.ptr = NULL
         for i in range(count):
-            if blocks[i].owner == <PyObject *>self and blocks[i].refs > 1:
+            if blocks[i].parent == <PyObject *>self and blocks[i].refs > 1:
                 self.keep(blocks[i])
         for i in range(made):
             if moves[i].memory.ptr != NULL:
@@ -468,7 +468,7 @@ cdef class Arena(Watcher):
             self.pinned_count += 1
             block_set_free(block)
         else:
-            block.owner = NULL
+            block.parent = NULL
             block_set_free(block)
             Py_DECREF(self)
         self.counts.escaped_count += 1
@@ -511,11 +511,11 @@ cdef class Arena(Watcher):
 
     cdef int get_chunk(self, size_t size) except -1:
         size = lines(self, size)
-        self.chunk_backend = obtain(self.home, None, size, False, &self.chunk)
+        self.chunk_backend = allocate_memory(self.home, None, size, False, &self.chunk)
         self.size = size
-        if self.twin is not None:
+        if self.mirror is not None:
             try:
-                self.twin.get_chunk(size)
+                self.mirror.get_chunk(size)
             except BaseException:
                 self.drop_chunk()
                 raise
@@ -527,8 +527,8 @@ cdef class Arena(Watcher):
         cdef Block *block = self.pinned.next
         cdef Block *after
         cdef size_t low = self.size, high = 0
-        if self.twin is not None:
-            self.twin.drop_chunk()
+        if self.mirror is not None:
+            self.mirror.drop_chunk()
         if self.size == 0:
             return 0
         while block != &self.pinned:
@@ -543,7 +543,7 @@ cdef class Arena(Watcher):
                 self.pinned_count -= 1
                 block.kept = False
                 Py_INCREF(retired)
-                block.owner = <PyObject *>retired
+                block.parent = <PyObject *>retired
                 Py_DECREF(self)
             block = after
         unpoison(self.backend, self.chunk.ptr, self.size)
@@ -582,10 +582,10 @@ cdef class Arena(Watcher):
 
 # A block leaves with the chunk in which it lies; this gives that back in the end.
 @cython.no_gc_clear
-cdef class RetiredChunk(BlockOwner):
+cdef class RetiredChunk(BlockParent):
     """A chunk that its arena has outgrown, for as long as any of it is in use."""
 
-    cdef Backend lender(self):
+    cdef Backend owning_backend(self):
         return self.backend
 
     def __dealloc__(self):

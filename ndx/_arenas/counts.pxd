@@ -1,16 +1,16 @@
 """Counters of an arena: the bytes of its cycles, spills and escapes."""
 
 cdef struct CycleCounts:
-    # Of this cycle. Between cycles, spilled and live counts are those of the last one.
+    # This cycle's. Between cycles, spilled and live counts are those of the last one.
     size_t cycle_bytes           # requested, in whole lines
     size_t live_bytes            # of blocks that are referenced
     size_t spilled_count
     size_t spilled_bytes
-    # Of all cycles since the arena was made, or last destroyed:
+    # Since the arena was made, or last destroyed:
     size_t last_cycle_bytes
     size_t max_cycle_bytes
     size_t peak_live_bytes
-    # Of all cycles ever:
+    # Since the first cycle:
     size_t cycles                # finished ones
     size_t total_spills
     size_t escaped_count         # blocks that were moved out at the end of a cycle

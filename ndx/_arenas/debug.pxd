@@ -1,4 +1,4 @@
-from ndx._blocks.block cimport Block, BlockOwner, Clock
+from ndx._blocks.block cimport Block, BlockParent, Clock
 from ndx.backends.base cimport Backend
 
 cdef enum:
@@ -10,7 +10,7 @@ cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil
 cdef int check_policies(str name, Backend backend, object config, object home) except -1
 
 # The debug mode of an arena.
-cdef class Watcher(BlockOwner):
+cdef class Watcher(BlockParent):
     cdef readonly Clock clock
     cdef readonly bint debug
     cdef bint guarded                    # guard patterns detect stray writes

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memset
 
-from ndx._blocks.block cimport Block, BlockOwner
+from ndx._blocks.block cimport Block, BlockParent
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend
 
@@ -36,7 +36,7 @@ cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
     memset(ptr, DEAD_BYTE, nbytes)
 
 
-cdef class Watcher(BlockOwner):
+cdef class Watcher(BlockParent):
     """Base class of arenas: records where blocks were made, checks guard bytes."""
 
     cdef int record_line(self, Block *block) except -1:
@@ -48,7 +48,7 @@ cdef class Watcher(BlockOwner):
     cdef void inspect(self, Block *block) noexcept:
         """Check the guard bytes behind a block, in debug mode."""
         cdef Py_ssize_t i
-        if block.nbytes == 0 or block.keeper != NULL:
+        if block.nbytes == 0 or block.memory_owner != NULL:
             return
         i = check_guard(block.ptr + block.nbytes)
         if i < 0:

@@ -1,6 +1,6 @@
-"""The twin of a device's arena: page-locked memory of the host, of the same size.
+"""The mirror of a device's arena: page-locked memory of the host, of the same size.
 
-A copy of what lies in the arena lies at the same offset of the twin, for the same
+A copy of what lies in the arena lies at the same offset of the mirror, for the same
 cycle. So it needs no allocation, and both ends of a transfer are where the device can
 reach them by itself. A place that is still in use, by an array or by foreign code, is
 not given to another: the caller takes the ordinary way then.
@@ -25,14 +25,14 @@ cdef extern from "ndx/internal/poison.h":
 
 
 @cython.no_gc_clear
-cdef class TwinArena(Arena):
+cdef class MirrorArena(Arena):
     """An arena whose blocks are placed by another one."""
 
     def __dealloc__(self):
         # If the constructor failed, the methods of this class may not be called.
-        if self.nflights:
-            self.land(0, <size_t>-1)
-        free(self.flights)
+        if self.ntransfers:
+            self.wait_for_copies(0, <size_t>-1)
+        free(self.transfers)
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
         return self.chunk.ptr + self.at
@@ -48,7 +48,7 @@ cdef class TwinArena(Arena):
 
     cdef int drop_chunk(self) except -1:
         # The chunk is outgrown, rarely: wait for devices that still read it.
-        self.land(0, <size_t>-1)
+        self.wait_for_copies(0, <size_t>-1)
         return Arena.drop_chunk(self)
 
     cdef Block *serve(self, size_t low, size_t high) except? NULL:
@@ -56,7 +56,7 @@ cdef class TwinArena(Arena):
         low, high = ndx_round_down(low, LINE), ndx_round_up(high, LINE)
         if self.is_taken(low, high):
             return NULL
-        self.land(low, high)
+        self.wait_for_copies(low, high)
         self.at = low
         return self.allocate(high - low, False)
 
@@ -64,30 +64,30 @@ cdef class TwinArena(Arena):
         """Return where to put what is on its way to the device; NULL: it is taken."""
         if self.is_taken(low, high):
             return NULL
-        self.land(low, high)
+        self.wait_for_copies(low, high)
         ndx_unpoison(self.chunk.ptr + low, high - low)
         return self.chunk.ptr + low
 
-    cdef int fly(self, size_t low, size_t high, size_t stream) except -1:
+    cdef int note_copy(self, size_t low, size_t high, size_t stream) except -1:
         """Note that the current device's stream was given a copy from a place."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t more = 2 * self.capacity + 16
-        cdef Flight *grown
+        cdef Transfer *grown
         cdef void *event = home.source.record(stream)
         if event == NULL:
             return 0
-        if self.nflights == self.capacity:
-            grown = <Flight *>realloc(self.flights, more * sizeof(Flight))
+        if self.ntransfers == self.capacity:
+            grown = <Transfer *>realloc(self.transfers, more * sizeof(Transfer))
             if grown == NULL:
                 home.source.wait(CPU, event)
                 home.source.drop_event(event)
                 return 0
-            self.flights = grown
+            self.transfers = grown
             self.capacity = more
-        self.flights[self.nflights].low = low
-        self.flights[self.nflights].high = high
-        self.flights[self.nflights].event = event
-        self.nflights += 1
+        self.transfers[self.ntransfers].low = low
+        self.transfers[self.ntransfers].high = high
+        self.transfers[self.ntransfers].event = event
+        self.ntransfers += 1
         return 0
 
     cdef bint is_taken(self, size_t low, size_t high) noexcept:
@@ -95,39 +95,39 @@ cdef class TwinArena(Arena):
         return overlaps(self, &self.live, low, high) or \
             overlaps(self, &self.pinned, low, high)
 
-    cdef int land(self, size_t low, size_t high) except -1:
+    cdef int wait_for_copies(self, size_t low, size_t high) except -1:
         """Wait for copies from or to a place; forget those that are done."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t i = 0
-        cdef Flight flight
-        while i < self.nflights:
-            flight = self.flights[i]
-            if flight.low < high and low < flight.high:
-                home.source.wait(CPU, flight.event)
-            elif not home.source.is_done(flight.event):
+        cdef Transfer transfer
+        while i < self.ntransfers:
+            transfer = self.transfers[i]
+            if transfer.low < high and low < transfer.high:
+                home.source.wait(CPU, transfer.event)
+            elif not home.source.is_done(transfer.event):
                 i += 1
                 continue
             # Others may have come meanwhile, at the end; this one is where it was.
-            self.nflights -= 1
-            self.flights[i] = self.flights[self.nflights]
-            home.source.drop_event(flight.event)
+            self.ntransfers -= 1
+            self.transfers[i] = self.transfers[self.ntransfers]
+            home.source.drop_event(transfer.event)
         return 0
 
 
-cdef bint overlaps(TwinArena twin, Block *head, size_t low, size_t high) noexcept:
+cdef bint overlaps(MirrorArena mirror, Block *head, size_t low, size_t high) noexcept:
     cdef Block *block = head.next
     cdef size_t start
     while block != head:
-        if twin.holds(block):
-            start = block.ptr - twin.chunk.ptr
+        if mirror.holds(block):
+            start = block.ptr - mirror.chunk.ptr
             if start < high and low < start + block.nbytes:
                 return True
         block = block.next
     return False
 
 
-def add_twin(Arena arena, config):
-    """Give an arena of a device a twin, of its size now and later."""
+def add_mirror(Arena arena, config):
+    """Give an arena of a device a mirror, of its size now and later."""
     config = dataclasses.replace(config, mirror="none", spill="external")
-    arena.twin = TwinArena(arena.clock.name, backends.get("pinned"), arena.sizing,
-                           config)
+    arena.mirror = MirrorArena(arena.clock.name, backends.get("pinned"), arena.sizing,
+                               config)

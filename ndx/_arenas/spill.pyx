@@ -1,10 +1,10 @@
-"""The policy ``spill``: who serves what does not fit an arena.
+"""The policy ``spill``: which backend serves requests that do not fit an arena.
 
-While the size of an arena is still to be learned (it is 0), nothing is too large for
-it: its own backend serves all.
+An arena whose size is still to be learned has size 0. Its own backend then serves all
+requests, and none is too large.
 """
 
-from ndx._blocks.block cimport obtain
+from ndx._blocks.block cimport allocate_memory
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends
@@ -13,7 +13,7 @@ from ndx._lib.sizes import format_size
 
 
 cdef class Spill:
-    """What is done with requests that an arena has no room for.
+    """Serves requests for which an arena has no room, or refuses them.
 
     Parameters
     ----------
@@ -45,5 +45,5 @@ cdef class Spill:
 
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out):
         """Get memory for what an arena of a size can't serve; return whose it is."""
-        return obtain(
+        return allocate_memory(
             self.backend if size else self.own, self.beyond, nbytes, zero, out)

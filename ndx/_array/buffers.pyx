@@ -8,7 +8,7 @@ from cpython.buffer cimport (
     PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
 
-from ndx._array.storage cimport BaseArray, check, data_of, export_array
+from ndx._array.storage cimport BaseArray, data_of, export_array, require_live
 from ndx._blocks.block cimport Export, export_free
 from ndx._lib.dtypes cimport NDTYPES, itemsize_of
 from ndx._lib.layout cimport shape_tuple
@@ -22,7 +22,7 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
                      int flags) except -1:
     """Serve ``PyObject_GetBuffer``; `release_buffer` ends it."""
     cdef bint wants_c, wants_f, wants_any
-    check(x)
+    require_live(x)
     if flags & PyBUF_WRITABLE and x.readonly:
         raise BufferError("the array is read-only; ask for a read-only buffer")
     wants_c = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS

@@ -16,7 +16,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from ndx._array.storage cimport (
-    BaseArray, bare_array, data_of, export_array, set_layout, set_owner,
+    BaseArray, bare_array, data_of, export_array, set_base, set_layout,
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
@@ -121,7 +121,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     except BaseException:
         free(exported)
         raise
-    exported.owner = <PyObject *>x.owner
+    exported.owner = <PyObject *>x.base
     Py_XINCREF(exported.owner)
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor
@@ -268,7 +268,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
                          x.size * itemsize_of[dtype], readonly, None)
     if tensor.device.device_type == DL_CUDA:
         block_set_device(x.block, tensor.device.device_id + 1)
-    set_owner(x, owner)
+    set_base(x, owner)
     return x
 
 

@@ -148,7 +148,7 @@ cdef void require_held(const Operands *operands) noexcept:
         block = x.block
         ndx_require(block.pins > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
-        if <PyObject *>x.owner != NULL or block.keeper != NULL:
+        if <PyObject *>x.base != NULL or block.memory_owner != NULL:
             # Foreign memory may be strided; its block counts only the elements' bytes.
             continue
         strided(x, &layout)

@@ -19,21 +19,21 @@ cdef class BaseArray:
     cdef bint c_contiguous
     cdef bint f_contiguous
     cdef bint readonly
-    cdef Export *held                # ends with the array; NULL: none
-    cdef object owner                # of foreign memory; else NULL, not None
+    cdef Export *own_export          # ends with the array; NULL: none
+    cdef object base                 # owns foreign memory; else NULL, not None
     cdef object __weakref__
 
-# Keeps an export alive for the objects that refer to the holder.
-cdef class Holder:
+# Keeps an export alive for the objects that refer to the guard.
+cdef class ExportGuard:
     cdef Export *export
-    cdef object owner                # of foreign memory; else None
+    cdef object base                 # owns foreign memory; else None
 
 cdef int set_array_type(type cls, const char *name) except -1
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
-cdef void set_owner(BaseArray x, object owner) noexcept
+cdef void set_base(BaseArray x, object base) noexcept
 cdef int set_layout(BaseArray x) except -1
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
 cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shape,
@@ -49,12 +49,12 @@ cdef BaseArray same_view(BaseArray x)
 cdef str array_words(BaseArray x)
 cdef object stale_error(BaseArray x)
 cdef int wait_until_live(BaseArray x) except -1
-cdef int check_off_host(BaseArray x) except -1
+cdef int require_usable_off_host(BaseArray x) except -1
 cdef object loss_error(str what, str path)
 cdef int find_loss(BaseArray x) except -1
 cdef int find_block_loss(Block *block, str what) except -1
 cdef Export *export_array(BaseArray x) except NULL
-cdef Holder hold(BaseArray x)
+cdef ExportGuard guard_export(BaseArray x)
 cdef object numpy_view(BaseArray x)
 cdef object transient_view(BaseArray x)
 cdef BaseArray from_numpy(object array)
@@ -64,16 +64,16 @@ cdef object require_writeable(BaseArray x)
 cdef inline char *data_of(BaseArray x) noexcept:
     return x.block.ptr + x.offset
 
-cdef inline int check(BaseArray x) except -1:
+cdef inline int require_live(BaseArray x) except -1:
     if not block_is_live(x.block):
         return wait_until_live(x)
     return 0
 
-# Like `check`, but accepts arrays on a device: for code that reads only the layout, or
-# passes the array to the engine.
-cdef inline int check_usable(BaseArray x) except -1:
+# Like `require_live`, but accepts arrays on a device: for code that reads only the
+# layout, or passes the array to the engine.
+cdef inline int require_usable(BaseArray x) except -1:
     if not block_is_live(x.block):
-        return check_off_host(x)
+        return require_usable_off_host(x)
     return 0
 
 cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexcept:
@@ -85,7 +85,7 @@ cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexc
             return False
     return True
 
-cdef inline int recheck(BaseArray x) except -1:
+cdef inline int require_intact_file(BaseArray x) except -1:
     """Raise if the file of an operand of the last computation could not be read."""
     if losses[0] != 0:
         return find_loss(x)

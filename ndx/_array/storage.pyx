@@ -13,9 +13,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_lost,
-    block_is_in_flight, block_is_live, block_is_usable, block_land, block_lose,
-    block_small, block_wrap, export_free, export_new,
+    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
+    block_is_lost, block_is_read_by_device, block_is_usable, block_lose, block_small,
+    block_wait_for_device, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block
 from ndx._context.placement cimport allocate_on
@@ -51,11 +51,11 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from *:
     """
     #define NDX_IS(x, type) (Py_TYPE(x) == (PyTypeObject *)(type))
-    #define NDX_SET_OWNER(x, value) ((x)->owner = (value))
+    #define NDX_SET_BASE(x, value) ((x)->base = (value))
     #define NDX_WEAKREFS(x) ((x)->__weakref__)
     """
     bint NDX_IS(object x, PyTypeObject *cls) noexcept
-    void NDX_SET_OWNER(BaseArray x, PyObject *value) noexcept
+    void NDX_SET_BASE(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
 
 cdef extern from "ndx/internal/checked.h" nogil:
@@ -122,7 +122,7 @@ cdef bint is_array(object x) noexcept:
     return NDX_IS(x, array_type)
 
 
-# The collector tracks only arrays with a foreign owner (`set_owner`). It never clears
+# The collector tracks only arrays with a foreign owner (`set_base`). It never clears
 # them: the data must live as long as the array. The class has no C methods: Cython's
 # constructor would have to set their table, but `bare_array` does not call it.
 @cython.no_gc_clear
@@ -140,31 +140,31 @@ cdef void array_dealloc(PyObject *self) noexcept:
     the owner's finalizer. The array is untracked first, because `gc.get_objects` could
     otherwise take a reference to it, and free it a second time.
     """
-    cdef PyObject *owner = <PyObject *>(<BaseArray>self).owner
-    if owner != NULL:
+    cdef PyObject *base = <PyObject *>(<BaseArray>self).base
+    if base != NULL:
         PyObject_GC_UnTrack(self)
     if NDX_WEAKREFS(<BaseArray>self) != NULL:
         PyObject_ClearWeakRefs(self)
-    if (<BaseArray>self).held != NULL:
-        export_free((<BaseArray>self).held)
+    if (<BaseArray>self).own_export != NULL:
+        export_free((<BaseArray>self).own_export)
     if (<BaseArray>self).block != NULL:
         block_decref((<BaseArray>self).block)
     if (<BaseArray>self).shape != (<BaseArray>self).dims:
         free((<BaseArray>self).shape)
     ndx_object_free(self)
-    Py_XDECREF(owner)
+    Py_XDECREF(base)
 
 
-cdef void set_owner(BaseArray x, object owner) noexcept:
+cdef void set_base(BaseArray x, object base) noexcept:
     """Keep the owner of foreign memory alive; called once, on a new array."""
-    Py_INCREF(owner)
-    NDX_SET_OWNER(x, <PyObject *>owner)
+    Py_INCREF(base)
+    NDX_SET_BASE(x, <PyObject *>base)
     PyObject_GC_Track(<PyObject *>x)
 
 
 # Not tracked by the collector, like the NumPy arrays that hold it.
 @cython.no_gc
-cdef class Holder:
+cdef class ExportGuard:
     """Keeps an export and the owner of foreign memory alive."""
 
     def __dealloc__(self):
@@ -336,14 +336,14 @@ cdef void find_order(BaseArray x, int *order) noexcept:
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
     cdef BaseArray view = bare_array(ndim)
-    check_usable(x)
+    require_usable(x)
     view.dtype = x.dtype
     view.readonly = x.readonly
     view.offset = x.offset
     block_incref(x.block)
     view.block = x.block
-    if <PyObject *>x.owner != NULL:
-        set_owner(view, x.owner)
+    if <PyObject *>x.base != NULL:
+        set_base(view, x.base)
     return view
 
 
@@ -360,14 +360,14 @@ cdef BaseArray same_view(BaseArray x):
 
 cdef int wait_until_live(BaseArray x) except -1:
     """Wait until no device reads the array; StaleArrayError if it is still unusable."""
-    while block_is_in_flight(x.block):
-        block_land(x.block)
+    while block_is_read_by_device(x.block):
+        block_wait_for_device(x.block)
     if not block_is_live(x.block):
         raise stale_error(x)
     return 0
 
 
-cdef int check_off_host(BaseArray x) except -1:
+cdef int require_usable_off_host(BaseArray x) except -1:
     """Raise StaleArrayError if `x` is stale or closed; arrays on a device pass."""
     if not block_is_usable(x.block):
         raise stale_error(x)
@@ -424,12 +424,12 @@ cdef object loss_error(str what, str path):
 
 
 cdef object require_writeable(BaseArray x):
-    cdef PyObject *keeper = x.block.keeper
-    if x.readonly and keeper != NULL and isinstance(<object>keeper, MappedFile) \
-            and x.block.readonly:
+    cdef PyObject *memory_owner = x.block.memory_owner
+    if x.readonly and x.block.readonly and memory_owner != NULL \
+            and isinstance(<object>memory_owner, MappedFile):
         raise ValueError(
             f"the {array_words(x)} is read-only: its file "
-            f"{(<MappedFile>keeper).path!r} is open with mode 'r'; open it with "
+            f"{(<MappedFile>memory_owner).path!r} is open with mode 'r'; open it with "
             "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
             "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
@@ -445,8 +445,8 @@ cdef Export *export_array(BaseArray x) except NULL:
     """Record that foreign code may read the bytes under `x`."""
     cdef Strided layout
     cdef Py_ssize_t low = 0, high = 0
-    check_usable(x)
-    if block_is_in_flight(x.block):
+    require_usable(x)
+    if block_is_read_by_device(x.block):
         wait_until_live(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
@@ -456,21 +456,21 @@ cdef Export *export_array(BaseArray x) except NULL:
     return export_new(x.block, x.offset + low, x.offset + high)
 
 
-cdef Holder hold(BaseArray x):
+cdef ExportGuard guard_export(BaseArray x):
     """Return an object that keeps the bytes under `x` in place while it lives."""
-    cdef Holder holder = Holder.__new__(Holder)
-    holder.export = export_array(x)
-    if <PyObject *>x.owner != NULL:
-        holder.owner = x.owner
-    return holder
+    cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
+    guard.export = export_array(x)
+    if <PyObject *>x.base != NULL:
+        guard.base = x.base
+    return guard
 
 
 cdef object numpy_view(BaseArray x):
     """Return a NumPy array over the memory of `x`, which it pins."""
-    check(x)
-    cdef Holder holder = hold(x)
+    require_live(x)
+    cdef ExportGuard guard = guard_export(x)
     view = transient_view(x)
-    cnp.set_array_base(view, holder)
+    cnp.set_array_base(view, guard)
     return view
 
 
@@ -512,7 +512,7 @@ cdef BaseArray from_numpy(object array):
     x.readonly = not cnp.PyArray_ISWRITEABLE(source)
     x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
                          x.readonly, None)
-    set_owner(x, array)
+    set_base(x, array)
     return x
 
 

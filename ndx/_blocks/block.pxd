@@ -29,9 +29,9 @@ cdef struct Block:
     Export *exports
     Memory memory                # to release to `backend`; see `block_small`
     PyObject *backend            # strong; NULL: the block does not own its memory
-    PyObject *owner              # BlockOwner, strong, while it must be notified
+    PyObject *parent              # BlockParent, strong, while it must be notified
     PyObject *clock              # Clock, strong; NULL: in no workspace
-    PyObject *keeper             # any object, strong, that owns the memory
+    PyObject *memory_owner             # any object, strong, that owns the memory
     Block *prev                  # in a list of the owner
     Block *next
     PyObject *origin             # str, strong: the line that made it, if recorded
@@ -50,8 +50,8 @@ cdef enum Ending:
     ESCAPED = 3                  # it left its workspace, and was moved
 
 # Base class of owners that lend ranges of a larger one; notified when a block ends.
-cdef class BlockOwner:
-    cdef Backend lender(self)
+cdef class BlockParent:
+    cdef Backend owning_backend(self)
     cdef void block_freed(self, Block *block) noexcept
     cdef void block_idle(self, Block *block) noexcept
 
@@ -61,17 +61,17 @@ cdef struct Observers:
     void (*moved)(Block *block) noexcept
     void (*retired)(Block *block) noexcept
     # Called at the scopes of all arenas during a recording; NULL otherwise.
-    void (*cycled)(BlockOwner arena, bint begins) noexcept
+    void (*cycled)(BlockParent arena, bint begins) noexcept
 
 cdef Observers observers
 
 cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
-                       object keeper) except NULL
+                       object memory_owner) except NULL
 cdef Block *block_blank() except NULL
 cdef Block *block_small(size_t nbytes) except NULL
-cdef Backend obtain(Backend backend, Backend beyond, size_t nbytes, bint zero,
-                    Memory *out)
+cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                             Memory *out)
 cdef void block_release_memory(Block *block) noexcept
 cdef void block_set_free(Block *block) noexcept
 cdef void block_free(Block *block) noexcept
@@ -83,13 +83,13 @@ cdef void export_free(Export *export) noexcept
 cdef bint block_is_closed(Block *block) noexcept
 cdef bint block_is_usable(Block *block) noexcept
 cdef void block_set_device(Block *block, int device) noexcept
-cdef bint block_is_in_flight(Block *block) noexcept
-cdef bint block_fly(Block *block) noexcept
-cdef int block_land(Block *block) except -1
+cdef bint block_is_read_by_device(Block *block) noexcept
+cdef bint block_set_device_reads(Block *block) noexcept
+cdef int block_wait_for_device(Block *block) except -1
 cdef bint block_is_lost(Block *block) noexcept
 cdef void block_lose(Block *block) noexcept
 
-cdef inline void mark_cycle(BlockOwner arena, bint begins) noexcept:
+cdef inline void mark_cycle(BlockParent arena, bint begins) noexcept:
     if observers.cycled != NULL:
         observers.cycled(arena, begins)
 

@@ -25,8 +25,8 @@ cdef extern from "ndx/internal/poison.h":
 
 cdef extern from *:
     """
-    /* Room in the description of a block whose `memory.ptr` is NULL: nobody looks at
-     * the other fields of `memory` then. Aligned for any dtype. */
+    /* Space for a small array inside the block's own struct: the fields of `memory`
+     * that are unused while `memory.ptr` is NULL. Aligned for any dtype. */
     #define NDX_CELL(block) ((char *)&(block)->memory.nbytes)
     #define NDX_CELL_SIZE (sizeof(size_t) + sizeof(void *))
     """
@@ -45,7 +45,7 @@ cdef uint64_t off_host = <uint64_t>-1
 
 # Clock of blocks that a device is still reading. It never equals a generation, so every
 # check takes the slow path, which waits.
-cdef uint64_t in_flight = <uint64_t>-1
+cdef uint64_t read_by_device = <uint64_t>-1
 
 # Arrays without elements point here.
 cdef char[128] nothing
@@ -61,10 +61,10 @@ cdef class Clock:
     """
 
 
-cdef class BlockOwner:
+cdef class BlockParent:
     """Base class of owners that lend ranges out of a larger one."""
 
-    cdef Backend lender(self):
+    cdef Backend owning_backend(self):
         """Return the backend that the larger range is from."""
         return None
 
@@ -75,8 +75,8 @@ cdef class BlockOwner:
         """Take back the range of a retired block that nothing uses any more."""
 
 
-cdef Backend obtain(Backend backend, Backend beyond, size_t nbytes, bint zero,
-                    Memory *out):
+cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
+                             Memory *out):
     """Get a range from a backend, its fallback or, if not None, one beyond these.
 
     Returns the backend that served, to which the range is to be released. Raises
@@ -162,15 +162,15 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
 
 
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
-                       object keeper) except NULL:
-    """Return a block over memory that `keeper` (None: the arrays) keeps alive."""
+                       object memory_owner) except NULL:
+    """Return a block over memory that `memory_owner` (None: the arrays) keeps alive."""
     cdef Block *block = block_blank()
     block.ptr = ptr
     block.nbytes = nbytes
     block.readonly = readonly
-    if keeper is not None:
-        Py_INCREF(keeper)
-        block.keeper = <PyObject *>keeper
+    if memory_owner is not None:
+        Py_INCREF(memory_owner)
+        block.memory_owner = <PyObject *>memory_owner
     return block
 
 
@@ -191,14 +191,14 @@ cdef int ending_of(Block *block) noexcept:
 cdef void block_release_memory(Block *block) noexcept:
     """Give the memory of a block back; the block itself stays."""
     cdef PyObject *backend = block.backend
-    cdef PyObject *keeper = block.keeper
+    cdef PyObject *memory_owner = block.memory_owner
     cdef Memory memory = block.memory
     cdef uint64_t serial = block.serial
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
-    # The block lets go of both first: a backend or a keeper may run Python.
+    # The block lets go of both first: a backend or an owner of memory may run Python.
     block.backend = NULL
-    block.keeper = NULL
+    block.memory_owner = NULL
     block.ptr = NULL
     block.serial = 0
     if backend != NULL:
@@ -206,7 +206,7 @@ cdef void block_release_memory(Block *block) noexcept:
         if memory.ptr != NULL:
             (<Backend>backend).release(&memory)
         Py_DECREF(<object>backend)
-    Py_XDECREF(keeper)
+    Py_XDECREF(memory_owner)
     if serial != 0:
         observers.ended(serial, ending)
 
@@ -224,17 +224,17 @@ cdef void block_set_free(Block *block) noexcept:
 
 cdef void block_free(Block *block) noexcept:
     """Take back all that a block holds, once its last reference is gone."""
-    cdef PyObject *owner = block.owner
+    cdef PyObject *parent = block.parent
     cdef PyObject *clock = block.clock
     cdef PyObject *origin = block.origin
-    if owner != NULL:
-        (<BlockOwner>owner).block_freed(block)
-        block.owner = NULL
+    if parent != NULL:
+        (<BlockParent>parent).block_freed(block)
+        block.parent = NULL
     # Most blocks lie in their owner's memory, and have none of their own.
-    if block.backend != NULL or block.keeper != NULL or block.serial != 0:
+    if block.backend != NULL or block.memory_owner != NULL or block.serial != 0:
         block_release_memory(block)
     block_discard(block)
-    Py_XDECREF(owner)
+    Py_XDECREF(parent)
     Py_XDECREF(clock)
     Py_XDECREF(origin)
 
@@ -252,36 +252,36 @@ cdef void block_set_device(Block *block, int device) noexcept:
 
 cdef bint block_is_usable(Block *block) noexcept:
     """Whether a block is neither stale nor closed, wherever its memory is."""
-    if block.now == &in_flight:
+    if block.now == &read_by_device:
         return True
     if block.now != &off_host:
         return block_is_live(block)
     return block.clock == NULL or (<Clock>block.clock).now == block.generation
 
 
-cdef bint block_is_in_flight(Block *block) noexcept:
-    return block.now == &in_flight
+cdef bint block_is_read_by_device(Block *block) noexcept:
+    return block.now == &read_by_device
 
 
-cdef bint block_fly(Block *block) noexcept:
+cdef bint block_set_device_reads(Block *block) noexcept:
     """Mark a block as read by a device: its next use waits for that.
 
     Returns False, with nothing changed, if something may use the block without a check:
     foreign code, an operation in progress, or an arena that recycles it.
     """
-    if block.now != &always and block.now != &in_flight or block.exports != NULL \
-            or block.pins > 0 or block.owner != NULL or block.keeper != NULL \
+    if block.now != &always and block.now != &read_by_device or block.exports != NULL \
+            or block.pins > 0 or block.parent != NULL or block.memory_owner != NULL \
             or block.memory.ptr == NULL:
         return False
-    block.now = &in_flight
+    block.now = &read_by_device
     return True
 
 
-cdef int block_land(Block *block) except -1:
+cdef int block_wait_for_device(Block *block) except -1:
     """Wait until a block can be used by the CPU again."""
     (<Backend>block.backend).finish(&block.memory)
     # Closed in the meantime, by another thread?
-    if block.now == &in_flight:
+    if block.now == &read_by_device:
         block.now = &always
     return 0
 
@@ -298,7 +298,7 @@ cdef void block_lose(Block *block) noexcept:
 
 cdef int block_close(Block *block) except -1:
     """Free the memory of a live block now, for all arrays that share it."""
-    cdef PyObject *owner = block.owner
+    cdef PyObject *parent = block.parent
     if block_is_closed(block):
         return 0
     if block.pins > 0 or block.exports != NULL:
@@ -309,25 +309,25 @@ cdef int block_close(Block *block) except -1:
             + "; close it when that is gone")
     block.now = &closed
     block.generation = 0
-    if owner != NULL:
-        (<BlockOwner>owner).block_freed(block)
-        block.owner = NULL
+    if parent != NULL:
+        (<BlockParent>parent).block_freed(block)
+        block.parent = NULL
     block_release_memory(block)
-    Py_XDECREF(owner)
+    Py_XDECREF(parent)
     return 0
 
 
 cdef void block_settle(Block *block) noexcept:
     """Return a retired block's range to its owner, if its last use has just ended."""
-    cdef PyObject *owner = block.owner
+    cdef PyObject *parent = block.parent
     if block.pins > 0 or block.exports != NULL or not block.retired:
         return
     block.retired = False
-    if owner != NULL:
-        (<BlockOwner>owner).block_idle(block)
-        block.owner = NULL
+    if parent != NULL:
+        (<BlockParent>parent).block_idle(block)
+        block.parent = NULL
     block_release_memory(block)
-    Py_XDECREF(owner)
+    Py_XDECREF(parent)
 
 
 cdef void block_purge(Block *block) noexcept:

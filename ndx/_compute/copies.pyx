@@ -8,7 +8,7 @@ from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, check_usable, has_shape, new_like, require_writeable, strided,
+    BaseArray, has_shape, new_like, require_usable, require_writeable, strided,
 )
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.copying cimport copy_walk
@@ -203,7 +203,7 @@ cdef BaseArray copy(BaseArray x):
 cdef BaseArray cast(BaseArray x, int dtype):
     """Return a new array with the values of `x` in another dtype."""
     cdef BaseArray result
-    check_usable(x)
+    require_usable(x)
     require_castable(x.dtype, dtype)
     result = new_like(x, dtype)
     copy_into(result, x)

@@ -16,8 +16,8 @@ from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, check, check_usable, data_of, from_numpy, has_shape, is_array,
-    new_array, new_like, recheck, require_writeable, strided,
+    BaseArray, data_of, from_numpy, has_shape, is_array, new_array, new_like,
+    require_intact_file, require_live, require_usable, require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
@@ -151,14 +151,14 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     """Compute ``x = x op other`` in the memory of `x`; x, or NotImplemented."""
     cdef BaseArray b = None
     cdef int dtype, result
-    check_usable(x)
+    require_usable(x)
     if is_scalar(other):
         dtype = scalar_dtype(x.dtype, other)
     else:
         b = as_operand(other)
         if b is None:
             return NotImplemented
-        check_usable(b)
+        require_usable(b)
         dtype = promote_table[x.dtype][b.dtype]
         if not x.block.device or not isinstance(other, np.generic):
             other = b
@@ -195,7 +195,7 @@ cdef object output_shape_error(Ufunc ufunc, BaseArray out, tuple shape):
         f"the operands broadcast to {shape}")
 
 
-cdef bint any_on_device(BaseArray a, BaseArray b) noexcept:
+cdef bint either_on_device(BaseArray a, BaseArray b) noexcept:
     """Whether an operand, where there is one, is on a device."""
     return (a is not None and a.block.device != 0) or \
         (b is not None and b.block.device != 0)
@@ -221,11 +221,11 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
         # An array of a device is never live here.
         if not block_is_live(first.block) or (
                 b is not None and not block_is_live(b.block)):
-            if any_on_device(a, b):
+            if either_on_device(a, b):
                 return compute_on_device(ufunc, a, b, scalar, loop, out)
-            check(first)
+            require_live(first)
             if b is not None:
-                check(b)
+                require_live(b)
         result = new_like(first, loop.out_dtype)
         size = result.size
         steps[0] = steps[1] = itemsize_of[loop.in_dtype]
@@ -243,21 +243,21 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             # The allocation may have run Python. From here on, no Python runs.
             while not (block_is_live(first.block) and block_is_live(result.block)
                        and (b is None or block_is_live(b.block))):
-                check(first)
-                check(result)
+                require_live(first)
+                require_live(result)
                 if b is not None:
-                    check(b)
+                    require_live(b)
             args[0] = data_of(a) if a is not None else scalar
             args[1] = data_of(b) if b is not None else scalar
             args[ufunc.nin] = data_of(result)
             loop.function(args, &size, steps, loop.data)
-        if ufunc.raises and PyErr_Occurred() != NULL:
+        if ufunc.may_set_error and PyErr_Occurred() != NULL:
             raise_current()
         if losses[0] != 0:
-            recheck(first)
+            require_intact_file(first)
             if b is not None:
-                recheck(b)
-            recheck(result)
+                require_intact_file(b)
+            require_intact_file(result)
         return result
     return compute_general(ufunc, a, b, scalar, loop, out)
 
@@ -298,7 +298,7 @@ cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
     itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
     # A loop that may raise runs in the calling thread, where it can take the GIL.
     return run_large(operands, walk, itemsizes, compute_loop, <void *>loop, ufunc.name,
-                     ufunc.raises)
+                     ufunc.may_set_error)
 
 
 cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
@@ -313,14 +313,14 @@ cdef int raise_current() except -1:
 cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
     """Like `compute`, for any layout, with casts, broadcasting and `out`."""
-    if any_on_device(a, b) or (out is not None and out.block.device):
+    if either_on_device(a, b) or (out is not None and out.block.device):
         return compute_on_device(ufunc, a, b, scalar, loop, out)
     if a is not None:
-        check(a)
+        require_live(a)
         if a.dtype != loop.in_dtype:
             a = cast(a, loop.in_dtype)
     if b is not None:
-        check(b)
+        require_live(b)
         if b.dtype != loop.in_dtype:
             b = cast(b, loop.in_dtype)
     if out is not None:
@@ -413,7 +413,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         run_loop(ufunc, loop, &operands, &walk)
     else:
         compute_on(&operands, &walk, compute_loop, <void *>loop, False)
-    if ufunc.raises and PyErr_Occurred() != NULL:
+    if ufunc.may_set_error and PyErr_Occurred() != NULL:
         raise_current()
     return out
 

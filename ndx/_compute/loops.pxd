@@ -14,7 +14,7 @@ cdef class Ufunc:
     cdef readonly object public
     cdef readonly str domain
     cdef int nin
-    cdef bint raises         # whether a loop may set a Python error
+    cdef bint may_set_error         # whether a loop may set a Python error
     cdef Loop loops[NDTYPES]
 
     cdef int fill(self, int dtype, dict signatures) except -1

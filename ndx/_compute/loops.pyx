@@ -103,7 +103,7 @@ cdef class Ufunc:
         self.public = getattr(np, public_name)
         self.nin = self.public.nin
         # For integers to negative powers the loop sets a Python error.
-        self.raises = name == "pow"
+        self.may_set_error = name == "pow"
         signatures = signatures_of(self.public)
         for dtype in range(NDTYPES):
             self.fill(dtype, signatures)
@@ -174,6 +174,30 @@ cdef Ufunc find_ufunc(str name):
     return ufunc
 
 
+cdef inline void start_outer(int count, Py_ssize_t *index) noexcept nogil:
+    """Start a walk over the first `count` axes."""
+    cdef int axis
+    for axis in range(count):
+        index[axis] = 0
+
+
+cdef inline bint step_outer(const Walk *walk, Py_ssize_t *index, int nops,
+                            char **data) noexcept nogil:
+    """Move `data` one step on along all axes but the last; False at the end."""
+    cdef int op, axis = walk.ndim - 2
+    while axis >= 0:
+        index[axis] += 1
+        for op in range(nops):
+            data[op] += walk.strides[op][axis]
+        if index[axis] < walk.shape[axis]:
+            return True
+        index[axis] = 0
+        for op in range(nops):
+            data[op] -= walk.strides[op][axis] * walk.shape[axis]
+        axis -= 1
+    return False
+
+
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,
                           const Walk *walk) noexcept nogil:
     """Run a loop over all elements: inputs first, then the output."""
@@ -182,31 +206,19 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
     cdef Py_ssize_t index[MAXDIMS]
     cdef char *start[MAXOPS]
     cdef Py_ssize_t count = 1
-    cdef int op, axis, last = walk.ndim - 1
+    cdef int op, last = walk.ndim - 1
     for op in range(nargs):
         start[op] = data[op]
         inner[op] = walk.strides[op][last] if last >= 0 else 0
     if last >= 0:
         count = walk.shape[last]
-    for axis in range(last):
-        index[axis] = 0
+    start_outer(last, index)
     while True:
         # Copy the pointers: some loops change them.
         for op in range(nargs):
             args[op] = start[op]
         loop.function(args, &count, inner, loop.data)
-        axis = last - 1
-        while axis >= 0:
-            index[axis] += 1
-            for op in range(nargs):
-                start[op] += walk.strides[op][axis]
-            if index[axis] < walk.shape[axis]:
-                break
-            index[axis] = 0
-            for op in range(nargs):
-                start[op] -= walk.strides[op][axis] * walk.shape[axis]
-            axis -= 1
-        if axis < 0:
+        if not step_outer(walk, index, nargs, start):
             return
 
 
@@ -219,33 +231,24 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
     """
     cdef char *args[3]
     cdef Py_ssize_t inner[3]
+    cdef char *at[2]
     cdef Py_ssize_t index[MAXDIMS]
     cdef Py_ssize_t count = 1
-    cdef int axis, last = walk.ndim - 1
+    cdef int last = walk.ndim - 1
+    at[0] = out
+    at[1] = x
     inner[0] = walk.strides[0][last] if last >= 0 else 0
     inner[1] = walk.strides[1][last] if last >= 0 else 0
     inner[2] = inner[0]
     if last >= 0:
         count = walk.shape[last]
-    for axis in range(last):
-        index[axis] = 0
+    start_outer(last, index)
     while True:
-        args[0] = out
-        args[1] = x
-        args[2] = out
+        args[0] = at[0]
+        args[1] = at[1]
+        args[2] = at[0]
         loop.function(args, &count, inner, loop.data)
-        axis = last - 1
-        while axis >= 0:
-            index[axis] += 1
-            out += walk.strides[0][axis]
-            x += walk.strides[1][axis]
-            if index[axis] < walk.shape[axis]:
-                break
-            index[axis] = 0
-            out -= walk.strides[0][axis] * walk.shape[axis]
-            x -= walk.strides[1][axis] * walk.shape[axis]
-            axis -= 1
-        if axis < 0:
+        if not step_outer(walk, index, 2, at):
             return
 
 
@@ -261,48 +264,41 @@ cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
     cdef Py_ssize_t index[MAXDIMS]
     cdef Py_ssize_t length, i, step, filled = 0
     cdef char *total
-    cdef int axis, last = walk.ndim - 1
+    cdef char *at[2]
+    cdef int last = walk.ndim - 1
+    cdef bint more
     if last < 1 or walk.strides[0][last] != 0 or walk.strides[0][last - 1] != 0 \
             or walk.shape[last] * itemsize > GATHERED // 16:
         run_reduce(loop, out, x, walk)
         return
+    at[0] = out
+    at[1] = x
     length = walk.shape[last]
     step = walk.strides[1][last]
-    for axis in range(last):
-        index[axis] = 0
+    start_outer(last, index)
     while True:
         if filled + length * itemsize > GATHERED:
-            add_gathered(loop, out, buffer, filled, itemsize)
+            add_gathered(loop, at[0], buffer, filled, itemsize)
             filled = 0
         if itemsize == 4:
             for i in range(length):
-                memcpy(buffer + filled, x + i * step, 4)
+                memcpy(buffer + filled, at[1] + i * step, 4)
                 filled += 4
         elif itemsize == 8:
             for i in range(length):
-                memcpy(buffer + filled, x + i * step, 8)
+                memcpy(buffer + filled, at[1] + i * step, 8)
                 filled += 8
         else:
             for i in range(length):
-                memcpy(buffer + filled, x + i * step, itemsize)
+                memcpy(buffer + filled, at[1] + i * step, itemsize)
                 filled += itemsize
-        total = out
-        axis = last - 1
-        while axis >= 0:
-            index[axis] += 1
-            out += walk.strides[0][axis]
-            x += walk.strides[1][axis]
-            if index[axis] < walk.shape[axis]:
-                break
-            index[axis] = 0
-            out -= walk.strides[0][axis] * walk.shape[axis]
-            x -= walk.strides[1][axis] * walk.shape[axis]
-            axis -= 1
-        if axis < 0 or out != total:
+        total = at[0]
+        more = step_outer(walk, index, 2, at)
+        if not more or at[0] != total:
             # The next stretch belongs to another element of the result.
             add_gathered(loop, total, buffer, filled, itemsize)
             filled = 0
-        if axis < 0:
+        if not more:
             return
 
 
@@ -331,29 +327,17 @@ cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
     cdef Py_ssize_t steps[9]
     cdef Py_ssize_t index[MAXDIMS]
     cdef char *start[3]
-    cdef int op, axis, last = batch.ndim - 1
+    cdef int op, last = batch.ndim - 1
     counts[0] = batch.shape[last] if last >= 0 else 1
     memcpy(&counts[1], core_sizes, 3 * sizeof(Py_ssize_t))
     for op in range(3):
         start[op] = data[op]
         steps[op] = batch.strides[op][last] if last >= 0 else 0
     memcpy(&steps[3], core_strides, 6 * sizeof(Py_ssize_t))
-    for axis in range(last):
-        index[axis] = 0
+    start_outer(last, index)
     while True:
         for op in range(3):
             args[op] = start[op]
         loop.function(args, counts, steps, loop.data)
-        axis = last - 1
-        while axis >= 0:
-            index[axis] += 1
-            for op in range(3):
-                start[op] += batch.strides[op][axis]
-            if index[axis] < batch.shape[axis]:
-                break
-            index[axis] = 0
-            for op in range(3):
-                start[op] -= batch.strides[op][axis] * batch.shape[axis]
-            axis -= 1
-        if axis < 0:
+        if not step_outer(batch, index, 3, start):
             return

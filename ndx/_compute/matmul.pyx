@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memset
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, check_usable, data_of, has_shape, new_empty, new_view, set_layout,
+    BaseArray, data_of, has_shape, new_empty, new_view, require_usable, set_layout,
     strided,
 )
 from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, overlaps
@@ -84,8 +84,8 @@ cdef object matmul(object x1, object x2, BaseArray out):
         return NotImplemented
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(MATMUL, dtype)
-    check_usable(a)
-    check_usable(b)
+    require_usable(a)
+    require_usable(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(
             f"matmul: operands of shapes {shape_tuple(a.ndim, a.shape)} and "
@@ -262,8 +262,8 @@ cdef object vecdot(object x1, object x2, object axis):
     axis = read_axes(axis)
     dtype = promote_table[a.dtype][b.dtype]
     loop = loop_of(VECDOT, dtype)
-    check_usable(a)
-    check_usable(b)
+    require_usable(a)
+    require_usable(b)
     a = axis_last(a, normalize_axis(axis, a.ndim))
     b = axis_last(b, normalize_axis(axis, b.ndim))
     if a.shape[a.ndim - 1] != b.shape[b.ndim - 1]:

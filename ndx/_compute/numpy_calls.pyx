@@ -12,7 +12,9 @@ from operator import attrgetter, index
 import numpy as np
 
 from ndx._array.dispatch cimport any_on_device, device_engine
-from ndx._array.storage cimport BaseArray, check, check_usable, is_array, numpy_view
+from ndx._array.storage cimport (
+    BaseArray, is_array, numpy_view, require_live, require_usable,
+)
 from ndx._compute.elementwise cimport as_operand
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
@@ -46,16 +48,16 @@ cpdef BaseArray argument(object x, str name):
         raise TypeError(
             f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")
     if result.block.device:
-        check_usable(result)
+        require_usable(result)
     else:
-        check(result)
+        require_live(result)
     return result
 
 
 cpdef BaseArray host_argument(object x, str name):
     """Like `argument`, for functions of the CPU only; arrays on a device raise."""
     cdef BaseArray result = argument(x, name)
-    check(result)
+    require_live(result)
     return result
 
 

@@ -3,4 +3,4 @@ from ndx._array.storage cimport BaseArray
 cdef object call_numpy(object function, tuple args, dict kwargs)
 cdef int recheck_views(object item) except -1
 cdef BaseArray own_result(object array)
-cdef object adopted_backend(object keeper)
+cdef object adopted_backend(object memory_owner)

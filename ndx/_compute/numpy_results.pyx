@@ -23,10 +23,10 @@ from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array.storage cimport (
-    BaseArray, Holder, adopt_numpy, announce_array, bare_array, check, find_block_loss,
-    from_numpy, recheck, set_layout, set_owner,
+    BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, find_block_loss,
+    from_numpy, require_intact_file, require_live, set_base, set_layout,
 )
-from ndx._blocks.block cimport block_incref, obtain
+from ndx._blocks.block cimport allocate_memory, block_incref
 from ndx._compute.copies cimport copy
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
@@ -142,7 +142,7 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     cdef Backend server
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
         raise MemoryError(f"{nbytes} bytes are beyond the address space")
-    server = obtain(backend, None, nbytes + ALIGNMENT, zero, &memory)
+    server = allocate_memory(backend, None, nbytes + ALIGNMENT, zero, &memory)
     try:
         header = new_header(memory.ptr + ALIGNMENT)
     except BaseException:
@@ -300,8 +300,8 @@ cdef int recheck_views(object item) except -1:
             recheck_views(each)
         return 0
     base = root_of(item)
-    if isinstance(base, Holder):
-        find_block_loss((<Holder>base).export.block, "operand")
+    if isinstance(base, ExportGuard):
+        find_block_loss((<ExportGuard>base).export.block, "operand")
     return 0
 
 
@@ -313,8 +313,8 @@ cdef BaseArray own_result(object array):
     """
     cdef BaseArray foreign
     base = root_of(array)
-    if isinstance(base, Holder):
-        return view_of_block(array, <Holder>base)
+    if isinstance(base, ExportGuard):
+        return view_of_block(array, <ExportGuard>base)
     if isinstance(base, cnp.ndarray) \
             and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
             and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
@@ -339,9 +339,9 @@ cdef BaseArray adopt_result(object array, object base):
         if x is not None:
             return copy(x)
     x = adopt_numpy(array)
-    if x.block.keeper == NULL:
+    if x.block.memory_owner == NULL:
         announce_array(x)
-        recheck(x)
+        require_intact_file(x)
     elif header.serial:
         range_adopted(header.serial, x)
         # From now on, the block logs the end of the range.
@@ -356,7 +356,7 @@ cdef object root_of(object array):
     return array
 
 
-cdef BaseArray view_of_block(object array, Holder holder):
+cdef BaseArray view_of_block(object array, ExportGuard guard):
     cdef BaseArray view = from_numpy(array)
     cdef BaseArray result
     cdef int axis
@@ -368,23 +368,23 @@ cdef BaseArray view_of_block(object array, Holder holder):
         result.shape[axis] = view.shape[axis]
         result.strides[axis] = view.strides[axis]
     result.readonly = view.readonly
-    result.offset = <char *>cnp.PyArray_DATA(array) - holder.export.block.ptr
-    block_incref(holder.export.block)
-    result.block = holder.export.block
+    result.offset = <char *>cnp.PyArray_DATA(array) - guard.export.block.ptr
+    block_incref(guard.export.block)
+    result.block = guard.export.block
     set_layout(result)
-    if holder.owner is not None:
-        set_owner(result, holder.owner)
-    check(result)
+    if guard.base is not None:
+        set_base(result, guard.base)
+    require_live(result)
     return result
 
 
-cdef object adopted_backend(object keeper):
+cdef object adopted_backend(object memory_owner):
     """Return the backend of an adopted NumPy array's data.
 
-    None if the keeper is a file.
+    None if the memory's owner is a file.
     """
     cdef Header *header
-    if isinstance(keeper, MappedFile):
+    if isinstance(memory_owner, MappedFile):
         return None
-    header = header_of(cnp.PyArray_DATA(root_of(keeper)))
+    header = header_of(cnp.PyArray_DATA(root_of(memory_owner)))
     return <Backend>header.backend

@@ -5,7 +5,7 @@ import numpy as np
 from ndx._array.pinning cimport (
     Operands, compute_held, compute_on, hold, let_go, put, view_of,
 )
-from ndx._array.storage cimport BaseArray, check, new_empty, new_view, set_layout
+from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
 from ndx._compute.numpy_private cimport restore, silence
@@ -43,7 +43,7 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     if count > 1:
         return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
-    check(x)
+    require_live(x)
     for i in range(x.ndim):
         if not chosen[i]:
             shape[ndim] = x.shape[i]
@@ -186,6 +186,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
 cdef object identity(Ufunc ufunc, int dtype):
     """Return the identity element of an operation."""
     if ufunc.name == "add":
+        # Adding -0.0 changes no float, not even -0.0.
         return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
     if ufunc.name == "multiply" or ufunc.name == "logical_and":
         return 1
@@ -202,13 +203,8 @@ cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
     """Write the initial values of a reduction to `result`."""
     cdef BaseArray first
     cdef int i, kept = 0
-    if ufunc.name == "add":
-        # Adding -0.0 changes no float, not even -0.0.
-        fill(result, -0.0 if kind_of[x.dtype] >= KIND_FLOAT and not empty else 0)
-    elif ufunc.name == "multiply" or ufunc.name == "logical_and":
-        fill(result, 1)
-    elif ufunc.name == "logical_or":
-        fill(result, 0)
+    if ufunc.name != "minimum" and ufunc.name != "maximum":
+        fill(result, 0 if empty and ufunc.name == "add" else identity(ufunc, x.dtype))
     elif empty:
         raise ValueError(
             f"an array of shape {shape_tuple(x.ndim, x.shape)} has no {ufunc.name} "

@@ -58,7 +58,7 @@ cdef PlainNumpy plain_numpy()
 cdef Scope scope_of(Arena arena)
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()
-cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL
+cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NULL
 
 cdef inline Context top_context():
     """Return the variable's current value that is not abandoned; None without one."""

@@ -146,10 +146,10 @@ cdef Backend spill_backend():
     return backend_of(context) if arena is None else arena.backend
 
 
-cdef Block *adopt_block(char *ptr, size_t nbytes, object keeper) except NULL:
-    """Return a block over memory of ndx that the object `keeper` frees."""
+cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NULL:
+    """Return a block over memory of ndx that the object `memory_owner` frees."""
     cdef Arena arena = arena_of(top_context())
-    cdef Block *block = block_wrap(ptr, nbytes, False, keeper)
+    cdef Block *block = block_wrap(ptr, nbytes, False, memory_owner)
     if arena is not None:
         try:
             arena.adopt(block)

@@ -12,16 +12,17 @@ import numpy as np
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._arenas.mirror cimport TwinArena
+from ndx._arenas.mirror cimport MirrorArena
 from ndx._arenas.sizing cimport LINE, ndx_round_down
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
-    BaseArray, Holder, announce_array, bare_array, check_usable, hold, is_array,
-    new_array as make_array, new_detached, require_writeable, set_layout, set_owner,
+    BaseArray, ExportGuard, announce_array, bare_array, guard_export, is_array,
+    new_array as make_array, new_detached, require_usable, require_writeable, set_base,
+    set_layout,
 )
 from ndx._blocks.block cimport (
-    Block, block_decref, block_fly, block_incref, block_pin, block_set_device,
-    block_unpin, block_wrap, export_new,
+    Block, block_decref, block_incref, block_pin, block_set_device,
+    block_set_device_reads, block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
@@ -40,10 +41,9 @@ from ndx.backends.cuda import replaying_stream
 
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "common_index",
-    "device_index",
-    "elementwise_dtypes", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
-    "left_twin", "lend", "new_array", "send_pinned", "stage_in_twin", "twin_array",
-    "use_on",
+    "device_index", "elementwise_dtypes", "from_capsule", "inplace_fits",
+    "is_contiguous", "is_pinned", "lend", "mirror_array", "new_array",
+    "note_copy_from_mirror", "send_pinned", "stage_in_mirror", "use_on",
 ]
 
 
@@ -89,7 +89,7 @@ class Lent:
 
 def lend(BaseArray x not None, stream, wait_for):
     """Make a new array over foreign memory release it only after all its uses."""
-    x.owner = Lent(x.owner, stream, wait_for)
+    x.base = Lent(x.base, stream, wait_for)
 
 
 def from_capsule(capsule):
@@ -104,7 +104,7 @@ def is_contiguous(BaseArray x not None):
 
 def address_of(BaseArray x not None):
     """Return the address of the first element, on its device; the caller holds it."""
-    check_usable(x)
+    require_usable(x)
     return <size_t>(x.block.ptr + x.offset)
 
 
@@ -225,18 +225,18 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
     """
     cdef Block *block = x.block
     if is_lent(x):
-        x.owner.use_on(handle, stream)
+        x.base.use_on(handle, stream)
     elif stream is not None:
         use_block_here(block)
     # Arrays without elements have a backend, but no memory.
     elif block.memory.ptr != NULL:
         (<Backend>block.backend).use_on(&block.memory, handle)
-    elif block.owner != NULL and isinstance(<object>block.owner, Arena):
-        (<Arena>block.owner).use_on(handle)
+    elif block.parent != NULL and isinstance(<object>block.parent, Arena):
+        (<Arena>block.parent).use_on(handle)
 
 
 cdef bint is_lent(BaseArray x) noexcept:
-    return <PyObject *>x.owner != NULL and type(x.owner) is Lent
+    return <PyObject *>x.base != NULL and type(x.base) is Lent
 
 
 def is_pinned(x):
@@ -264,7 +264,7 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
         The current GPU's stream that copies.
     """
     cdef Block *block = x.block
-    check_usable(x)
+    require_usable(x)
     block_pin(block)
     try:
         copy(<size_t>(block.ptr + x.offset))
@@ -272,41 +272,41 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
         # Also after Ctrl-C: the copy may have started.
         (<Backend>block.backend).use_on(&block.memory, stream)
         block_unpin(block)
-    return block_fly(block)
+    return block_set_device_reads(block)
 
 
-cdef TwinArena twin_of(BaseArray x):
-    """Return the twin of the arena in which an array lies; None if there is none.
+cdef MirrorArena mirror_of(BaseArray x):
+    """Return the mirror of the arena in which an array lies; None if there is none.
 
     Only of the arena that serves the device's new arrays here.
     """
     cdef Arena arena
     cdef Block *block = x.block
-    if not block.device or block.owner == NULL or block.clock == NULL \
-            or not isinstance(<object>block.owner, Arena):
+    if not block.device or block.parent == NULL or block.clock == NULL \
+            or not isinstance(<object>block.parent, Arena):
         return None
-    arena = <Arena>block.owner
-    if arena.twin is None or not arena.holds(block) or not x.c_contiguous or \
+    arena = <Arena>block.parent
+    if arena.mirror is None or not arena.holds(block) or not x.c_contiguous or \
             current_arena(block.device) is not arena:
         return None
-    return arena.twin
+    return arena.mirror
 
 
-def twin_array(BaseArray x not None):
-    """Return an array of the CPU's over the twin of the place of `x`, not yet copied.
+def mirror_array(BaseArray x not None):
+    """Return an array of the CPU's over the mirror of the place of `x`, not yet copied.
 
-    None if it has no twin, or that is in use.
+    None if it has no mirror, or that is in use.
     """
-    cdef TwinArena twin = twin_of(x)
+    cdef MirrorArena mirror = mirror_of(x)
     cdef BaseArray result
     cdef size_t low
     cdef int axis
-    if twin is None or not x.size:
+    if mirror is None or not x.size:
         return None
-    check_usable(x)
+    require_usable(x)
     low = offset_of(x)
     result = bare_array(x.ndim)
-    result.block = twin.serve(low, low + nbytes_of(x))
+    result.block = mirror.serve(low, low + nbytes_of(x))
     if result.block == NULL:
         return None
     result.offset = low - ndx_round_down(low, LINE)
@@ -319,26 +319,26 @@ def twin_array(BaseArray x not None):
     return result
 
 
-def stage_in_twin(BaseArray x not None):
+def stage_in_mirror(BaseArray x not None):
     """Return where a copy to `x` may lie on its way; 0: it has no such place."""
-    cdef TwinArena twin = twin_of(x)
+    cdef MirrorArena mirror = mirror_of(x)
     cdef size_t low
-    if twin is None:
+    if mirror is None:
         return 0
     low = offset_of(x)
-    return <size_t>twin.stage(low, low + nbytes_of(x))
+    return <size_t>mirror.stage(low, low + nbytes_of(x))
 
 
-def left_twin(BaseArray x not None, size_t stream):
+def note_copy_from_mirror(BaseArray x not None, size_t stream):
     """Say that a stream has just been given the copy from that place."""
-    cdef TwinArena twin = twin_of(x)
+    cdef MirrorArena mirror = mirror_of(x)
     cdef size_t low = offset_of(x)
-    twin.fly(low, low + nbytes_of(x), stream)
+    mirror.note_copy(low, low + nbytes_of(x), stream)
 
 
 cdef size_t offset_of(BaseArray x) noexcept:
     """Return where in its arena's chunk an array begins."""
-    return x.block.ptr + x.offset - (<Arena>x.block.owner).chunk.ptr
+    return x.block.ptr + x.offset - (<Arena>x.block.parent).chunk.ptr
 
 
 cdef size_t nbytes_of(BaseArray x) noexcept:
@@ -357,7 +357,7 @@ cdef class Bridge:
     """
 
     cdef object array                # cupy.ndarray
-    cdef object memory               # of CuPy, with a place for our holder
+    cdef object memory               # of CuPy, with a place for our guard
     cdef object pointer              # cupy.cuda.MemoryPointer
     cdef object stream_of            # cupy.cuda.get_current_stream
     cdef object device               # cupy.cuda.Device
@@ -368,7 +368,7 @@ cdef class Bridge:
     def __cinit__(self, cupy, int index):
         self.array = cupy.ndarray
         self.memory = type(
-            "Memory", (cupy.cuda.UnownedMemory,), {"__slots__": ("holder",)})
+            "Memory", (cupy.cuda.UnownedMemory,), {"__slots__": ("guard",)})
         self.pointer = cupy.cuda.MemoryPointer
         self.stream_of = cupy.cuda.get_current_stream
         self.device = cupy.cuda.Device(index)
@@ -413,11 +413,11 @@ cdef class Bridge:
 
     def to_cupy(self, BaseArray x not None):
         """Return CuPy's array over the memory of `x`, which it keeps in place."""
-        cdef Holder holder
-        check_usable(x)
+        cdef ExportGuard guard
+        require_usable(x)
         self.use_here(x)
-        holder = hold(x)
-        pointer = self.point(holder, <size_t>x.block.ptr, x.block.nbytes, x.offset)
+        guard = guard_export(x)
+        pointer = self.point(guard, <size_t>x.block.ptr, x.block.nbytes, x.offset)
         shape = shape_tuple(x.ndim, x.shape)
         if x.c_contiguous:
             return self.array(shape, dtype_object(x.dtype), pointer)
@@ -429,7 +429,7 @@ cdef class Bridge:
         use_block_here(x.block)
         if is_lent(x):
             stream = replaying_stream(self.stream_of(self.index))
-            x.owner.use_on(stream.ptr, stream)
+            x.base.use_on(stream.ptr, stream)
 
     def from_cupy(self, array):
         """Return an array over the memory of CuPy's, which may be foreign."""
@@ -447,18 +447,18 @@ cdef class Bridge:
         set_layout(x)
         pointer = array.data
         memory = pointer.mem
-        owner = getattr(memory, "holder", None)
-        if type(owner) is Holder:
-            born = share(x, (<Holder>owner).export.block, pointer.ptr)
-            if (<Holder>owner).owner is not None:
-                set_owner(x, (<Holder>owner).owner)
+        owner = getattr(memory, "guard", None)
+        if type(owner) is ExportGuard:
+            born = share(x, (<ExportGuard>owner).export.block, pointer.ptr)
+            if (<ExportGuard>owner).base is not None:
+                set_base(x, (<ExportGuard>owner).base)
             if born:
                 announce_array(x)
         else:
             x.block = block_wrap(<char *><size_t>memory.ptr, memory.size, False, None)
             block_set_device(x.block, self.index + 1)
             x.offset = <size_t>pointer.ptr - <size_t>memory.ptr
-            set_owner(x, array)
+            set_base(x, array)
         return x
 
     def allocate(self, size_t nbytes):
@@ -467,7 +467,7 @@ cdef class Bridge:
         An exception is also kept in `refusals`: if Thrust calls the allocator from
         C++, CuPy raises a bare MemoryError in its place, and loses other exceptions.
         """
-        cdef Holder holder = Holder.__new__(Holder)
+        cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
         cdef Block *block
         try:
             block = allocate_on(self.index + 1, nbytes, False, False, None)
@@ -477,17 +477,17 @@ cdef class Bridge:
                 raise
             raise MemoryError(str(error)) from error
         try:
-            holder.export = export_new(block, 0, nbytes)
+            guard.export = export_new(block, 0, nbytes)
         finally:
             # The export has a reference of its own.
             block_decref(block)
-        return self.point(holder, <size_t>block.ptr, nbytes, 0)
+        return self.point(guard, <size_t>block.ptr, nbytes, 0)
 
-    cdef object point(self, Holder holder, size_t address, size_t nbytes,
+    cdef object point(self, ExportGuard guard, size_t address, size_t nbytes,
                       Py_ssize_t offset):
         """Return CuPy's pointer to memory that an object holds."""
         memory = self.memory(address, nbytes, None, self.index)
-        memory.holder = holder
+        memory.guard = guard
         return self.pointer(memory, offset)
 
 
@@ -543,7 +543,7 @@ cdef int use_block_here(Block *block) except -1:
     if block.memory.ptr != NULL:
         backend = <Backend>block.backend
         backend.use_on(&block.memory, backend.current_stream())
-    elif block.owner != NULL and isinstance(<object>block.owner, Arena):
-        backend = (<Arena>block.owner).backend
-        (<Arena>block.owner).use_on(backend.current_stream())
+    elif block.parent != NULL and isinstance(<object>block.parent, Arena):
+        backend = (<Arena>block.parent).backend
+        (<Arena>block.parent).use_on(backend.current_stream())
     return 0

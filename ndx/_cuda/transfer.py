@@ -15,12 +15,12 @@ from ndx._cuda.bridge import (
     from_capsule,
     is_contiguous,
     is_pinned,
-    left_twin,
     lend,
+    mirror_array,
     new_array,
+    note_copy_from_mirror,
     send_pinned,
-    stage_in_twin,
-    twin_array,
+    stage_in_mirror,
     use_on,
 )
 from ndx._cuda.capture_state import refuse
@@ -74,7 +74,7 @@ def upload(session, x, *, detached=False):
             return result
         stream, target = session.stream(), address_of(result)
         if not ours:
-            if not _send_by_twin(session, result, x, stream):
+            if not _send_by_mirror(session, result, x, stream):
                 _send(session, target, x.ctypes.data, x.nbytes, stream)
             return result
 
@@ -86,9 +86,9 @@ def upload(session, x, *, detached=False):
     return result
 
 
-def _send_by_twin(session, result, x, stream):
+def _send_by_mirror(session, result, x, stream):
     """Copy to an arena by way of its mirror; return False if there is none."""
-    place = stage_in_twin(result)
+    place = stage_in_mirror(result)
     if not place:
         return False
     memmove(place, x.ctypes.data, x.nbytes)
@@ -96,7 +96,7 @@ def _send_by_twin(session, result, x, stream):
     try:
         session.runtime.memcpyAsync(target, place, x.nbytes, ANY_WAY, stream)
     finally:
-        left_twin(result, stream)
+        note_copy_from_mirror(result, stream)
     return True
 
 
@@ -118,7 +118,7 @@ def to_host(x, *, stream=None):
     session = session_of(device_index(x))
     with _current(session, stream):
         x = x if is_contiguous(x) else reshape(x, x.shape, copy=True)
-        result = twin_array(x)
+        result = mirror_array(x)
         if result is None:
             result = empty(x.shape, dtype=x.dtype, device=CPU)
         if x.size:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
-    BaseArray, check, check_usable, data_of, numpy_view, recheck,
+    BaseArray, data_of, numpy_view, require_intact_file, require_live, require_usable,
 )
 from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_usable
 from ndx._files.mapping cimport mapping_name
@@ -25,7 +25,7 @@ cdef object array2string = np.array2string
 
 cdef object scalar_of(BaseArray x, str what):
     """Return the element of an array without axes; `what` names the conversion."""
-    check_usable(x)
+    require_usable(x)
     if x.ndim != 0 and what == "bool":
         raise TypeError(
             f"an array of shape {shape_tuple(x.ndim, x.shape)} is neither true nor "
@@ -50,9 +50,9 @@ cdef BaseArray readable(BaseArray x):
 cdef object read_scalar(BaseArray x):
     if x.block.device:
         x = readable(x)
-    check(x)
+    require_live(x)
     value = read_as(x.dtype, data_of(x))
-    recheck(x)
+    require_intact_file(x)
     return value
 
 
@@ -93,7 +93,7 @@ cdef object text_of(BaseArray x):
     if x.size == 0 and shape_tuple(x.ndim, x.shape) != (0,):
         return f"NDArray([], shape={shape_tuple(x.ndim, x.shape)}{suffix})"
     values = array2string(numpy_view(readable(x)), separator=", ", prefix="NDArray(")
-    recheck(x)
+    require_intact_file(x)
     return f"NDArray({values}{suffix})"
 
 

@@ -7,8 +7,8 @@ from operator import index
 from ndx._array.dispatch cimport device_engine
 from ndx._array.dlpack cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
-    BaseArray, check, check_usable, export_array, new_detached_like, new_empty,
-    numpy_view, recheck,
+    BaseArray, export_array, new_detached_like, new_empty, numpy_view,
+    require_intact_file, require_live, require_usable,
 )
 from ndx._compute.copies cimport copy_into
 from ndx._files.mapping cimport find_mapping
@@ -23,9 +23,9 @@ cdef object array_interface(BaseArray x):
         raise AttributeError(
             "the CPU can't read a device's memory; x.to_device('cpu') returns a copy "
             "that it can")
-    check(x)
-    if x.held == NULL:
-        x.held = export_array(x)
+    require_live(x)
+    if x.own_export == NULL:
+        x.own_export = export_array(x)
     return numpy_view(x).__array_interface__
 
 
@@ -33,10 +33,10 @@ cdef object cuda_array_interface(BaseArray x):
     """Return ``__cuda_array_interface__``; the export lasts until the array dies."""
     if not x.block.device:
         raise AttributeError("the array is not on a GPU")
-    check_usable(x)
+    require_usable(x)
     found = device_engine().interface(x)
-    if x.held == NULL:
-        x.held = export_array(x)
+    if x.own_export == NULL:
+        x.own_export = export_array(x)
     return found
 
 
@@ -48,7 +48,7 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
     cdef tuple device = None if dl_device is None else pair(dl_device, "dl_device")
     cdef bint versioned = max_version is not None and pair(
         max_version, "max_version") >= (1, 0)
-    check_usable(x)
+    require_usable(x)
     if device is not None and device != dlpack_device(x):
         if device != (1, 0):
             raise BufferError(
@@ -84,9 +84,9 @@ cdef tuple pickled(BaseArray x, int protocol):
     """Return the arguments of `rebuild` for an array, read on the CPU."""
     cdef BaseArray contiguous = x
     if x.block.device:
-        check_usable(x)
+        require_usable(x)
         return pickled(readable(x), protocol)
-    check(x)
+    require_live(x)
     if not x.c_contiguous and not x.f_contiguous:
         # `copy` would keep the order of the axes in memory.
         contiguous = new_empty(x.dtype, x.ndim, x.shape)
@@ -99,6 +99,6 @@ cdef tuple pickled(BaseArray x, int protocol):
             contiguous if order == "C" else numpy_view(contiguous).T)
     else:
         data = numpy_view(contiguous).tobytes(order="A")
-        recheck(contiguous)
+        require_intact_file(contiguous)
     shape = shape_tuple(x.ndim, x.shape)
     return (data, dtype_object(x.dtype).name, shape, order)

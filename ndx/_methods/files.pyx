@@ -12,7 +12,7 @@ from errno import EFAULT
 
 from ndx._arenas.persistent cimport FileArena
 from ndx._array.pinning cimport Operands, hold, let_go, put
-from ndx._array.storage cimport BaseArray, array_words, check, loss_error
+from ndx._array.storage cimport BaseArray, array_words, loss_error, require_live
 from ndx._files.mapped_file cimport MappedFile
 from ndx.backends.persistent_file cimport FileBackend
 
@@ -22,14 +22,14 @@ from ndx.backends._pressure import release_on_disk
 
 cdef MappedFile file_of(BaseArray x, str wanted):
     """Return the file of an array, or raise ValueError if it is in no lasting file."""
-    cdef PyObject *keeper = x.block.keeper
-    cdef PyObject *owner = x.block.owner
-    check(x)
-    if keeper != NULL and isinstance(<object>keeper, MappedFile):
-        return <MappedFile>keeper
-    if owner != NULL and isinstance(<object>owner, FileArena) \
-            and (<FileArena>owner).holds(x.block):
-        return (<FileBackend>(<FileArena>owner).home).file
+    cdef PyObject *memory_owner = x.block.memory_owner
+    cdef PyObject *parent = x.block.parent
+    require_live(x)
+    if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile):
+        return <MappedFile>memory_owner
+    if parent != NULL and isinstance(<object>parent, FileArena) \
+            and (<FileArena>parent).holds(x.block):
+        return (<FileBackend>(<FileArena>parent).home).file
     raise ValueError(
         f"the {array_words(x)} can't be {wanted}: it is in no file that it could keep; "
         "ndx.save(path, x) writes it to one, and ndx.open(path, 'w+', shape=...) makes "

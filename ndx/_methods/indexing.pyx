@@ -9,8 +9,8 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
-    BaseArray, check, check_usable, data_of, is_array, new_element, new_view,
-    numpy_view, recheck, require_writeable, set_layout,
+    BaseArray, data_of, is_array, new_element, new_view, numpy_view,
+    require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
 from ndx._compute.copies cimport can_store, copy, copy_into, fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
@@ -221,13 +221,13 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
         return copy(result)
     result = new_element(x.dtype)
     # Checked only now: the allocation may run Python, which may end the scope.
-    check(x)
+    require_live(x)
     if itemsize == 8:
         # A memcpy of constant size is one instruction.
         memcpy(result.block.ptr, data_of(x) + offset, 8)
     else:
         memcpy(result.block.ptr, data_of(x) + offset, itemsize)
-    recheck(x)
+    require_intact_file(x)
     return result
 
 
@@ -303,7 +303,7 @@ cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``; the value's kind must fit the array's dtype."""
     cdef BaseArray target, source = None
-    check_usable(x)
+    require_usable(x)
     require_writeable(x)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
@@ -315,7 +315,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         if source is None:
             # Nested lists and buffers, as `ndx.asarray` accepts them.
             source = as_operand(np.asarray(value))
-        check_usable(source)
+        require_usable(source)
         if not can_store(source.dtype, x.dtype):
             raise TypeError(
                 f"values of dtype {dtype_object(source.dtype)} can't be stored in an "

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.storage cimport BaseArray, check_usable, new_detached_like
+from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
 from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
 
@@ -12,27 +12,27 @@ from ndx._lib.errors import WorkspaceError
 
 
 cdef BaseArray detached(BaseArray x):
-    check_usable(x)
+    require_usable(x)
     return x if x.block.clock == NULL else copied(x, None)
 
 
 cdef BaseArray leveraged(BaseArray x):
     cdef Arena arena
-    check_usable(x)
+    require_usable(x)
     arena = enclosing_arena(x.block.device)
     if x.block.clock == NULL or (
-            arena is not None and x.block.owner == <PyObject *>arena):
+            arena is not None and x.block.parent == <PyObject *>arena):
         return x
     return copied(x, arena)
 
 
 cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
     cdef Arena arena
-    check_usable(x)
+    require_usable(x)
     check_missing(missing)
     arena = open_arena(workspace)
     if x.block.clock == NULL or (
-            arena is not None and x.block.owner == <PyObject *>arena):
+            arena is not None and x.block.parent == <PyObject *>arena):
         return x
     if arena is None:
         return without_arena(x, missing, f"workspace {workspace!r}")
@@ -41,7 +41,7 @@ cdef BaseArray leveraged_to(BaseArray x, object workspace, object missing):
 
 cdef BaseArray migrated(BaseArray x, object missing):
     cdef Arena arena
-    check_usable(x)
+    require_usable(x)
     check_missing(missing)
     arena = current_arena(x.block.device)
     if arena is None:

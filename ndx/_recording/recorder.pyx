@@ -18,7 +18,7 @@ from libc.string cimport memset
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
-from ndx._blocks.block cimport ESCAPED, Block, BlockOwner, observers
+from ndx._blocks.block cimport ESCAPED, Block, BlockParent, observers
 from ndx._context.context cimport scope_of
 from ndx._context.placement cimport placing_backend
 from ndx._lib.dtypes cimport dtype_object
@@ -266,9 +266,9 @@ cdef inline void read_counters(Backend backend, Event *event) noexcept:
 
 cdef Arena arena_of(Block *block):
     """Return the arena in whose cycle a block was made, or None."""
-    if block.owner == NULL or not isinstance(<object>block.owner, Arena):
+    if block.parent == NULL or not isinstance(<object>block.parent, Arena):
         return None
-    return <Arena>block.owner
+    return <Arena>block.parent
 
 
 # ---------------------------------------------------------- events of blocks
@@ -284,7 +284,8 @@ cdef void note_birth(BaseArray x) noexcept:
     event.nbytes = block.nbytes
     event.address = <size_t>block.ptr
     arena = arena_of(block)
-    backend = <Backend>block.backend if block.backend != NULL else arena.lender()
+    backend = arena.owning_backend() if block.backend == NULL \
+        else <Backend>block.backend
     if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
     block.serial = log_birth(&event, x, backend, arena)
@@ -417,7 +418,7 @@ cdef void note_death_here(Recorder recorder, Event event, uint64_t serial) noexc
     recorder.log.note_death(&event)
 
 
-cdef void note_cycle(BlockOwner owner, bint begins) noexcept:
+cdef void note_cycle(BlockParent owner, bint begins) noexcept:
     """Log that a scope of a workspace begins or ends."""
     cdef Arena arena = <Arena>owner
     cdef tuple recorders = active

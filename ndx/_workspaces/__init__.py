@@ -1,1 +1,1 @@
-"""What users hold: workspaces, their policies, and the list of all of them."""
+"""Workspaces, their policies, and the list of all workspaces."""

@@ -74,8 +74,8 @@ class WorkspaceConfig:
         reclaimed: to use one raises `StaleArrayError`; or they are moved out, to the
         backend that is current outside of the scope.
     mirror : {"none", "host"}
-        Whether a GPU's arena has a twin on the host, of the same size: copies of its
-        arrays to the CPU then lie in the twin, as long as they do in the arena, and
+        Whether a GPU's arena has a mirror on the host, of the same size: copies of its
+        arrays to the CPU then lie in the mirror, as long as they do in the arena, and
         copies from the CPU pass through it.
     debug : bool
         Record which line made each array, fill reclaimed memory with a pattern, and

@@ -1,10 +1,10 @@
-"""What the arenas of a workspace have counted, in one dict."""
+"""The counters of a workspace's arenas, summed in one dict."""
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.in_use cimport pinned_bytes
 from ndx._workspaces.slots cimport Slots
 
-# Sums over all arenas, and their twins for what is still in use of past cycles.
+# Sums over all arenas, and their mirrors for what is still in use of past cycles.
 cdef tuple KEPT = ("retired_bytes", "escaped_count", "escaped_bytes")
 cdef tuple SUMS = ("cycles", "total_spills", "departures", *KEPT)
 
@@ -22,9 +22,9 @@ cdef dict counters_of(Slots slots, bint is_open):
         greatest = max(greatest, counts["max_cycle_bytes"])
         peak = max(peak, counts["peak_live_bytes"])
         add(total, arena, SUMS)
-        if arena.twin is not None:
-            total["mirror_bytes"] += arena.twin.size
-            add(total, arena.twin, KEPT)
+        if arena.mirror is not None:
+            total["mirror_bytes"] += arena.mirror.size
+            add(total, arena.mirror, KEPT)
     counts = {}
     if now is not None:
         counts = now.counts

@@ -49,7 +49,7 @@ def workspaces(
     if thread is None:
         thread = threading.current_thread()
     elif isinstance(thread, int) and not isinstance(thread, bool):
-        # Of those that run: an ident is given again when its thread has ended.
+        # Only running threads: the ident of a thread that has ended is used again.
         running = {each.ident: each for each in threading.enumerate()}
         thread = running.get(thread)
     elif not isinstance(thread, threading.Thread):

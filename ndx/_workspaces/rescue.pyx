@@ -1,4 +1,4 @@
-"""What a decorated function returns: its arrays leave the workspace."""
+"""Moves the arrays that a decorated function returns out of its workspace."""
 
 import collections
 import dataclasses
@@ -19,8 +19,8 @@ cdef object rescue(Arena arena, object result):
     """
     if arena is not None:
         rescue_from(arena, result)
-        if arena.twin is not None:
-            rescue_from(arena.twin, result)
+        if arena.mirror is not None:
+            rescue_from(arena.mirror, result)
     return result
 
 
@@ -54,7 +54,7 @@ cdef dict arrays_in(Arena arena, object result):
         item = left.pop()
         if isinstance(item, BaseArray):
             x = item
-            if block_is_usable(x.block) and x.block.owner == <PyObject *>arena:
+            if block_is_usable(x.block) and x.block.parent == <PyObject *>arena:
                 found[<size_t>x.block] = x
         elif not isinstance(item, (str, bytes, int, float, complex)) \
                 and id(item) not in seen:

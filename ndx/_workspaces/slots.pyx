@@ -115,9 +115,9 @@ cdef class Slots:
         for _ in range(self.count):
             arena = kind(self.name, backend, self.sizing, self.config, self.file)
             if self.config.mirror == "host":
-                from ndx._arenas.mirror import add_twin
+                from ndx._arenas.mirror import add_mirror
 
-                add_twin(arena, self.config)
+                add_mirror(arena, self.config)
             row.arenas.append(arena)
         return row
 
@@ -135,7 +135,7 @@ cdef class Slots:
             try:
                 self.drop_row(oldest)
             except Exception as error:
-                # Of arrays that leave them, say; this cycle can start all the same.
+                # For example, an array could not be moved out. The cycle starts anyway.
                 report_ignored(self.name, error)
         return 0
 
@@ -216,8 +216,9 @@ cdef class Slots:
         cdef Arena arena
         for arena in self.all():
             if arena.pinned_count or arena.counts.retired_bytes or (
-                    arena.twin is not None and (
-                        arena.twin.pinned_count or arena.twin.counts.retired_bytes)):
+                    arena.mirror is not None and (
+                        arena.mirror.pinned_count
+                        or arena.mirror.counts.retired_bytes)):
                 return True
         return False
 

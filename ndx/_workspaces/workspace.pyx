@@ -486,7 +486,7 @@ cdef class Workspace(Member):
         Returns
         -------
         dict
-            ``size`` of the arena (of all slots); ``mirror_bytes`` of its twin on the
+            ``size`` of the arena (of all slots); ``mirror_bytes`` of its mirror on the
             host; ``offset`` (end of what this cycle
             has used) and ``slot`` of the current cycle; ``cycles`` (finished),
             ``generation``; ``cycle_bytes`` (asked for in this cycle or, when closed,

@@ -1,4 +1,4 @@
-"""What the whole process holds, of memory and of each GPU, and the limits on it."""
+"""Limits on the memory of the whole process and of each GPU, and what is in use."""
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -40,10 +40,10 @@ cdef enum:
     LEAST_SPACE = 67108864       # 64 MiB
     KNOWN_FOR = 10               # milliseconds, then the system is asked again
 
-# What the process may have in memory in all, whoever has asked for it. The system is
-# asked without the lock; the following is what is known since. While there is such a
-# limit, pages are made resident when they are taken: what has not arrived when the
-# system is asked is counted as if it were to arrive later.
+# Limit on the resident memory of the process, other libraries' included. The system is
+# asked without the lock, and the answer kept below. While there is such a limit, pages
+# are made resident when they are taken. Bytes taken that were not yet resident when
+# the system was asked are added to its answer.
 cdef size_t resident_limit = <size_t>-1
 cdef size_t resident = 0         # when the system was last asked,
 cdef uint64_t looked = 0         # which was then; 0: never
@@ -51,7 +51,7 @@ cdef size_t taken = 0            # in all; the difference to `arrived` is on its
 cdef size_t arrived = 0
 cdef size_t arrived_then = 0     # when the system was asked
 
-# By the number of a GPU, from 1: what all backends hold of it, and may hold.
+# Indexed by GPU, from 1: the bytes that all backends hold of it, and their limit.
 cdef size_t[GPUS + 1] of_gpu
 cdef size_t[GPUS + 1] limit_of_gpu
 memset(of_gpu, 0, sizeof(of_gpu))

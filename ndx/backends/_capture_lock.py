@@ -1,8 +1,8 @@
-"""A captured graph, and waiting for a whole GPU: never at the same time.
+"""A lock between capturing a graph and waiting for a whole GPU.
 
-CUDA ends a capture that is under way when any thread waits for a GPU as a whole, and
-tells the thread that captures, which has done nothing wrong. So one waits for the
-other: a capture is over soon, since nothing is computed in it.
+CUDA aborts a capture in progress when any thread waits for a whole GPU, and the error
+is raised in the capturing thread. So each waits until the other is over. A capture is
+short, because it records work and computes nothing.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _owed = []
 
 @contextlib.contextmanager
 def capturing():
-    """Let this thread capture, in a ``with``, as soon as nobody waits for a GPU."""
+    """Let this thread capture, in a ``with``, once no thread waits for a GPU."""
     global _capturing_thread
     with _lock:
         _capturing_thread = threading.get_ident()

@@ -173,7 +173,7 @@ def cublas():
     if _cublas is None:
         load()
         try:
-            # What CuPy comes with to find CUDA's libraries: first those in use.
+            # A dependency of CuPy that finds CUDA's libraries, loaded ones first.
             pathfinder = importlib.import_module("cuda.pathfinder")
             path = pathfinder.load_nvidia_dynamic_lib("cublas").abs_path
             _cublas = ctypes.CDLL(path)

@@ -1,4 +1,4 @@
-"""The error of a request that nothing could serve: why, who holds what, what to do."""
+"""The error of a refused request: the reason, the largest blocks, the remedies."""
 
 import os
 
@@ -222,7 +222,7 @@ def _holdings(backend, stats):
 
 def _table(backend, count):
     """Return the largest holders as lines of a message."""
-    holders = backend.holders()
+    holders = backend.largest_live()
     if not holders:
         return ""
     if hasattr(backend, "upstream"):

@@ -34,8 +34,8 @@ _OF_A_GPU = ("cuda", "cudahost", "cudammap")
 # Kinds that need CuPy. A variable with an option of one does not make an instance.
 BY_CUPY = (*_OF_A_GPU, "pinned")
 _registered = {}
-# Of each kind: what the environment says of options that the code does not name, and
-# the variables, as (name, text), that say it.
+# For each kind: the options set by the environment, which the code's own override, and
+# the variables that set them, as (name, text).
 _options = {}
 _variables = {}
 _shared = {}

@@ -44,7 +44,7 @@ class Adaptor(Backend):
     def released(self, nbytes: int, address: int) -> None:
         """Take note that a range is about to be given back."""
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges upstream."""
 
     def memory_info(self) -> tuple[int | None, int | None]:

@@ -60,7 +60,7 @@ class Backend:
             ``system_allocations``, ``system_frees``; ``limit``.
         """
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges, where that is known."""
 
     def memory_info(self) -> tuple[int | None, int | None]:

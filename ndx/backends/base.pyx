@@ -82,7 +82,7 @@ cdef class Backend:
             "limit": self.limit,
         }
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the largest live ranges, where that is known."""
         return []
 

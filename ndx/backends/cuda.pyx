@@ -1,9 +1,9 @@
-"""The memory of a GPU: a pool over what CUDA gives, by the calls of CuPy's runtime.
+"""A pool of GPU memory, which it takes from CUDA through CuPy's runtime API.
 
-Work on a GPU is ordered by streams, and goes on after the call that started it has
-returned. A range that is freed while a kernel still reads it may so be given out
-again at once: to the same stream, whose work comes later; to another, which then
-waits for an event, on the GPU. The CPU waits only to give memory back to CUDA.
+Streams order the work of a GPU, which goes on after the call that submitted it has
+returned. So a range that is freed while a kernel still reads it can be given out again
+at once: to the same stream, because its work comes later, or to another stream, which
+then waits for an event on the GPU. The CPU waits only before memory goes back to CUDA.
 """
 
 cimport cython
@@ -35,16 +35,16 @@ cdef dict capturing = {}
 # handle of a stream being captured -> the stream that it stands for
 cdef dict replaying = {}
 
-# Had now: at exit the module may be empty.
+# Looked up now: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
 
 cdef extern from "Python.h":
     void PyErr_SetObject(object kind, object value) noexcept
 
 cdef enum:
-    SEGMENT = 2097152            # 2 MiB: in these CUDA hands memory out
+    SEGMENT = 2097152            # 2 MiB: CUDA's own granularity
     ALIGN = 512
-    PER_THREAD = 2               # the handle by which each thread has its own stream
+    PER_THREAD = 2               # cudaStreamPerThread
     WITHOUT_TIMING = 2           # cudaEventDisableTiming
     NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
     NO_SUCH_HANDLE = 400         # cudaErrorInvalidResourceHandle
@@ -113,7 +113,7 @@ cdef class CudaSource(Source):
     cdef bint is_done(self, void *event) noexcept nogil:
         with gil:
             status = call(self, "eventQuery", <uintptr_t>event)
-            # One that can't be asked is not waited for; CuPy returns the error.
+            # CuPy returns an error's number. An event with an error is not waited for.
             return status != NOT_READY
 
     cdef void wait(self, size_t stream, void *event) noexcept nogil:
@@ -149,7 +149,7 @@ cdef class CudaSource(Source):
 
 
 cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept:
-    """Implement a source's `reserve` by a function of CUDA's runtime."""
+    """Implement a source's `reserve` by a function of CUDA's runtime API."""
     raised = None
     try:
         with self.cuda.Device(self.index):
@@ -166,16 +166,16 @@ cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noe
 
 
 cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
-    """Return an event of a GPU's stream; 0 if it can't be had: then the GPU is done.
+    """Record an event on a stream; return 0 if that fails, after waiting for the GPU.
 
-    Streams of other libraries end when those like, and their work goes on.
+    Other libraries may destroy their streams at any time, while their work goes on.
     """
     cdef uintptr_t event = 0
     if is_finalizing() or is_forked():
         return 0
     try:
         with self.cuda.Device(index):
-            # Each is for the streams of one GPU.
+            # Idle events belong to one GPU.
             own = self.idle_events if index == self.index else None
             event = own.pop() if own else \
                 self.runtime.eventCreateWithFlags(WITHOUT_TIMING)
@@ -191,7 +191,7 @@ cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
 
 
 def wait_for_gpu(CudaSource source, int index):
-    """Wait until a GPU is done, where nothing may be raised."""
+    """Wait until a GPU has finished its work; report errors, and don't raise them."""
     try:
         with source.cuda.Device(index):
             source.runtime.deviceSynchronize()
@@ -208,25 +208,25 @@ cdef void note_failure(CudaSource self, size_t stream, object error) noexcept:
 
 
 cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept:
-    """Call a function of the runtime for a stream; False, and done, if that is over."""
+    """Call a runtime function for a stream; return False if the stream has ended."""
     run(self, name, args, stream)
     return stream not in self.over
 
 
 cdef object call(CudaSource self, str name, object a=None, object b=None,
                  object c=None, object d=None, object e=None):
-    """Call a function of the runtime where nothing may be raised; None if it fails."""
+    """Call a runtime function; report an error, don't raise it, and return None."""
     return run(self, name, tuple([x for x in (a, b, c, d, e) if x is not None]), None)
 
 
 cdef object run(CudaSource self, str name, tuple args, object stream):
-    """Do the same; if it is for a stream that is over, its work is waited for."""
+    """Like `call`. If `stream` has ended, wait until its work is finished."""
     cdef PendingError pending
     if is_finalizing() or is_forked():
-        # The driver may be gone already, and takes back all of its memory itself; and
-        # in a child it is the parent's.
+        # At exit the driver may be gone already, and frees all memory itself. In a
+        # forked child the memory belongs to the parent.
         return None
-    # Arrays die while exceptions pass, too.
+    # Arrays are also freed while an exception is pending.
     pending = set_error_aside()
     result = None
     try:
@@ -245,26 +245,26 @@ cdef object run(CudaSource self, str name, tuple args, object stream):
 
 
 def begin_capture(size_t captured, stream: Any, str name) -> None:
-    """Say that this thread captures a graph.
+    """Note that this thread captures a graph.
 
-    Until `end_capture`, it may take memory of GPUs from one workspace only. And pools
-    never hear of the stream that is captured: CUDA forbids to ask, or to wait, for it.
+    Until `end_capture`, it may take GPU memory from one workspace only. Pools never see
+    the captured stream, because CUDA forbids to query it, or to wait for it.
 
     Parameters
     ----------
     captured : int
         The handle of the stream that is captured.
     stream : Stream
-        CuPy's, which is to replay the graph: to it, all memory belongs meanwhile.
+        CuPy's stream that will replay the graph, to which all memory belongs meanwhile.
     name : str
-        The workspace's.
+        The name of the workspace.
     """
     replaying[captured] = stream
     capturing[get_ident()] = name
 
 
 def replaying_stream(stream: Any) -> Any:
-    """Return the stream in whose place the current one is captured; else itself."""
+    """Return the stream for which `stream` is captured; otherwise `stream` itself."""
     if not capturing:
         return stream
     if stream.ptr in replaying:
@@ -275,7 +275,7 @@ def replaying_stream(stream: Any) -> Any:
 
 
 def end_capture(size_t captured) -> None:
-    """Say that this thread captures no more."""
+    """Note that this thread has ended its capture."""
     capturing.pop(get_ident(), None)
     replaying.pop(captured, None)
 
@@ -286,16 +286,16 @@ cdef size_t stream_here(CudaSource source) except? 0:
     cdef size_t handle = stream.ptr
     if handle == PER_THREAD:
         raise RuntimeError(
-            "per-thread default streams have one handle for all threads, so that their "
+            "per-thread default streams have one handle for all threads, so their "
             "memory can't be told apart; use a stream of CuPy's: with "
             "cupy.cuda.Stream(): ...")
     if handle not in source.known:
-        # Kept, so that no other stream gets its handle while memory is its own.
+        # Keep the stream, so that no other one gets its handle while it owns memory.
         source.known[handle] = stream
     return handle
 
 
-# CUDA's ways to give memory: the module and the class of each, loaded when asked for.
+# The sources of CUDA memory: module and class of each, imported when asked for.
 SOURCES = {"pool": ("cuda", "CudaSource"), "async": ("cuda_async", "CudaAsyncSource")}
 
 
@@ -390,7 +390,7 @@ cdef class CudaBackend(PooledBackend):
         block = <PoolBlock *>out.cookie
         if status == ALLOCATED and self.pool.source.ordered and \
                 <size_t>block.segment.cookie != stream:
-            # Obtained by the current stream, for another one.
+            # The current stream allocated it, for another one.
             self.hand_over(stream, <size_t>block.segment.cookie)
         return status
 
@@ -440,13 +440,13 @@ cdef class CudaBackend(PooledBackend):
             self.pool.source.drop_event(event)
 
     def synchronize(self) -> None:
-        """Wait until the GPU is done with all that it was given."""
+        """Wait until the GPU has finished all work submitted to it."""
         with self.source.cuda.Device(self.source.index), waiting():
             self.source.runtime.deviceSynchronize()
         PooledBackend.synchronize(self)
 
     def close_stream(self, size_t stream) -> None:
-        """Wait for a stream, and let others have the memory that was its own."""
+        """Wait for a stream, and release its memory to the others."""
         PooledBackend.close_stream(self, stream)
         self.source.known.pop(stream, None)
 

@@ -1,9 +1,9 @@
-"""Memory in files: arrays that are larger than the machine's own.
+"""Memory in files, for arrays larger than RAM.
 
-Each range of the pool is a file of its own, which has no name from the start: nobody
-else can open it, and the system takes it back however the process ends. Address space
-is reserved with the range; space on disk is when memory is first handed out, so that a
-full disk is an error there and then, and given back (a hole) when it is idle.
+Each range of the pool is an unnamed file: no other process can open it, and the system
+removes it however the process ends. Address space is reserved with the range. Space on
+disk is reserved when memory is first handed out, so that a full disk raises an error
+at that point. Idle space is given back as a hole in the file.
 """
 
 import os
@@ -42,8 +42,8 @@ cdef extern from "ndx/internal/poison.h":
     bint NDX_POISONS
 
 cdef enum:
-    # Of file systems: what is asked for, and given back, at a time. They have pages of
-    # 4 KiB mostly, but each request costs them several microseconds.
+    # Unit in which space is requested from a file system and given back. Most have
+    # pages of 4 KiB, but each request takes several microseconds.
     STEP = 65536
 
 
@@ -179,8 +179,8 @@ cdef class MmapBackend(PooledBackend):
         Upper bound on the bytes of disk that are held, idle ones included, such as
         ``"200GiB"`` or, of the whole file system, ``"60%"``; None for no bound.
     keep_idle : int or str, default "256MiB"
-        Bytes that the pool keeps when arrays die; what is more goes back to the disk
-        at once, so that the system does not write out what nobody will read.
+        Bytes that the pool keeps when arrays are freed. Space beyond it is given back
+        at once, so that the system does not write bytes that will not be read.
     pool, initial, idle_release, reserve_fraction, fallback, cutoff : optional
         As for `ndx.backends.PooledBackend`.
 

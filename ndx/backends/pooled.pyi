@@ -53,7 +53,7 @@ class PooledBackend(Backend):
     def __init__(self, *args: Source, **given: Unpack[PoolKeywords]) -> None: ...
     @property
     def kind(self) -> str:
-        """What is done with memory that is released: the option ``pool``."""
+        """How released memory is kept: the option ``pool``."""
 
     @property
     def limit(self) -> int | None:
@@ -83,7 +83,7 @@ class PooledBackend(Backend):
 
     @property
     def resource(self) -> object:
-        """What the memory is taken from: pools with equal resources compete for it."""
+        """The resource that the memory comes from; pools with equal ones compete."""
 
     @property
     def place(self) -> str | None:
@@ -134,7 +134,7 @@ class PooledBackend(Backend):
             ``commits``, ``purges``, ``trims``, ``refusals``.
         """
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the live ranges that hold the most together."""
 
     def memory_info(self) -> tuple[int | None, int | None]:

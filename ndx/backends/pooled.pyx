@@ -11,7 +11,7 @@ from ndx.backends._pool.history cimport history_begin, pool_look, pool_release_s
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
-    pool_events, pool_holders, pool_snapshot, pool_stats,
+    pool_events, pool_largest_live, pool_snapshot, pool_stats,
 )
 from ndx.backends._pool.store cimport (
     ARENA, SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
@@ -312,7 +312,7 @@ cdef class PooledBackend(Backend):
 
     @property
     def kind(self) -> str:
-        """What is done with memory that is released: the option ``pool``."""
+        """How released memory is kept: the option ``pool``."""
         return self.options.pool
 
     @property
@@ -362,7 +362,7 @@ cdef class PooledBackend(Backend):
 
     @property
     def resource(self) -> object:
-        """What the memory is taken from: pools with equal resources compete for it."""
+        """The resource that the memory comes from; pools with equal ones compete."""
         return self.pool.source.resource
 
     @property
@@ -440,9 +440,9 @@ cdef class PooledBackend(Backend):
         """
         return pool_events(self.pool)
 
-    def holders(self) -> list[tuple[int, int]]:
+    def largest_live(self) -> list[tuple[int, int]]:
         """Return (bytes, number) of the live ranges that hold the most together."""
-        return pool_holders(self.pool, 8)
+        return pool_largest_live(self.pool, 8)
 
     def memory_info(self) -> tuple[int | None, int | None]:
         """Return the free and all bytes of the source; None where not known."""

@@ -23,8 +23,8 @@ cdef object is_finalizing = sys.is_finalizing
 
 __all__ = ["PythonBackend"]
 
-# What is kept of a range. The buffer's own `obj` may be another object than the one
-# that was acquired (with a `__buffer__` in Python), or none.
+# Keeps an acquired range. The buffer's own `obj` may differ from the acquired object
+# (if that has a `__buffer__` in Python), or be NULL.
 cdef struct Acquired:
     Py_buffer view
     PyObject *source             # strong

@@ -1,8 +1,8 @@
-"""What backends and sources written in Python have in common: calls of user code.
+"""Calls of user code, shared by backends and sources written in Python.
 
-Such a call runs inside of an allocation. It may use NumPy, whose arrays come from
-NumPy's own allocator meanwhile, and drop arrays of ndx; it may make none where it
-serves itself.
+Such a call runs inside an allocation. It may use NumPy, whose arrays come from NumPy's
+own allocator meanwhile, and it may drop arrays of ndx. It may not make arrays that the
+same backend would serve.
 """
 
 cimport cython

@@ -1,4 +1,4 @@
-"""A GPU's arena with a twin on the host: transfers without allocations."""
+"""A GPU's arena with a mirror on the host: transfers without allocations."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def ranges(*names):
     return [ndx.backends.get(name).stats()["total_allocations"] for name in names]
 
 
-def test_a_copy_lies_in_the_twin(gpu, ws):
+def test_a_copy_lies_in_the_mirror(gpu, ws):
     assert ws.stats()["mirror_bytes"] == ws.size == 4 * MIB
     with ws:
         x = ndx.reshape(ndx.arange(1000.0), (10, 100))
@@ -72,7 +72,7 @@ def test_the_next_cycle_waits_for_the_upload_of_this_one(gpu):
     kept = []
     with ndx.use("cuda:0"):
         for i in range(4):
-            # Moved out by a copy on the GPU, after that from the twin.
+            # Moved out by a copy on the GPU, after that from the mirror.
             with ndx.workspace("s", size="1MiB", mirror="host", escape="detach") as ws:
                 kept.append(ndx.asarray(np.full(1000, float(i))))
         ws.destroy()
@@ -174,7 +174,7 @@ def test_elsewhere_all_is_as_before(gpu, ws):
         with ndx.workspace("inner", size="1KiB") as inner:
             assert x.to_device("cpu").workspace is None
         with ndx.workspace("cpu", size="1KiB", backend="host") as cpu:
-            # The twin is nearer than any workspace of the CPU's.
+            # The mirror is nearer than any workspace of the CPU's.
             assert x.to_device("cpu").workspace == "step"
         backwards = x[::-1].to_device("cpu")
         assert backwards.tolist() == [1.0] * 10
@@ -205,7 +205,7 @@ def test_it_grows_with_the_arena(gpu, policy):
         assert pinned.stats()["allocated_bytes"] == 0
 
 
-def test_without_room_for_the_twin_there_is_no_arena(machine):
+def test_without_room_for_the_mirror_there_is_no_arena(machine):
     machine.host_total, before = 0, machine.host_total
     try:
         with ndx.use("cuda:0"):

@@ -35,7 +35,7 @@ cdef struct Pass:
     Operand ops[MAXOPS]
     Compute compute
     void *arg
-    bint alone                       # `compute` runs in the calling thread only
+    bint single_threaded             # `compute` runs in the calling thread only
     bint streaming                   # pages are dropped after use
     bint asking                      # the kernel is asked to read ahead
     Py_ssize_t first                 # the first tile to be taken
@@ -49,13 +49,14 @@ cdef struct Pass:
     Py_ssize_t stop                  # not 0: take no more tiles; atomic
 
 cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
-                const Py_ssize_t *itemsizes, int folded) except -1
+                const Py_ssize_t *itemsizes, int reduced) except -1
 cdef int run(Pass *job, str name) except -1
 cdef bint run_pass(const Operands *held, const Walk *walk,
                    const Py_ssize_t *itemsizes, Compute function, void *arg,
-                   str name, bint alone) except -1
+                   str name, bint single_threaded) except -1
 cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
-                   Compute function, void *arg, str name, bint alone) except -1
+                   Compute function, void *arg, str name,
+                   bint single_threaded) except -1
 cdef void find_file(Operand *operand) noexcept nogil
 cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int op,
                       Advice advice) noexcept nogil

@@ -94,12 +94,12 @@ cdef void find_file(Operand *operand) noexcept nogil:
 
 
 cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
-                const Py_ssize_t *itemsizes, int folded) except -1:
+                const Py_ssize_t *itemsizes, int reduced) except -1:
     """Prepare a pass if the operands are in files and large; return whether they are.
 
     The caller holds the operands until the pass is done.
 
-    The last operand is written. In a reduction, operand `folded` (-1: none) is written
+    The last operand is written. In a reduction, operand `reduced` (-1: none) is written
     instead, and read, too. It has stride 0 along the reduced axes.
     """
     cdef Settings now = settings()
@@ -116,9 +116,9 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
         operand = &job.ops[op]
         operand.data = held.data[op]
         operand.itemsize = itemsizes[op]
-        operand.written = op == (walk.nops - 1 if folded < 0 else folded)
+        operand.written = op == (walk.nops - 1 if reduced < 0 else reduced)
         # A reduction combines the old values of its result with the other operand.
-        operand.read = op == folded or not operand.written
+        operand.read = op == reduced or not operand.written
         find_file(operand)
         operand.moving = True
         for axis in range(walk.ndim):
@@ -140,7 +140,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
     if not found:
         return False
     memcpy(&job.walk, walk, sizeof(Walk))
-    cut(&job.grid, walk, itemsizes, tile_bytes(now, sequential), folded, LEAST_FOLDED)
+    cut(&job.grid, walk, itemsizes, tile_bytes(now, sequential), reduced, LEAST_FOLDED)
     for op in range(walk.nops):
         for axis in range(walk.ndim):
             job.ops[op].steps[axis] = walk.strides[op][axis] * job.grid.tile[axis]
@@ -152,7 +152,7 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
     job.behind = max(BEHIND, memory // written_bytes(job))
     job.first = first_cached(job) if job.streaming else 0
     job.asking = not sequential or not all_read_ahead(job)
-    job.alone = False
+    job.single_threaded = False
     job.done = 0
     job.next = 0
     job.stop = 0
@@ -435,7 +435,7 @@ cdef void start_team(void *arg) noexcept nogil:
     if job.asking:
         for ahead in range(AHEAD):
             advise(job, ahead, READ_AHEAD)
-    if not job.alone:
+    if not job.single_threaded:
         while team.started < job.threads - 1 and ndx_thread_start(
                 &team.helpers[team.started], helper, job):
             team.started += 1
@@ -481,7 +481,7 @@ cdef int run(Pass *job, str name) except -1:
 
 cdef bint run_pass(const Operands *held, const Walk *walk,
                    const Py_ssize_t *itemsizes, Compute function, void *arg,
-                   str name, bint alone) except -1:
+                   str name, bint single_threaded) except -1:
     """Compute on held operands if they are in files and large; return whether they are.
 
     `alone`: compute in the calling thread only, because `function` may take the GIL.
@@ -491,17 +491,19 @@ cdef bint run_pass(const Operands *held, const Walk *walk,
         return False
     job.compute = function
     job.arg = arg
-    job.alone = alone
+    job.single_threaded = single_threaded
     run(&job, name)
     return True
 
 
 cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
-                   Compute function, void *arg, str name, bint alone) except -1:
+                   Compute function, void *arg, str name,
+                   bint single_threaded) except -1:
     """Compute many elements: in a pass if they are in files, else at once."""
     hold(operands)
     try:
-        if not run_pass(operands, walk, itemsizes, function, arg, name, alone):
+        if not run_pass(
+                operands, walk, itemsizes, function, arg, name, single_threaded):
             compute_held(operands, walk, function, arg)
     finally:
         let_go(operands)

@@ -12,7 +12,7 @@ cdef Py_ssize_t walk_size(const Walk *walk) noexcept nogil
 cdef Py_ssize_t element_bytes(const Walk *walk, const Py_ssize_t *itemsizes) \
     noexcept nogil
 cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
-              Py_ssize_t nbytes, int folded, Py_ssize_t least) noexcept nogil
+              Py_ssize_t nbytes, int reduced, Py_ssize_t least) noexcept nogil
 cdef void find_place(const Grid *grid, Py_ssize_t index, Py_ssize_t *place) \
     noexcept nogil
 cdef void tile_walk(const Grid *grid, const Py_ssize_t *place, const Walk *walk,

@@ -31,10 +31,10 @@ cdef Py_ssize_t element_bytes(const Walk *walk,
 
 
 cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
-              Py_ssize_t nbytes, int folded, Py_ssize_t least) noexcept nogil:
+              Py_ssize_t nbytes, int reduced, Py_ssize_t least) noexcept nogil:
     """Choose tiles of about `nbytes`, as compact in every operand as possible.
 
-    Along the axes where operand `folded` (-1: none) has stride 0, a tile has at least
+    Along the axes where operand `reduced` (-1: none) has stride 0, a tile has at least
     `least` elements in total, if the walk has as many.
     """
     cdef Py_ssize_t size = walk_size(walk), each = element_bytes(walk, itemsizes)
@@ -43,7 +43,7 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
     grid.ndim = walk.ndim
     for axis in range(walk.ndim):
         grid.shape[axis] = grid.tile[axis] = walk.shape[axis]
-        if folded >= 0 and walk.strides[folded][axis] == 0:
+        if reduced >= 0 and walk.strides[reduced][axis] == 0:
             together *= walk.shape[axis]
     while size * each > nbytes:
         # Choose the axis along which a tile extends farthest in memory.
@@ -51,7 +51,7 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
         largest = -1
         for axis in range(walk.ndim):
             if grid.tile[axis] == 1 or (
-                    folded >= 0 and walk.strides[folded][axis] == 0
+                    reduced >= 0 and walk.strides[reduced][axis] == 0
                     and together < 2 * least):
                 continue
             for op in range(walk.nops):
@@ -62,12 +62,12 @@ cdef void cut(Grid *grid, const Walk *walk, const Py_ssize_t *itemsizes,
         if chosen < 0:
             break
         size //= grid.tile[chosen]
-        together //= grid.tile[chosen] if folded >= 0 \
-            and walk.strides[folded][chosen] == 0 else 1
+        together //= grid.tile[chosen] if reduced >= 0 \
+            and walk.strides[reduced][chosen] == 0 else 1
         grid.tile[chosen] = (grid.tile[chosen] + 1) // 2
         size *= grid.tile[chosen]
-        together *= grid.tile[chosen] if folded >= 0 \
-            and walk.strides[folded][chosen] == 0 else 1
+        together *= grid.tile[chosen] if reduced >= 0 \
+            and walk.strides[reduced][chosen] == 0 else 1
     grid.total = 1
     for axis in range(walk.ndim):
         grid.counts[axis] = (grid.shape[axis] + grid.tile[axis] - 1) // grid.tile[axis]

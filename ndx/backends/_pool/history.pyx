@@ -1,8 +1,8 @@
-"""What a pool has needed lately, so that it can give back what it has not.
+"""The recent demand on a pool, by which it gives back idle memory.
 
-The age of a free block does not tell: it is merged with what becomes free beside it,
-and is as young as that. So the pool's demand is noted, in windows of time: what it held
-beyond the highest demand of some time was idle for all of that time.
+The age of a free block is no measure: when a neighbour becomes free, both merge into
+one block as young as the neighbour. So the pool notes its highest demand in windows of
+time. Memory beyond the highest demand of a period was idle for all of that period.
 """
 
 from libc.stdint cimport uint64_t
@@ -20,14 +20,14 @@ cdef enum:
 
 
 cdef void history_begin(PoolHistory *history) noexcept nogil:
-    """Make a history of a pool that begins now."""
+    """Start the history of a new pool."""
     memset(history, 0, sizeof(PoolHistory))
     history.known_since = ndx_milliseconds()
 
 
 cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
                     uint64_t period) noexcept nogil:
-    """End a window if it is time to; return whether it was."""
+    """End the current window if it is due; return whether it was."""
     cdef int window
     cdef bint due
     ndx_lock_acquire(&pool.lock)
@@ -47,9 +47,9 @@ cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
 
 cdef size_t pool_release_since(Pool pool, PoolHistory *history,
                                uint64_t before, size_t kept) noexcept nogil:
-    """Give back what has not been in use since some time; return the bytes.
+    """Give back memory that has been idle since `before`; return the bytes.
 
-    No less than `kept` is held then.
+    The pool keeps at least `kept` bytes.
     """
     cdef size_t released = pool_trim(pool, kept, before)
     cdef size_t needed
@@ -61,7 +61,7 @@ cdef size_t pool_release_since(Pool pool, PoolHistory *history,
         if history.ends[i] > before:
             needed = max(needed, history.crests[i])
     if pool.quick_max:
-        # What is taken from quick lists is not noted.
+        # Blocks taken from quick lists are not noted.
         needed += QUICK_SHARE
     spare = before >= history.known_since and pool.counters.reserved > needed
     ndx_lock_release(&pool.lock)

@@ -73,7 +73,7 @@ class PoolOptions:
 
     def _check_sizes(self):
         limit = None if self.limit is None else parse_limit(self.limit)
-        # What a percentage is of, the source says.
+        # Only the source knows the size that a percentage refers to.
         if limit is not None and not self.is_share:
             self._check_initial(limit)
             object.__setattr__(self, "limit", limit)

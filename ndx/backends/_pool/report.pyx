@@ -1,6 +1,6 @@
-"""What a pool holds, as Python objects.
+"""Reports on a pool, as Python objects.
 
-The numbers are copied with the lock, and made objects of without it.
+Numbers are copied under the lock; objects are made of them after it is released.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t
@@ -166,7 +166,7 @@ cdef object stream_number(size_t stream):
     return 0 if stream == <size_t>NO_STREAM else stream
 
 
-cdef list pool_holders(Pool pool, int count):
+cdef list pool_largest_live(Pool pool, int count):
     """Return (bytes, number) of the live ranges, those that hold the most first."""
     cdef size_t found = 0, i
     cdef Entry *entries = copy_entries(pool, &found)

@@ -84,7 +84,7 @@ cdef class PoolStore:
             if other == -1 and slot == 0:
                 continue
             if other > 0 and self.source.cpu_waits:
-                # What is in flight: the pool grows rather than that the CPU waits.
+                # Its blocks may still be in use: the pool grows rather than wait.
                 break
             block = self.slot_search(
                 slot if other == -2 else 0 if other == -1 else other, small, need)
@@ -301,7 +301,7 @@ cdef class PoolStore:
         for slot in range(1, self.nslots):
             if self.slots[slot].stream == stream:
                 return slot
-        # That of a stream which is over, or a new one.
+        # A slot whose stream has ended, or a new one.
         for slot in range(self.nslots):
             if slot and self.slots[slot].stream == <size_t>NO_STREAM:
                 break

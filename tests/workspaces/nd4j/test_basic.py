@@ -354,7 +354,7 @@ def test_an_array_of_an_earlier_generation():
 
 @nd4j(44)
 def test_zeros_in_memory_that_was_written_to():
-    """Of ND4J's CUDA arenas without a host twin; here for every arena."""
+    """Of ND4J's CUDA arenas without a host mirror; here for every arena."""
     for config in (B, L1, {"learn": "liveness"}, {"reset": "ring", "slots": 2}):
         workspace = ndx.workspace(**config)
         for _ in range(10):
