@@ -25,7 +25,7 @@ from ndx._array.storage cimport (
     BaseArray, data_of, find_loss, strided, transient_view, wait_until_live,
 )
 from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
-from ndx._files.mapping cimport losses
+from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided, Walk, byte_bounds
 
@@ -57,7 +57,7 @@ cdef int locate(Operands *operands) except -1:
 cdef int recheck_all(const Operands *operands) except -1:
     """Raise if the file of an operand could not be read."""
     cdef int i
-    if losses[0] != 0:
+    if any_lost():
         for i in range(operands.count):
             if operands.arrays[i] != NULL:
                 find_loss(<BaseArray>operands.arrays[i])

@@ -1,6 +1,6 @@
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, Export, block_is_live
-from ndx._files.mapping cimport losses
+from ndx._files.mapping cimport any_lost
 from ndx._lib.layout cimport Strided
 
 cdef enum:
@@ -87,7 +87,7 @@ cdef inline bint has_shape(BaseArray x, int ndim, const Py_ssize_t *shape) noexc
 
 cdef inline int require_intact_file(BaseArray x) except -1:
     """Raise if the file of an operand of the last computation could not be read."""
-    if losses[0] != 0:
+    if any_lost():
         return find_loss(x)
     return 0
 

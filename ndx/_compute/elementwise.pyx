@@ -24,7 +24,7 @@ from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overla
 from ndx._compute.loops cimport Loop, Ufunc, loop_of, run_elementwise
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.run cimport run_large
-from ndx._files.mapping cimport losses
+from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
     KIND_INT, KIND_UINT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
     scalar_dtype, store_scalar, typenum_of,
@@ -253,7 +253,7 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             loop.function(args, &size, steps, loop.data)
         if ufunc.may_set_error and PyErr_Occurred() != NULL:
             raise_current()
-        if losses[0] != 0:
+        if any_lost():
             require_intact_file(first)
             if b is not None:
                 require_intact_file(b)

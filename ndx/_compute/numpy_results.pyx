@@ -32,7 +32,7 @@ from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._files.mapped_file cimport MappedFile
-from ndx._files.mapping cimport find_mapping, losses
+from ndx._files.mapping cimport any_lost, find_mapping
 from ndx._lib.numpy_handler cimport set_handlers
 from ndx._lib.unraisable cimport report_ignored
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
@@ -291,7 +291,7 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
 
 cdef int recheck_views(object item) except -1:
     """Raise if pages were lost under an array whose view was passed to NumPy."""
-    if losses[0] == 0:
+    if not any_lost():
         return 0
     if isinstance(item, dict):
         item = list(item.values())

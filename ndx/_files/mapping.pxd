@@ -11,6 +11,21 @@ cdef struct Mapped:
 # The number of lost pieces of mappings: 0 unless a file was truncated or a disk failed.
 cdef const volatile uint64_t *losses
 
+cdef extern from *:
+    """
+    /* Other threads change the count without the GIL. */
+    #if defined(__GNUC__)
+    #define NDX_LOAD_RELAXED(count) __atomic_load_n(count, __ATOMIC_RELAXED)
+    #else
+    #define NDX_LOAD_RELAXED(count) (*(count))
+    #endif
+    """
+    uint64_t NDX_LOAD_RELAXED(const volatile uint64_t *count) noexcept nogil
+
+cdef inline bint any_lost() noexcept nogil:
+    """Whether a piece of any mapping is lost."""
+    return NDX_LOAD_RELAXED(losses) != 0
+
 # Functions that return int return 0 or an `errno`.
 cdef int open_unnamed(const char *directory, int *fd) noexcept nogil
 cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil

@@ -23,8 +23,10 @@ def decorated(function, enter, rescued):
     TypeError
         If it is no such function.
     """
-    if not callable(function):
-        msg = f"a workspace decorates functions, not {type(function).__name__}"
+    if not callable(function) or isinstance(function, type):
+        # The wrapper of a class would be no class.
+        kind = "classes" if callable(function) else type(function).__name__
+        msg = f"a workspace decorates functions, not {kind}"
         raise TypeError(msg)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         msg = (

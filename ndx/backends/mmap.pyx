@@ -13,8 +13,8 @@ from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t, uintptr_t
 
 from ndx._files.mapping cimport (
-    Mapped, close_file, file_punch, file_reserve, file_space, find_mapping, is_lost,
-    losses, map_file, open_unnamed, restore_lost, unmap_file,
+    Mapped, any_lost, close_file, file_punch, file_reserve, file_space, find_mapping,
+    is_lost, map_file, open_unnamed, restore_lost, unmap_file,
 )
 from ndx.backends._pool.trim cimport pool_trim
 from ndx.backends.base cimport ALLOCATED, Memory
@@ -97,7 +97,7 @@ cdef class FileSource(Source):
         cdef int status
         find_mapping(ptr, &mapped)
         status = file_reserve(mapped.fd, <char *>ptr - mapped.start, nbytes)
-        if status == 0 and losses[0] != 0 and is_lost(ptr, nbytes):
+        if status == 0 and any_lost() and is_lost(ptr, nbytes):
             status = restore_lost(ptr, nbytes)
         if status == 0:
             return RESERVED
@@ -221,12 +221,12 @@ cdef class MmapBackend(PooledBackend):
             if status != ALLOCATED:
                 return status
             # A range that can't be read is never handed out again: try another.
-            if losses[0] == 0 or not is_lost(out.ptr, nbytes):
+            if not any_lost() or not is_lost(out.ptr, nbytes):
                 return ALLOCATED
 
     cdef void release(self, Memory *memory) noexcept nogil:
         cdef size_t reserved, idle, most
-        if losses[0] != 0 and is_lost(memory.ptr, memory.nbytes):
+        if any_lost() and is_lost(memory.ptr, memory.nbytes):
             return
         PooledBackend.release(self, memory)
         reserved = self.pool.counters.reserved

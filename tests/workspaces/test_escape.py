@@ -315,7 +315,7 @@ def test_a_result_that_is_nested_deeply():
     assert nested.tolist() == [1.0] * 2
 
 
-@pytest.mark.parametrize("function", [3, "name", None])
+@pytest.mark.parametrize("function", [3, "name", None, type("Class", (), {})])
 def test_only_functions_are_decorated(function):
     with pytest.raises(TypeError, match="decorates functions"):
         ndx.workspace()(function)
