@@ -23,7 +23,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -91,6 +91,7 @@ lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 	$(PY) tools/check_layers.py
 	$(PY) tools/check_memory.py
 	$(PY) tools/check_sizes.py
+	$(PY) tools/make_methods.py --check
 	$(PY) tools/make_stubs.py --check
 	$(PY) -m codespell_lib
 	$(PY) -m mypy $(STUBS) tests/typing/sample.py
@@ -98,6 +99,9 @@ lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 
 stubs: $(VENV)/group-lint  ## write the stubs of compiled modules from their sources
 	$(PY) tools/make_stubs.py
+
+methods: $(VENV)/group-lint  ## write NumPy's methods of NDArray from their table
+	$(PY) tools/make_methods.py
 
 format: $(VENV)/group-lint  ## apply what `make lint` can repair
 	$(PY) -m ruff check --fix

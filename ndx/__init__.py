@@ -76,6 +76,7 @@ from ndx._lib.errors import (
     StaleArrayError,
     WorkspaceError,
 )
+from ndx._methods.numpy_functions import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import workspace
@@ -87,6 +88,7 @@ newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
+_register_methods(NDArray)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.

@@ -1,4 +1,4 @@
-from ndx._array.storage cimport BaseArray
+from ndx._methods.numpy_methods cimport NumPyMethods
 
-cdef class NDArray(BaseArray):
+cdef class NDArray(NumPyMethods):
     pass

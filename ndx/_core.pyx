@@ -7,37 +7,39 @@ from libc.string cimport memcpy
 import numpy as np
 
 from ndx._array.buffers cimport fill_buffer, release_buffer
-from ndx._array.dispatch cimport device_engine
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, new_detached, new_view, numpy_view, require_intact_file,
-    require_usable, set_array_type, set_layout,
+    BaseArray, check_room, new_view, numpy_view, require_intact_file, require_usable,
+    set_array_type, set_layout,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
-from ndx._compute.copies cimport copy as copy_of, copy_into
-from ndx._compute.elementwise cimport as_operand, binary, inplace, refused, unary
+from ndx._compute.copies cimport copy as copy_of
+from ndx._compute.elementwise cimport binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport adopted_backend
-from ndx._context.placement cimport placing_device
-from ndx._lib.dtypes cimport (
-    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of,
-)
-from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
+from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
-    read_scalar, readable, scalar_of, text_of, text_of_dead,
+    item_of, readable, scalar_of, text_of, text_of_dead,
 )
-from ndx._methods.exports cimport (
-    array_interface, cuda_array_interface, export_dlpack, pickled,
-)
+from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
 from ndx._methods.indexing cimport get_item, item_at, set_item
-from ndx._methods.moving cimport detached, leveraged, leveraged_to, migrated
+from ndx._methods.moving cimport (
+    detached, leveraged, leveraged_to, migrated, moved_to_device,
+)
+from ndx._methods.numpy_functions cimport dispatch_function
+from ndx._methods.numpy_layout cimport reverse_axes
+from ndx._methods.numpy_methods cimport NumPyMethods
+from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
 
-from ndx._lib.device import CPU, device_of, find_device
+from ndx._lib.device import device_of
+from ndx._methods.numpy_methods import set_functions
+from ndx._methods.pickling import rebuild
 from ndx._methods.rounding import rounded
 
 __all__ = ["NDArray"]
@@ -72,7 +74,7 @@ cdef tuple versions = ()
 
 @cython.final
 @cython.no_gc_clear
-cdef class NDArray(BaseArray):
+cdef class NDArray(NumPyMethods):
     """An n-dimensional array of one dtype, in memory that ndx controls.
 
     `ndx.asarray`, `ndx.zeros` and the other functions of the namespace make arrays in
@@ -131,12 +133,11 @@ cdef class NDArray(BaseArray):
 
     @property
     def T(self) -> NDArray:
-        """The transpose of a matrix, as a view."""
-        if self.ndim != 2:
-            raise ValueError(
-                f"T is for arrays of 2 axes, this one has {self.ndim}; use mT for "
-                "stacks of matrices, or ndx.permute_dims")
-        return swap_last(self)
+        """The array with its axes in reverse order, as a view.
+
+        The standard has it for matrices only, NumPy for all arrays.
+        """
+        return reverse_axes(self)
 
     @property
     def mT(self) -> NDArray:
@@ -374,13 +375,7 @@ cdef class NDArray(BaseArray):
             If there is no such device, or a stream is given for an array that stays on
             the CPU.
         """
-        require_usable(self)
-        target = find_device(device)
-        if target == device_of(self.block.device):
-            if stream is not None and target == CPU:
-                raise ValueError(f"the CPU has no streams; got stream={stream!r}")
-            return self
-        return device_engine().to_device(self, target, stream=stream)
+        return moved_to_device(self, device, stream)
 
     # ------------------------------------------------------------ Python scalars
 
@@ -406,14 +401,16 @@ cdef class NDArray(BaseArray):
                 f"{dtype_object(self.dtype)}")
         return scalar_of(self, "index")
 
-    def item(self) -> Scalar:
-        """Return the only element of an array of size 1 as a Python scalar."""
-        require_usable(self)
-        if self.size != 1:
-            raise ValueError(
-                "item() is for arrays of one element; the shape is "
-                f"{shape_tuple(self.ndim, self.shape)}")
-        return read_scalar(self)
+    def item(self, *args: Any) -> Scalar:
+        """Return an element as a Python scalar.
+
+        Parameters
+        ----------
+        *args : int, or one tuple of int
+            The index of the element: in the flattened array, or along each axis.
+            Default: of the only one.
+        """
+        return item_of(self, args)
 
     def tolist(self) -> Any:
         """Return the elements as Python scalars, in nested lists."""
@@ -551,6 +548,12 @@ cdef class NDArray(BaseArray):
     def __imod__(self, other: Operand) -> Self:
         return operate_inplace(REMAINDER, self, other)
 
+    def __divmod__(self, other: Operand) -> tuple[NDArray, NDArray]:
+        return operate(FLOOR_DIVIDE, self, other), operate(REMAINDER, self, other)
+
+    def __rdivmod__(self, other: Operand) -> tuple[NDArray, NDArray]:
+        return operate(FLOOR_DIVIDE, other, self), operate(REMAINDER, other, self)
+
     def __and__(self, other: Operand) -> NDArray:
         return operate(AND, self, other)
 
@@ -655,8 +658,13 @@ cdef class NDArray(BaseArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any,
                         **kwargs: Any) -> Any:
-        """Compute a call of a NumPy ufunc in ndx; refuse the ufunc's other methods."""
+        """Compute a NumPy ufunc, or one of its methods."""
         return compute_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Callable[..., Any], types: Any,
+                           args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Compute a function of NumPy; its new arrays are NDArrays."""
+        return dispatch_function(func, types, args, kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device type and id: (1, 0) is the CPU, (2, n) a GPU."""
@@ -746,24 +754,9 @@ def iterate(BaseArray x):
         yield item_at(x, i)
 
 
-def rebuild(data, dtype, shape, order):
-    """Return the array that was pickled, in memory of the current backend."""
-    cdef int order_of_axes[MAXDIMS]
-    cdef Py_ssize_t lengths[MAXDIMS]
-    cdef int code = dtype_code(dtype), ndim = parse_shape(shape, lengths), i
-    cdef BaseArray result
-    cdef BaseArray source = as_operand(
-        np.frombuffer(data, dtype=dtype_object(code)).reshape(shape, order=order))
-    for i in range(ndim):
-        order_of_axes[i] = i if order == "C" else ndim - 1 - i
-    result = new_detached(0, code, ndim, lengths, order_of_axes, False, None)
-    copy_into(result, source)
-    device = placing_device()
-    return device_engine().upload(result, device, detached=True) if device else result
-
-
 def set_namespace(module, supported_versions):
     """Set the namespace of all arrays; the namespace does so once, at import."""
     global namespace, versions
     namespace = module
     versions = tuple(supported_versions)
+    set_functions(module)

@@ -12,6 +12,7 @@ from types import EllipsisType
 from types import ModuleType as ModuleType
 from types import TracebackType as TracebackType
 from typing import Any as Any
+from typing import BinaryIO as BinaryIO
 from typing import (
     Generic,
     NamedTuple,
@@ -56,6 +57,10 @@ Axes: TypeAlias = int | Sequence[int]
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 BackendLike: TypeAlias = str | Backend
 OptPair: TypeAlias = tuple[int, int] | None
+Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+SortKind: TypeAlias = Literal["quicksort", "mergesort", "heapsort", "stable"]
+PartitionKind: TypeAlias = Literal["introselect"]
+IndexMode: TypeAlias = Literal["raise", "wrap", "clip"]
 NPArray: TypeAlias = npt.NDArray[Any]
 Missing: TypeAlias = Literal["keep", "raise", "detach"]
 Learn: TypeAlias = Literal["first", "over-time", "none", "liveness"]

@@ -6,23 +6,25 @@ in memory of the current backend. A seed gives the same numbers on every backend
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndx._api.creation import empty
+from ndx._api.creation import empty, placed
 from ndx._api.data_types import float64, int64, isdtype
 from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
+from ndx._core import NDArray
 from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ndx._typing import Array, DTypeLike, NDArray, Shape
+    from ndx._typing import Array, DTypeLike, Shape
 
 __all__ = ["Generator", "default_rng"]
 
@@ -43,13 +45,19 @@ class Generator:
 
     Notes
     -----
-    Methods take `size` as a shape (an int or a tuple of int; None for an array
-    without axes), and return an NDArray. Only one thread at a time may use a generator;
+    It has all methods of `numpy.random.Generator`. They take `size` as a shape (an int
+    or a tuple of int; None for an array without axes), and return an NDArray. Only one
+    thread at a time may use a generator;
     `spawn` makes one for each thread.
     """
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._numpy = generator
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        """NumPy's source of the random bits."""
+        return self._numpy.bit_generator
 
     def __repr__(self):
         return f"Generator({type(self._numpy.bit_generator).__name__})"
@@ -326,6 +334,23 @@ class Generator:
         result = take(a, reshape(chosen, -1), axis=axis)
         shape = (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :])
         return reshape(result, shape)
+
+
+def _method(name):
+    """Return the method of NumPy's generator with a name, which returns NDArrays."""
+
+    def method(self, *args, **kwargs):
+        result = call(getattr(self._numpy, name), *args, **kwargs)
+        return placed(result, None) if isinstance(result, NDArray) else result
+
+    functools.update_wrapper(method, getattr(np.random.Generator, name))
+    return method
+
+
+# The other distributions are NumPy's, as they are.
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and not hasattr(Generator, _name):
+        setattr(Generator, _name, _method(_name))
 
 
 def default_rng(

@@ -4,6 +4,7 @@ import doctest
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ndx
@@ -26,9 +27,18 @@ def documented():
                 continue
             yield f"{module.__name__}.{name}", value
             if isinstance(value, type):
-                for key, member in vars(value).items():
-                    if not key.startswith("_") and getattr(member, "__doc__", None):
-                        yield f"{module.__name__}.{name}.{key}", member
+                for key, member in members(value):
+                    yield f"{module.__name__}.{name}.{key}", member
+
+
+def members(cls):
+    """Yield the public members of a class, but those whose docstring is NumPy's."""
+    owners = [each for each in cls.__mro__ if each.__module__.startswith("ndx")]
+    for key, member in ((k, v) for owner in owners for k, v in vars(owner).items()):
+        doc = getattr(member, "__doc__", None)
+        numpys = getattr(getattr(np.random.Generator, key, None), "__doc__", None)
+        if not key.startswith("_") and doc and doc != numpys:
+            yield key, member
 
 
 OBJECTS = dict(documented())

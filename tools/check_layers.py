@@ -20,7 +20,8 @@ from pathlib import Path
 LAYERS = [
     ("_lib",), ("_files",), ("backends",), ("_blocks",), ("_arenas",), ("_context",),
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
-    ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_cuda", "cuda"),
+    ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
+    ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 

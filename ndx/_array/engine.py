@@ -51,6 +51,21 @@ class Engine:
         """Compute a product of arrays of one dtype, none 0-d; see `elementwise`."""
         raise NotImplementedError
 
+    def numpy_function(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Compute a function, or a method of `numpy.ndarray`, that only NumPy has.
+
+        Parameters
+        ----------
+        name : str
+            Its name after ``numpy.``: ``"nanmean"``, ``"add.reduce"``,
+            ``"ndarray.repeat"``.
+        args : tuple
+            The arguments as they were given. A method's first one is its array.
+        kwargs : dict
+            The same.
+        """
+        raise NotImplementedError
+
     # ------------------------------------------------------------ elements
 
     def get_item(self, x: Any, key: Any) -> Any:

@@ -22,7 +22,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
 from ndx._compute.loops cimport Loop, Ufunc, loop_of, run_elementwise
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
@@ -215,7 +215,8 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
     cdef Py_ssize_t size
     # The common case: contiguous operands of one shape, or with a scalar.
     if out is None and first.c_contiguous and first.dtype == loop.in_dtype \
-            and loop.function != NULL and (a is None or b is None or (
+            and loop.function != NULL and reporting == 0 \
+            and (a is None or b is None or (
                 b.dtype == loop.in_dtype and b.c_contiguous
                 and has_shape(a, b.ndim, b.shape))):
         # An array of a device is never live here.
@@ -402,7 +403,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
         return out
     put_inputs(&operands, ufunc, a, b, scalar)
     put(&operands, out)
-    if loop.function == NULL:
+    if loop.function == NULL or reporting != 0 and reports():
         call_public(ufunc, &operands, loop)
         return out
     memcpy(walk.strides[nin], out.strides, walk.ndim * sizeof(Py_ssize_t))

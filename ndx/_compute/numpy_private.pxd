@@ -2,5 +2,9 @@ ctypedef void (*LoopFunction)(char **args, const Py_ssize_t *counts,
                               const Py_ssize_t *strides, void *data) noexcept nogil
 
 cdef LoopFunction loop_at(object ufunc, Py_ssize_t index, void **data) noexcept
+# Scopes, in all threads, in which floating-point errors are reported.
+cdef int reporting
+
 cdef object silence()
+cdef bint reports() noexcept
 cdef int restore(object token) except -1

@@ -8,11 +8,14 @@
   costs a tenth of that. If it does not work, `errstate` itself is used.
 """
 
+import contextvars
 import warnings
 
 from cpython.contextvars cimport PyContextVar_Reset, PyContextVar_Set
 
 import numpy as np
+
+from ndx._lib.unraisable cimport report_ignored
 
 cdef extern from "numpy/arrayobject.h":
     pass
@@ -119,8 +122,41 @@ cdef int find_variable() except -1:
 find_variable()
 
 
+# Whether NumPy's floating-point warnings are on, in `ndx.numpy.errstate`.
+wanted = contextvars.ContextVar("ndx_reports_floating_point_errors", default=False)
+
+
+cdef bint reports() noexcept:
+    """Whether floating-point errors are reported here, as NumPy reports them."""
+    try:
+        return reporting != 0 and <bint>wanted.get()
+    except BaseException as error:
+        report_ignored(wanted, error)
+        return False
+
+
+def begin_reports():
+    """Report floating-point errors from here on; return a token for `end_reports`."""
+    global reporting
+    token = wanted.set(True)
+    reporting += 1
+    return token
+
+
+def end_reports(token):
+    """End what `begin_reports` began."""
+    global reporting
+    reporting -= 1
+    wanted.reset(token)
+
+
 cdef object silence():
-    """Turn floating-point warnings off; return a token for `restore`."""
+    """Turn floating-point warnings off; return a token for `restore`.
+
+    They stay on in `ndx.numpy.errstate`.
+    """
+    if reporting != 0 and reports():
+        return None
     if variable is None:
         state = np.errstate(all="ignore")
         state.__enter__()
@@ -130,6 +166,8 @@ cdef object silence():
 
 cdef int restore(object token) except -1:
     """Restore the state from before `silence`."""
+    if token is None:
+        return 0
     if variable is None:
         token.__exit__(None, None, None)
     else:

@@ -26,13 +26,15 @@ from ndx._array.storage cimport (
     BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, find_block_loss,
     from_numpy, require_intact_file, require_live, set_base, set_layout,
 )
-from ndx._blocks.block cimport allocate_memory, block_incref
+from ndx._blocks.block cimport Block, allocate_memory, block_incref
 from ndx._compute.copies cimport copy
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport any_lost, find_mapping
+from ndx._lib.dtypes cimport code_or_none, itemsize_of
+from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.numpy_handler cimport set_handlers
 from ndx._lib.unraisable cimport report_ignored
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
@@ -325,6 +327,56 @@ cdef BaseArray own_result(object array):
     return copy(foreign)
 
 
+cdef object own_or_keep(object array, views, foreign):
+    """Like `own_result`, for results of any of NumPy's functions.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        The result. It is returned as it is if its dtype is none of the array API.
+    views : sequence of np.ndarray
+        The views of our arrays that were operands.
+    foreign : sequence
+        The roots of NumPy's own arrays that were operands. Views of them share their
+        memory.
+    """
+    cdef BaseArray x
+    cdef ExportGuard guard
+    if code_or_none(array.dtype) < 0:
+        native = array.dtype.newbyteorder("=")
+        if array.dtype.isnative or code_or_none(native) < 0:
+            return array
+        array = array.astype(native)
+    base = root_of(array)
+    if isinstance(base, ExportGuard):
+        return view_or_copy(array, <ExportGuard>base)
+    for each in foreign:
+        if base is each:
+            x = from_numpy(array)
+            return own_result(array) if x is None else x
+    if not isinstance(base, cnp.ndarray) and array.size:
+        # Functions such as `as_strided` hide the base behind an object of their own.
+        for view in views:
+            guard = root_of(view)
+            if lies_within(array, guard.export.block):
+                return view_or_copy(array, guard)
+    return own_result(array)
+
+
+cdef bint lies_within(object array, const Block *block) noexcept:
+    """Whether an array's first element lies within a block."""
+    cdef char *data = <char *>cnp.PyArray_DATA(array)
+    return block.ptr <= data and data < block.ptr + block.nbytes
+
+
+cdef BaseArray view_or_copy(object array, ExportGuard guard):
+    """Return a view of one of our arrays, or a copy if its elements are not aligned."""
+    cdef cnp.ndarray source = array
+    if not cnp.PyArray_ISALIGNED(source):
+        return own_result(array.copy())
+    return view_of_block(array, guard)
+
+
 cdef BaseArray adopt_result(object array, object base):
     """Return an array over data that our handler allocated for `base`.
 
@@ -359,6 +411,8 @@ cdef object root_of(object array):
 cdef BaseArray view_of_block(object array, ExportGuard guard):
     cdef BaseArray view = from_numpy(array)
     cdef BaseArray result
+    cdef Strided layout
+    cdef Py_ssize_t low = 0, high = 0
     cdef int axis
     if view is None:
         raise TypeError(f"{array.dtype} is not a dtype of the array API")
@@ -369,6 +423,17 @@ cdef BaseArray view_of_block(object array, ExportGuard guard):
         result.strides[axis] = view.strides[axis]
     result.readonly = view.readonly
     result.offset = <char *>cnp.PyArray_DATA(array) - guard.export.block.ptr
+    layout.data = NULL
+    layout.ndim = result.ndim
+    layout.shape = result.shape
+    layout.strides = result.strides
+    byte_bounds(&layout, itemsize_of[result.dtype], &low, &high)
+    low += result.offset
+    high += result.offset
+    if low != high and (low < 0 or <size_t>high > guard.export.block.nbytes):
+        raise ValueError(
+            f"a view of shape {array.shape} and strides {array.strides} reaches beyond "
+            f"the memory of its array, {guard.export.block.nbytes} bytes")
     block_incref(guard.export.block)
     result.block = guard.export.block
     set_layout(result)

@@ -8,7 +8,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
 from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
@@ -70,7 +70,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     operands.count = 0
     put(&operands, result)
     put(&operands, x)
-    if loop.function == NULL:
+    if loop.function == NULL or reporting != 0 and reports():
         return reduce_public(ufunc, &operands, x.ndim, chosen, keepdims)
     # The result's strides, by axis of x; the walk reads x in memory order.
     walk.ndim = x.ndim

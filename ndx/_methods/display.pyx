@@ -47,6 +47,18 @@ cdef BaseArray readable(BaseArray x):
     return device_engine().to_device(x, CPU)
 
 
+cdef object item_of(BaseArray x, tuple args):
+    """Return an element as a Python scalar; without an index, the only one."""
+    require_usable(x)
+    if args:
+        return numpy_view(readable(x)).item(*args)
+    if x.size != 1:
+        raise ValueError(
+            "item() is for arrays of one element; the shape is "
+            f"{shape_tuple(x.ndim, x.shape)}")
+    return read_scalar(x)
+
+
 cdef object read_scalar(BaseArray x):
     if x.block.device:
         x = readable(x)

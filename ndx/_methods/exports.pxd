@@ -4,4 +4,3 @@ cdef object array_interface(BaseArray x)
 cdef object cuda_array_interface(BaseArray x)
 cdef object export_dlpack(BaseArray x, object stream, object max_version,
                           object dl_device, object copy)
-cdef tuple pickled(BaseArray x, int protocol)

@@ -1,19 +1,15 @@
-"""Export of arrays to other libraries: array interfaces, DLPack and pickle."""
+"""Export of arrays to other libraries: array interfaces and DLPack."""
 
-import pickle
 from itertools import islice
 from operator import index
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.dlpack cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
-    BaseArray, export_array, new_detached_like, new_empty, numpy_view,
-    require_intact_file, require_live, require_usable,
+    BaseArray, export_array, new_detached_like, numpy_view, require_live,
+    require_usable,
 )
 from ndx._compute.copies cimport copy_into
-from ndx._files.mapping cimport find_mapping
-from ndx._lib.dtypes cimport dtype_object
-from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport readable
 
 
@@ -78,27 +74,3 @@ cdef tuple pair(object value, str what):
     if len(found) != 2:
         raise TypeError(f"{what} must be a pair of ints, not {value!r}")
     return found
-
-
-cdef tuple pickled(BaseArray x, int protocol):
-    """Return the arguments of `rebuild` for an array, read on the CPU."""
-    cdef BaseArray contiguous = x
-    if x.block.device:
-        require_usable(x)
-        return pickled(readable(x), protocol)
-    require_live(x)
-    if not x.c_contiguous and not x.f_contiguous:
-        # `copy` would keep the order of the axes in memory.
-        contiguous = new_empty(x.dtype, x.ndim, x.shape)
-        copy_into(contiguous, x)
-    order = "C" if contiguous.c_contiguous else "F"
-    if protocol >= 5 and not find_mapping(contiguous.block.ptr, NULL):
-        # Consumers expect a buffer in C order. They read it without checks for lost
-        # pages, so arrays in mapped files are copied below.
-        data = pickle.PickleBuffer(
-            contiguous if order == "C" else numpy_view(contiguous).T)
-    else:
-        data = numpy_view(contiguous).tobytes(order="A")
-        require_intact_file(contiguous)
-    shape = shape_tuple(x.ndim, x.shape)
-    return (data, dtype_object(x.dtype).name, shape, order)

@@ -1,13 +1,14 @@
-"""Moving arrays between workspaces, and out of them."""
+"""Moving arrays between workspaces and out of them, and to devices."""
 
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
+from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, new_detached_like, require_usable
 from ndx._compute.copies cimport copy_into
 from ndx._context.placement cimport current_arena, enclosing_arena, open_arena
 
-from ndx._lib.device import device_of
+from ndx._lib.device import CPU, device_of, find_device
 from ndx._lib.errors import WorkspaceError
 
 
@@ -80,3 +81,14 @@ cdef BaseArray without_arena(BaseArray x, object missing, str wanted):
             f"no scope of {wanted} is open in this thread or task; enter it first, or "
             "give missing='keep' or 'detach'")
     return x if missing == "keep" or x.block.clock == NULL else copied(x, None)
+
+
+cdef object moved_to_device(BaseArray x, object device, object stream):
+    """Return an array on a device: itself if it is there, else a copy."""
+    require_usable(x)
+    target = find_device(device)
+    if target == device_of(x.block.device):
+        if stream is not None and target == CPU:
+            raise ValueError(f"the CPU has no streams; got stream={stream!r}")
+        return x
+    return device_engine().to_device(x, target, stream=stream)

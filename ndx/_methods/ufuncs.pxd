@@ -1,1 +1,12 @@
+from ndx._compute.loops cimport Ufunc
+
+
+cdef class KnownUfunc:
+    cdef Ufunc ufunc
+    cdef bint narrow             # NumPy has float16 for small integers, ndx float64
+    cdef bint only_inexact
+    cdef bint is_matmul
+
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs)
+cdef KnownUfunc known_ufunc(object ufunc)
+cdef object compute_known(KnownUfunc known, tuple inputs)

@@ -7,33 +7,33 @@ NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array, numpy_view, require_writeable
+from ndx._array.storage cimport BaseArray, is_array, require_writeable
 from ndx._compute.elementwise cimport as_operand, binary, unary
-from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.loops cimport find_ufunc
 from ndx._compute.matmul cimport matmul
-from ndx._compute.numpy_results cimport call_numpy, own_result
+from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of
+from ndx._methods.numpy_functions cimport call_function
 
-# NumPy's ufunc -> ndx's name of the operation.
-cdef dict NAMES = {}
+# NumPy's ufunc -> the operation of ndx that computes it.
+cdef dict KNOWN = {}
 
-# (ufunc, method) -> the function of ndx that computes the same.
-cdef dict METHODS = {
-    ("add", "reduce"): "sum", ("multiply", "reduce"): "prod",
-    ("maximum", "reduce"): "max", ("minimum", "reduce"): "min",
-    ("logical_and", "reduce"): "all", ("logical_or", "reduce"): "any",
-    ("add", "accumulate"): "cumulative_sum",
-    ("multiply", "accumulate"): "cumulative_prod",
-    ("multiply", "outer"): "linalg.outer",
-}
+
+cdef class KnownUfunc:
+    """An operation of ndx that is one of NumPy's ufuncs."""
 
 
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
-    """Compute a call of a ufunc in ndx; refuse the ufunc's other methods."""
-    cdef tuple out = outputs(kwargs.get("out"))
+    """Compute a ufunc, or one of its methods, on NDArrays."""
+    cdef tuple out
+    if not kwargs and method == "__call__" and all_ours(inputs):
+        result = compute_known(KNOWN.get(ufunc), inputs)
+        if result is not NotImplemented:
+            return result
+    out = outputs(kwargs.get("out"))
     if others_override(inputs) or (out is not None and others_override(out)):
         return NotImplemented
     if method != "__call__":
-        raise method_error(ufunc, method)
+        return compute_method(ufunc, method, inputs, out, kwargs)
     if len(inputs) != ufunc.nin or (out is not None and len(out) != ufunc.nout):
         # NumPy checks this before it calls an array, but other callers may not.
         raise TypeError(
@@ -42,13 +42,46 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     if out is not None and all([target is None for target in out]):
         out = None
         del kwargs["out"]
-    name = NAMES.get(ufunc)
-    if name is not None and not (kwargs.keys() - {"out"}) and (
+    known = KNOWN.get(ufunc)
+    if known is not None and not (kwargs.keys() - {"out"}) and (
             out is None or is_array(out[0])):
-        result = known_ufunc(name, inputs, None if out is None else out[0])
+        try:
+            result = compute_with(known, inputs, None if out is None else out[0])
+        except TypeError:
+            # NumPy takes more dtypes, bools for example; or it says why not.
+            result = NotImplemented
         if result is not NotImplemented:
             return result
-    return through_numpy(ufunc, inputs, kwargs)
+    return compute_method(ufunc, "__call__", inputs, out, kwargs)
+
+
+cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
+                           dict kwargs):
+    """Compute a method of a ufunc by NumPy, on views of the arrays."""
+    written = inputs[:1] if method == "at" else () if out is None else out
+    for target in written:
+        if is_array(target):
+            require_writeable(<BaseArray>target)
+    function = ufunc if method == "__call__" else getattr(ufunc, method)
+    return call_function(function, inputs, kwargs)
+
+
+cdef KnownUfunc known_ufunc(object ufunc):
+    """Return the operation of ndx that computes a ufunc of NumPy, or None."""
+    return KNOWN.get(ufunc)
+
+
+cdef object compute_known(KnownUfunc known, tuple inputs):
+    """Compute a call without keywords; NotImplemented if no operand is an NDArray."""
+    cdef Py_ssize_t count = len(inputs)
+    if known is None or count != known.ufunc.nin or not (
+            is_array(inputs[0]) or count == 2 and is_array(inputs[1])):
+        return NotImplemented
+    try:
+        return compute_with(known, inputs, None)
+    except TypeError:
+        # NumPy takes more dtypes, bools for example; or it says why not.
+        return NotImplemented
 
 
 cdef tuple outputs(object out):
@@ -58,16 +91,11 @@ cdef tuple outputs(object out):
     return (out,)
 
 
-cdef object method_error(object ufunc, str method):
-    """Return the error for a method of a ufunc; it names the function to call."""
-    name = METHODS.get((ufunc.__name__, method))
-    advice = "" if name is None else f"call ndx.{name}(x), or "
-    if method == "at":
-        advice = "assign to x[indices], or "
-    return TypeError(
-        f"np.{ufunc.__name__}.{method} does not compute on NDArrays, whose "
-        f"__array_ufunc__ takes only calls of ufuncs: {advice}give np.asarray(x), a "
-        "view of the same memory, to NumPy")
+cdef bint all_ours(tuple operands) noexcept:
+    for item in operands:
+        if not is_array(item):
+            return False
+    return True
 
 
 cdef bint others_override(tuple operands) except -1:
@@ -80,41 +108,50 @@ cdef bint others_override(tuple operands) except -1:
     return False
 
 
-cdef object known_ufunc(str name, tuple inputs, BaseArray out):
+cdef object compute_with(KnownUfunc known, tuple inputs, BaseArray out):
     """Compute one of ndx's operations; NotImplemented if ndx can't use an operand."""
-    cdef Ufunc known = find_ufunc(name)
     cdef BaseArray operand
-    if name == "matmul":
+    if known.narrow and any_narrow(inputs):
+        return NotImplemented
+    if known.is_matmul:
         return matmul(inputs[0], inputs[1], out)
-    if known.nin == 2:
-        return binary(known, inputs[0], inputs[1], out)
+    if known.ufunc.nin == 2:
+        return binary(known.ufunc, inputs[0], inputs[1], out)
     operand = as_operand(inputs[0])
-    return NotImplemented if operand is None else unary(known, operand, out)
+    if operand is None or (
+            known.only_inexact and kind_of[operand.dtype] < KIND_FLOAT):
+        return NotImplemented
+    return unary(known.ufunc, operand, out)
 
 
-cdef object through_numpy(object ufunc, tuple inputs, dict kwargs):
-    """Call a ufunc on NumPy views of the arrays, and adopt its results."""
-    cdef tuple out = outputs(kwargs.get("out"))
-    if out is not None:
-        for target in out:
-            if is_array(target):
-                require_writeable(<BaseArray>target)
-        kwargs["out"] = tuple([as_numpy(target) for target in out])
-    if "where" in kwargs:
-        kwargs["where"] = as_numpy(kwargs["where"])
-    results = call_numpy(ufunc, tuple([as_numpy(item) for item in inputs]), kwargs)
-    if out is not None:
-        return out[0] if len(out) == 1 else out
-    if isinstance(results, tuple):
-        return tuple([own_result(np.asarray(item)) for item in results])
-    return own_result(np.asarray(results))
-
-
-cdef object as_numpy(object item):
-    return numpy_view(<BaseArray>item) if is_array(item) else item
+cdef bint any_narrow(tuple inputs) except -1:
+    """Whether one of the arrays has bools, or integers of 1 or 2 bytes."""
+    cdef int code
+    for item in inputs:
+        if is_array(item):
+            code = (<BaseArray>item).dtype
+            if kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2:
+                return True
+    return False
 
 
 def register_ufuncs(names):
     """Let ndx compute NumPy's ufuncs of these operations on NDArrays."""
+    cdef KnownUfunc known
     for name in names:
-        NAMES[find_ufunc(name).public] = name
+        known = KnownUfunc()
+        known.ufunc = find_ufunc(name)
+        known.is_matmul = name == "matmul"
+        # The standard's reciprocals of integers are floats, NumPy's are integers.
+        known.only_inexact = name == "reciprocal"
+        known.narrow = computes_narrow(known.ufunc.public)
+        KNOWN[known.ufunc.public] = known
+
+
+cdef bint computes_narrow(object ufunc) except -1:
+    """Whether NumPy computes small integers in float16, where ndx has float64."""
+    try:
+        found = ufunc.resolve_dtypes((np.dtype(np.int8),) * ufunc.nin + (None,))
+    except TypeError:
+        return False
+    return found[ufunc.nin] == np.float16

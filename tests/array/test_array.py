@@ -50,9 +50,8 @@ def test_nothing_can_be_set(name):
 
 
 def test_transposes_need_axes():
-    for shape in ((), (3,), (2, 2, 2)):
-        with pytest.raises(ValueError, match=f"this one has {len(shape)}"):
-            ndx.ones(shape).T  # noqa: B018
+    for shape in ((), (3,), (2, 3, 4)):
+        assert ndx.ones(shape).T.shape == shape[::-1]
     for shape in ((), (3,)):
         with pytest.raises(ValueError, match=f"this one has {len(shape)}"):
             ndx.ones(shape).mT  # noqa: B018

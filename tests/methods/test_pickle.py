@@ -25,8 +25,8 @@ COPIES = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "asarray": lambda x: ndx.asarray(x, copy=True),
-    "out-of-band": lambda x: out_of_band(x)[0],
 }
+SHARED = {"out-of-band": lambda x: out_of_band(x)[0]}
 
 
 def out_of_band(x):
@@ -47,17 +47,29 @@ def test_copies_are_equal_and_apart(data, dtype, how):
     y[...] = np.zeros((), dtype)
 
 
-@pytest.mark.parametrize("how", COPIES)
+@given(st.data(), st.sampled_from(dtypes.ALL))
+def test_out_of_band_arrays_share_the_buffers_given(data, dtype):
+    a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes())))
+    x = ndx.asarray(a)
+    y, _, (buffer,) = out_of_band(x)
+    assert_same(y, a)
+    if a.size:
+        assert np.shares_memory(np.asarray(y), np.frombuffer(buffer, dtype))
+
+
+@pytest.mark.parametrize("how", {**COPIES, **SHARED})
 def test_the_order_in_memory_is_kept(how):
+    again = {**COPIES, **SHARED}[how]
     for a in (np.ones((3, 4)), np.ones((3, 4), order="F"), np.ones((4, 3)).T):
-        assert COPIES[how](ndx.asarray(a)).strides == a.strides
+        assert again(ndx.asarray(a)).strides == a.strides
 
 
-@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("how", {**COPIES, **SHARED})
 def test_axes_in_any_order(how):
+    again = {**COPIES, **SHARED}[how]
     a = np.arange(24).reshape(2, 3, 4)
     for order in ((1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1)):
-        assert_same(COPIES[how](ndx.asarray(a.transpose(order))), a.transpose(order))
+        assert_same(again(ndx.asarray(a.transpose(order))), a.transpose(order))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -82,12 +94,50 @@ def test_out_of_band_buffers_are_not_copied():
     assert_same(y, np.arange(100_000))
 
 
-@pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
-def test_buffers_may_come_as_anything(wrap):
+@pytest.mark.parametrize(
+    ("wrap", "shared"),
+    [
+        (bytes, True),
+        (lambda raw: memoryview(bytearray(raw)), True),
+        (np.asarray, True),
+        (bytearray, False),  # the type that data in the stream has
+    ],
+)
+def test_buffers_may_come_as_anything(wrap, shared):
     buffers = []
     data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
-    received = [wrap(buffer.raw()) for buffer in buffers]
-    assert pickle.loads(data, buffers=received).tolist() == list(range(6))
+    received = wrap(buffers[0].raw())
+    x = pickle.loads(data, buffers=[received])
+    assert x.tolist() == list(range(6))
+    assert np.shares_memory(np.asarray(x), np.frombuffer(received, "B")) is shared
+    assert x.flags.writeable is not (wrap is bytes)
+
+
+def test_a_buffer_lives_as_long_as_its_array():
+    buffers = []
+    data = pickle.dumps(ndx.arange(6), 5, buffer_callback=buffers.append)
+    raw = bytearray(buffers[0].raw())
+    x = pickle.loads(data, buffers=[memoryview(raw)])
+    with pytest.raises(BufferError):
+        raw.append(0)
+    raw[0] = 7
+    assert x.tolist() == [7, 1, 2, 3, 4, 5]
+    del x
+    raw.append(0)
+
+
+def test_read_only_arrays_come_back_writeable_in_band_only():
+    a = np.arange(6)
+    a.flags.writeable = False
+    x = ndx.asarray(a, copy=False)
+    assert pickle.loads(pickle.dumps(x, 5)).flags.writeable
+    assert not out_of_band(x)[0].flags.writeable
+
+
+def test_pickles_in_the_stream_go_to_the_current_backend():
+    data = pickle.dumps(ndx.arange(6), 5)
+    with ndx.use("host") as backend:
+        assert pickle.loads(data).backend is backend
 
 
 def test_buffers_need_no_alignment():

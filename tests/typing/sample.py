@@ -5,6 +5,7 @@ from typing import assert_type
 import numpy as np
 
 import ndx
+import ndx.numpy as face
 from ndx.testing import assert_allclose
 
 
@@ -88,3 +89,11 @@ ndx.set_default("mmap", folder="/scratch")  # type: ignore[call-overload]
 ndx.backends.get("cuda", device="0")  # type: ignore[call-overload]
 ndx.no_such_name  # type: ignore[attr-defined]  # noqa: B018
 ndx.linalg.no_such_name  # type: ignore[attr-defined]  # noqa: B018
+
+y = face.zeros((2, 3), int)
+assert_type(y, ndx.NDArray)
+assert_type(y.sum(axis=0), ndx.NDArray)
+assert_type(y.reshape(3, -1).T, ndx.NDArray)
+assert_type(face.argsort(y, axis=-1), ndx.NDArray)
+assert_type(face.allclose(y, 0), bool)
+z: face.ndarray = face.add.reduce(y)

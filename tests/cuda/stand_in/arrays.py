@@ -260,7 +260,7 @@ def _computed(function, args, kwargs):
         return _capture(function, args, kwargs, stream)
     machine.submit(stream)
     result = _quietly(function, args, kwargs)
-    if "out" in kwargs:
+    if kwargs.get("out") is not None:
         return kwargs["out"]
     return on_device(result, _arrays_in(values))
 
@@ -272,7 +272,9 @@ def _capture(function, args, kwargs, stream):
     before = [host(x).copy() for x in sources]
     # Of which only shapes and dtypes are taken.
     result = _quietly(function, args, kwargs)
-    found = kwargs["out"] if "out" in kwargs else on_device(result, sources)
+    found = kwargs.get("out")
+    if found is None:
+        found = on_device(result, sources)
     for x, values in zip(sources, before, strict=True):
         host(x)[...] = values
     targets, sources = bare(leaves(found)), bare(sources)
@@ -293,6 +295,7 @@ def _capture(function, args, kwargs, stream):
 
 BOOL = np.dtype(bool)
 SORTING = {"sort", "argsort"}
+UFUNCS = {"add", "multiply", "maximum"}
 
 
 # ---------------------------------------------------------------- the functions
@@ -303,6 +306,12 @@ def _function(name, function):
     def call(*args, **kwargs):
         return _call(function, *args, **kwargs)
 
+    return call
+
+
+def _ufunc(name, function):
+    call = _function(name, function)
+    call.reduce = functools.partial(_call, getattr(np, name).reduce)
     return call
 
 
@@ -333,7 +342,8 @@ def module():
     made.__path__ = []
     for name in FUNCTIONS.split():
         found = differences.FUNCTIONS.get(name) or getattr(np, name)
-        setattr(made, name, _function(name, found))
+        kind = _ufunc if name in UFUNCS else _function
+        setattr(made, name, kind(name, found))
     for name, names, others in (
         ("linalg", LINALG, differences.LINALG),
         ("fft", FFT, differences.FFT),

@@ -1,0 +1,13 @@
+cdef class Call:
+    cdef list views              # NumPy views of NDArrays,
+    cdef list arrays             # and the NDArrays
+    cdef list foreign            # the memory of NumPy's arrays among the arguments
+    cdef tuple outs              # `out=`, which the call returns
+    cdef bint on_device
+    cdef object unwrap(self, object x, int depth)
+    cdef object wrap(self, object result)
+
+cdef object call_function(object function, tuple args, dict kwargs)
+cdef object dispatch_function(object function, object types, tuple args, dict kwargs)
+cdef object call_method(str name, tuple args, dict kwargs)
+cdef object compute_function(object function, tuple args, dict kwargs)

@@ -1,0 +1,184 @@
+"""Calls of NumPy's functions with NDArrays: the one mechanism of NumPy's face.
+
+The arrays among the arguments, also in lists, tuples and dicts, are replaced by NumPy
+views, which pin their memory. NumPy's function then runs with its new arrays in memory
+of ndx. In its results, NumPy's arrays are replaced:
+
+- A view of an operand becomes a view of that NDArray, which goes stale with it.
+- `out=` and other operands that are returned are the NDArrays that were given.
+- New arrays are adopted without a copy or, in a workspace, moved to its arena. Where
+  new arrays are on a device and no operand is an NDArray, they are copied to it.
+- NumPy's scalars become arrays without axes, if one of the operands was an NDArray.
+- Arrays of dtypes that an NDArray can't have (strings, dates, objects, float16,
+  structured ones), and of subclasses such as ``np.ma.MaskedArray``, stay NumPy's.
+
+References
+----------
+NEP 18, a dispatch mechanism for array functions:
+https://numpy.org/neps/nep-0018-array-function-protocol.html
+"""
+
+from importlib import import_module
+
+import numpy as np
+
+from ndx._array.dispatch cimport device_engine
+from ndx._array.storage cimport BaseArray, is_array, numpy_view
+from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
+from ndx._context.placement cimport placing_device
+from ndx._lib.dtypes cimport code_or_none
+
+# NumPy's function -> (the method of NDArray with the same parameters, how many of them
+# it takes by position).
+cdef dict methods = {}
+
+cdef enum:
+    DEEPEST = 64                 # NumPy takes no sequences that are nested more deeply
+
+
+cdef class Call:
+    """The operands of one call, and the exchange of arrays for NumPy's views."""
+
+    def __cinit__(self):
+        self.views = []
+        self.arrays = []
+        self.foreign = []
+        self.outs = ()
+
+    cdef object unwrap(self, object x, int depth):
+        """Return `x` with NumPy's views in place of NDArrays; itself without any."""
+        cdef Py_ssize_t i
+        cdef bint changed = False
+        kind = type(x)
+        if is_array(x):
+            if (<BaseArray>x).block.device:
+                self.on_device = True
+                return x
+            view = numpy_view(<BaseArray>x)
+            self.views.append(view)
+            self.arrays.append(x)
+            return view
+        if isinstance(x, np.ndarray):
+            self.foreign.append(root_of(x))
+        elif (kind is list or kind is tuple) and depth < DEEPEST:
+            items = list(x)
+            for i in range(len(items)):
+                item = self.unwrap(items[i], depth + 1)
+                changed |= item is not items[i]
+                items[i] = item
+            if changed:
+                return items if kind is list else tuple(items)
+        elif kind is dict and depth < DEEPEST:
+            found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
+            return found
+        return x
+
+    cdef object wrap(self, object result):
+        """Return a result of NumPy with NDArrays in place of its arrays."""
+        cdef Py_ssize_t i
+        kind = type(result)
+        if kind is np.ndarray:
+            for each in self.outs:
+                if each is result:
+                    return result
+            for i in range(len(self.views)):
+                if self.views[i] is result:
+                    return self.arrays[i]
+            if not self.arrays and placing_device() and code_or_none(result.dtype) >= 0:
+                return device_engine().upload(result, placing_device())
+            return own_or_keep(result, self.views, self.foreign)
+        if isinstance(result, np.generic):
+            return own_or_keep(np.asarray(result), (), ()) if self.arrays else result
+        if kind is tuple:
+            return tuple([self.wrap(item) for item in result])
+        if kind is list:
+            return [self.wrap(item) for item in result]
+        if isinstance(result, tuple) and hasattr(kind, "_fields"):
+            return kind(*[self.wrap(item) for item in result])
+        return result
+
+
+cdef bint loaded = False
+
+
+cdef int load_modules() except -1:
+    """Load the modules that NumPy's functions load, and that keep arrays.
+
+    These would be in memory of ndx, for good, if a function loaded them.
+    """
+    global loaded
+    loaded = True
+    import_module("numpy.ma")
+    return 0
+
+
+cdef object call_function(object function, tuple args, dict kwargs):
+    """Return the result of NumPy's function for arguments with NDArrays."""
+    cdef Call call = Call()
+    if not loaded:
+        load_modules()
+    taken = call.unwrap(args, 0)
+    named = call.unwrap(kwargs, 0)
+    out = kwargs.get("out")
+    call.outs = out if type(out) is tuple else (out,)
+    if call.on_device:
+        return device_engine().numpy_function(name_of(function), args, kwargs)
+    return call.wrap(call_numpy(function, taken, named))
+
+
+cdef str name_of(object function):
+    """Return the name of a function of NumPy after ``numpy.``."""
+    owner = getattr(function, "__objclass__", None) or getattr(
+        function, "__self__", None)
+    name = getattr(function, "__name__", str(function))
+    if isinstance(owner, (type, np.ufunc)):
+        return f"{owner.__name__}.{name}"
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}.{name}".removeprefix("numpy.")
+
+
+cdef object dispatch_function(object function, object types, tuple args, dict kwargs):
+    """Implement ``NDArray.__array_function__``."""
+    for kind in types:
+        if getattr(kind, "__array_function__", None) is not \
+                np.ndarray.__array_function__ and not issubclass(kind, BaseArray):
+            # Another library's array, which may know how to compute with an NDArray.
+            return NotImplemented
+    return compute_function(function, args, kwargs)
+
+
+cdef object compute_function(object function, tuple args, dict kwargs):
+    """Return the result of a function: by a method, if one has the same parameters."""
+    if args and is_array(args[0]):
+        known = methods.get(function)
+        if known is not None and len(args) <= <int>(<tuple>known)[1] and (
+                not kwargs or kwargs.keys().isdisjoint(NO_KEYWORDS)):
+            return (<tuple>known)[0](*args, **kwargs)
+    return call_function(function, args, kwargs)
+
+
+# Functions that a method computes, and how many parameters mean the same by position.
+cdef dict SAME = {
+    "all": 64, "any": 64, "argmax": 64, "argmin": 64, "argsort": 4, "clip": 4,
+    "cumprod": 64, "cumsum": 64, "max": 64, "mean": 64, "min": 64, "prod": 64,
+    "ravel": 1, "reshape": 2, "std": 64, "sum": 64, "swapaxes": 3, "transpose": 2,
+    "var": 64, "amax": 64, "amin": 64,
+}
+# Keywords of functions that the methods do not have, or take by position alone.
+cdef frozenset NO_KEYWORDS = frozenset(("axes", "correction", "shape"))
+cdef dict RENAMED = {"amax": "max", "amin": "min"}
+
+
+def register_methods(kind):
+    """Let the methods of a class of arrays compute the functions that are the same."""
+    for name, most in SAME.items():
+        methods[getattr(np, name)] = getattr(kind, RENAMED.get(name, name)), most
+
+
+cdef object call_method(str name, tuple args, dict kwargs):
+    """Return the result of NumPy's method of that name for the first argument.
+
+    Keywords that are `np._NoValue` are left out.
+    """
+    given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    return call_function(getattr(np.ndarray, name), args, given)

@@ -1,0 +1,15 @@
+from ndx._array.storage cimport BaseArray
+
+cdef bint as_index(object axis) except -1
+cdef bint is_complex(BaseArray x) noexcept
+cdef bint is_inexact(BaseArray x) noexcept
+cdef bint is_real_floating(BaseArray x) noexcept
+cdef bint stays_plain(BaseArray x, object dtype) except -1
+cdef object axes_of(tuple axes)
+cdef object lengths_of(tuple shape)
+cdef tuple ones_of(BaseArray x)
+cdef int change_in_place(BaseArray x) except -1
+cdef object refused_type(object kind)
+cdef bytes pickle_of(BaseArray x)
+cdef int write_file(object file, bytes data) except -1
+cdef BaseArray reverse_axes(BaseArray x)

@@ -1,0 +1,1 @@
+"""NumPy's face: `ndx.numpy`, made of NumPy's own namespace."""

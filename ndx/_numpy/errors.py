@@ -1,0 +1,79 @@
+"""Floating-point errors, reported as NumPy does: `ndx.numpy.errstate`, `seterr`."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from ndx._compute.numpy_private import begin_reports, end_reports
+
+__all__ = ["errstate", "seterr"]
+
+
+class errstate(contextlib.ContextDecorator):
+    """`numpy.errstate`: within it, floating-point errors are reported.
+
+    Elsewhere in ndx they are not. Computations in passes over files stay silent, too.
+
+    Parameters
+    ----------
+    all, divide, over, under, invalid : str, optional
+        ``"ignore"``, ``"warn"``, ``"raise"``, ``"call"``, ``"print"`` or ``"log"``.
+    call : callable, optional
+        For ``"call"`` and ``"log"``.
+
+    Examples
+    --------
+    >>> import ndx.numpy as np
+    >>> with np.errstate(divide="raise"):
+    ...     np.ones(1) / np.zeros(1)
+    Traceback (most recent call last):
+        ...
+    FloatingPointError: divide by zero encountered in divide
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = kwargs
+        self._open = []
+        np.errstate(**kwargs)
+
+    def __enter__(self):
+        state = np.errstate(**self._kwargs)
+        state.__enter__()
+        self._open.append((state, begin_reports()))
+        return self
+
+    def __exit__(self, *exception):
+        state, token = self._open.pop()
+        end_reports(token)
+        state.__exit__(*exception)
+
+    def _recreate_cm(self):
+        return type(self)(**self._kwargs)
+
+
+def seterr(**kwargs: Any) -> dict[str, Any]:
+    """Set how floating-point errors are handled; see `numpy.seterr`.
+
+    From the first call on they are reported, also by ndx, in this thread or task.
+
+    Parameters
+    ----------
+    **kwargs
+        As for `errstate`, but `call`.
+
+    Returns
+    -------
+    dict
+        The former settings.
+
+    Examples
+    --------
+    >>> import ndx.numpy as np
+    >>> old = np.seterr(all="ignore")
+    >>> np.seterr(**old)["over"]
+    'ignore'
+    """
+    old = np.seterr(**kwargs)
+    begin_reports()
+    return dict(old)

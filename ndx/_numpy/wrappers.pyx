@@ -1,0 +1,174 @@
+"""NumPy's functions and ufuncs as objects whose results are NDArrays."""
+
+import functools
+
+import numpy as np
+
+from ndx._methods.numpy_functions cimport call_function, compute_function
+from ndx._methods.ufuncs cimport (
+    KnownUfunc, compute_known, compute_ufunc, known_ufunc,
+)
+
+__all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
+
+
+cdef int describe(object wrapper, object function, str name, str module) except -1:
+    """Set what `help`, `inspect` and pickling read of a wrapper."""
+    functools.update_wrapper(wrapper, function, updated=())
+    wrapper.__module__ = module
+    wrapper.__name__ = wrapper.__qualname__ = name
+    return 0
+
+
+cdef class NumPyFunction:
+    """A function of NumPy that computes on NDArrays, and returns them.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's.
+    name, module : str
+        Where the object is found.
+    create : callable, optional
+        The function of ndx that makes the same array of a shape and ``dtype=``.
+    """
+
+    cdef object function
+    cdef object create
+    cdef dict __dict__
+
+    def __init__(self, function: Any, str name, str module,
+                 create: Any = None) -> None:
+        self.function = function
+        self.create = create
+        describe(self, function, name, module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.create is not None and len(args) + len(kwargs) <= 2:
+            try:
+                return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
+            except (TypeError, ValueError):
+                # NumPy has more dtypes and parameters; or it says why not.
+                pass
+        return compute_function(self.function, args, kwargs)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self):
+        return self.__name__
+
+    def __repr__(self):
+        return f"<function {self.__module__}.{self.__name__}>"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+
+cdef dict dtype_in(tuple args, dict kwargs):
+    """Return keywords with the second argument, if there is one, as ``dtype``."""
+    return {**kwargs, "dtype": args[1]} if len(args) == 2 else kwargs
+
+
+cdef class NumPyUfunc:
+    """A ufunc of NumPy that computes on NDArrays, and returns them.
+
+    Parameters
+    ----------
+    ufunc : numpy.ufunc
+        NumPy's.
+    name, module : str
+        Where the object is found.
+    """
+
+    cdef object ufunc
+    cdef KnownUfunc known        # ndx's operation; None if it has none
+    cdef dict __dict__
+
+    def __init__(self, ufunc: np.ufunc, str name, str module) -> None:
+        self.ufunc = ufunc
+        self.known = known_ufunc(ufunc)
+        describe(self, ufunc, name, module)
+
+    cdef object compute(self, str method, tuple inputs, dict kwargs):
+        result = compute_ufunc(self.ufunc, method, inputs, kwargs)
+        if result is NotImplemented:
+            # An operand is another library's array, which computes itself.
+            return getattr(self.ufunc, method)(*inputs, **kwargs)
+        return result
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            result = compute_known(self.known, args)
+            if result is not NotImplemented:
+                return result
+        if len(args) > self.ufunc.nin:
+            return call_function(self.ufunc, args, kwargs)
+        return self.compute("__call__", args, kwargs)
+
+    def reduce(self, array: Any, axis: Axes | None = 0, dtype: DTypeLike = None,
+               out: Any = None, keepdims: bool = False, initial: Any = np._NoValue,
+               where: Any = True) -> Any:
+        """Reduce an array along axes; see `numpy.ufunc.reduce`."""
+        return call_function(self.ufunc.reduce, (array,), named(
+            axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial,
+            where=where))
+
+    def accumulate(self, array: Any, axis: int = 0, dtype: DTypeLike = None,
+                   out: Any = None) -> Any:
+        """Accumulate along an axis; see `numpy.ufunc.accumulate`."""
+        return call_function(self.ufunc.accumulate, (array,), named(
+            axis=axis, dtype=dtype, out=out))
+
+    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: DTypeLike = None,
+                 out: Any = None) -> Any:
+        """Reduce slices of an axis; see `numpy.ufunc.reduceat`."""
+        return call_function(self.ufunc.reduceat, (array, indices), named(
+            axis=axis, dtype=dtype, out=out))
+
+    def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:
+        """Compute all pairs of elements; see `numpy.ufunc.outer`."""
+        return call_function(self.ufunc.outer, (A, B), kwargs)
+
+    def at(self, a: Any, indices: Any, *b: Any) -> None:
+        """Compute in place at indices, unbuffered; see `numpy.ufunc.at`."""
+        self.compute("at", (a, indices, *b), {})
+
+    def __reduce__(self):
+        return self.__name__
+
+    def __repr__(self):
+        return f"<ufunc {self.__module__}.{self.__name__}>"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ufunc, name)
+
+
+cdef dict named(axis=None, dtype=None, out=None, keepdims=np._NoValue,
+                initial=np._NoValue, where=np._NoValue):
+    found = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
+             "initial": initial, "where": where}
+    return {key: value for key, value in found.items() if value is not np._NoValue}
+
+
+cdef class NumPyIndexer:
+    """One of NumPy's objects that make arrays by indexing: `mgrid`, `r_`, ...
+
+    Parameters
+    ----------
+    indexer : object
+        NumPy's.
+    """
+
+    cdef object indexer
+    cdef dict __dict__
+
+    def __init__(self, indexer: Any) -> None:
+        self.indexer = indexer
+        self.__doc__ = indexer.__doc__
+
+    def __getitem__(self, key: Any) -> Any:
+        return call_function(self.indexer.__getitem__, (key,), {})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.indexer, name)

@@ -1,0 +1,124 @@
+"""Floating-point errors in NumPy's face: silent but in `errstate`, after `seterr`."""
+
+import contextvars
+import threading
+import warnings
+
+import numpy
+import pytest
+
+import ndx
+import ndx.numpy as np
+
+ZEROS = {
+    "divide": lambda: np.ones(3) / np.zeros(3),
+    "log": lambda: np.log(np.zeros(3)),
+    "overflow": lambda: np.exp(np.full(3, 1e9)),
+    "invalid": lambda: np.sqrt(-np.ones(3)),
+    "strided": lambda: np.ones(6)[::2] / np.zeros(6)[::2],
+    "in place": lambda: np.ones(3).__itruediv__(np.zeros(3)),
+    "reduction": lambda: np.full(3, 1e308).sum(),
+    "NumPy's own": lambda: np.add.accumulate(np.full(3, 1e308)),
+    "through the protocol": lambda: numpy.divide(np.ones(3), np.zeros(3)),
+    "large": lambda: np.ones(100_000) / np.zeros(100_000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_errors_are_silent_by_default(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ZEROS[name]()
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_errstate_reports_errors(name):
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        ZEROS[name]()
+    with np.errstate(all="warn"), pytest.warns(RuntimeWarning):
+        ZEROS[name]()
+
+
+def test_errors_are_silent_again_after_errstate():
+    for _ in range(2):
+        with np.errstate(all="raise"):
+            pass
+        ZEROS["divide"]()
+        with numpy.errstate(all="raise"):  # of NumPy, which other libraries use
+            ZEROS["divide"]()
+
+
+def test_nested_states():
+    with np.errstate(all="raise"):
+        with np.errstate(divide="ignore"):
+            ZEROS["divide"]()
+            with pytest.raises(FloatingPointError):
+                ZEROS["overflow"]()
+        with pytest.raises(FloatingPointError):
+            ZEROS["divide"]()
+
+
+def test_a_decorator():
+    @np.errstate(all="raise")
+    def compute():
+        return ZEROS["divide"]()
+
+    for _ in range(2):
+        with pytest.raises(FloatingPointError):
+            compute()
+    ZEROS["divide"]()
+
+
+def test_other_threads_are_silent():
+    found = []
+
+    def work():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found.append(ZEROS["divide"]().tolist())
+
+    with np.errstate(all="raise"):
+        thread = (
+            threading.Thread(target=work, context=contextvars.Context())
+            if (hasattr(threading.Thread, "context"))
+            else threading.Thread(target=work)
+        )
+        thread.start()
+        thread.join()
+    assert found == [[numpy.inf] * 3]
+
+
+def test_seterr_is_for_the_whole_context():
+    def set_and_divide():
+        old = np.seterr(all="raise")
+        try:
+            with pytest.raises(FloatingPointError):
+                ZEROS["divide"]()
+        finally:
+            numpy.seterr(**old)
+        return old
+
+    assert contextvars.Context().run(set_and_divide).keys() == numpy.geterr().keys()
+    ZEROS["divide"]()
+
+
+def test_calls_and_logs():
+    seen = []
+    with np.errstate(all="call", call=lambda what, flag: seen.append((what, flag))):
+        ZEROS["divide"]()
+    assert seen == [("divide by zero", 1)]
+
+
+def test_settings_that_numpy_refuses():
+    with pytest.raises(ValueError, match="nonsense"), np.errstate(all="nonsense"):
+        pass
+    ZEROS["divide"]()
+    with pytest.raises(TypeError):
+        np.errstate(other="raise")
+
+
+def test_results_are_the_same_and_ours():
+    with np.errstate(all="ignore"), ndx.use("host") as backend:
+        found = ZEROS["divide"]()
+        assert found.backend is backend
+    assert found.tolist() == [numpy.inf] * 3

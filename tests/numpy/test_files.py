@@ -1,0 +1,129 @@
+"""NumPy's functions of files in `ndx.numpy`: NDArrays go in and come out."""
+
+import io
+
+import numpy as np
+import pytest
+
+import ndx
+import ndx.numpy as face
+
+MATRIX = np.arange(12.0).reshape(3, 4) / 3
+
+
+def same(found, expected):
+    assert type(found) is ndx.NDArray
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_npy(tmp_path, order):
+    a = np.asarray(MATRIX, order=order)
+    path = tmp_path / "a.npy"
+    face.save(path, ndx.asarray(a))
+    same(face.load(path), a)
+    assert np.array_equal(np.load(path), a)
+    with open(path, "rb") as file:
+        same(face.load(file), a)
+
+
+def test_npy_of_numpys_save(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, ndx.asarray(MATRIX))
+    assert np.array_equal(np.load(path), MATRIX)
+
+
+def test_loaded_arrays_are_in_the_current_backend(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones(10_000))
+    with ndx.use("host") as backend:
+        x = face.load(path)
+        assert x.backend is backend
+        assert backend.stats()["allocated_bytes"] >= 80_000
+
+
+@pytest.mark.parametrize("save", ["savez", "savez_compressed"])
+def test_npz(tmp_path, save):
+    path = tmp_path / "a.npz"
+    x = ndx.asarray(MATRIX)
+    getattr(face, save)(path, x, second=x[0])
+    with face.load(path) as archive:
+        assert archive.files == ["second", "arr_0"]
+        assert set(archive) == {"second", "arr_0"}
+        assert len(archive) == 2
+        assert "second" in archive
+        same(archive["arr_0"], MATRIX)
+        same(archive["second"], MATRIX[0])
+        with pytest.raises(KeyError):
+            archive["third"]
+    with np.load(path) as archive:
+        assert np.array_equal(archive["arr_0"], MATRIX)
+
+
+def test_memory_maps_are_views_of_the_file(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, MATRIX)
+    x = face.load(path, mmap_mode="r")
+    assert np.array_equal(np.asarray(x), MATRIX)
+
+
+def test_text(tmp_path):
+    path = tmp_path / "a.txt"
+    x = ndx.asarray(MATRIX)
+    face.savetxt(path, x, delimiter=",", header="four columns")
+    same(face.loadtxt(path, delimiter=","), np.loadtxt(path, delimiter=","))
+    same(face.genfromtxt(path, delimiter=","), np.genfromtxt(path, delimiter=","))
+    columns = face.loadtxt(path, delimiter=",", unpack=True, usecols=(0, 2))
+    assert columns.shape == (2, 3)
+
+
+def test_text_as_numpy_writes_it():
+    ours, numpys = io.StringIO(), io.StringIO()
+    face.savetxt(ours, ndx.asarray(MATRIX), fmt="%.3f")
+    np.savetxt(numpys, MATRIX, fmt="%.3f")
+    assert ours.getvalue() == numpys.getvalue()
+
+
+def test_raw_bytes(tmp_path):
+    path = tmp_path / "a.bin"
+    x = ndx.asarray(MATRIX)
+    x.tofile(path)
+    same(face.fromfile(path), MATRIX.ravel())
+    same(face.fromfile(path, dtype=np.float32), MATRIX.ravel().view(np.float32))
+    same(face.frombuffer(x.tobytes()), MATRIX.ravel())
+
+
+def test_regular_expressions(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1 foo\n2 bar\n")
+    found = face.fromregex(path, r"(\d+)\s+(...)", [("n", np.int64), ("s", "S3")])
+    assert type(found) is np.ndarray  # structured: NumPy's own
+    assert found["n"].tolist() == [1, 2]
+
+
+def test_records_stay_numpys(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,x\n2,y\n")
+    found = face.genfromtxt(
+        path, delimiter=",", names=True, dtype=None, encoding="utf8"
+    )
+    assert type(found) is np.ndarray
+    assert found.dtype.names == ("a", "b")
+
+
+def test_files_that_are_missing_or_bad(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        face.load(tmp_path / "none.npy")
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00nonsense")
+    with pytest.raises(ValueError, match=r"."):
+        face.load(tmp_path / "bad.npy")
+
+
+def test_stale_arrays_are_not_written(tmp_path):
+    with ndx.workspace("files"):
+        x = ndx.ones(3)
+    path = tmp_path / "a.npy"
+    for write in (face.save, face.savetxt, face.savez, np.save, np.savetxt):
+        with pytest.raises(ndx.StaleArrayError):
+            write(path, x)

@@ -1,0 +1,1 @@
+"""Tables from which modules are generated."""
