@@ -55,6 +55,7 @@ cdef Arena arena_in(Entry entry)
 cdef Backend default_backend_of_new()
 cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
+cdef int check_numpy(object numpy, Backend backend) except -1
 cdef Scope scope_of(Arena arena)
 cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
 cdef Backend spill_backend()

@@ -24,7 +24,11 @@ __all__ = ["set_default"]
 
 @overload
 def set_default(
-    backend: Literal["cuda"], /, **given: Unpack[CudaKeywords]
+    backend: Literal["cuda"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[CudaKeywords],
 ) -> CudaBackend:
     """Let a backend serve the new arrays of all threads outside of `ndx.use`.
 
@@ -32,6 +36,10 @@ def set_default(
     ----------
     backend : str or ndx.backends.Backend
         One of `ndx.backends.available`, or a backend.
+    numpy : bool, optional
+        Whether the backend also allocates the data of NumPy's new arrays, as by
+        `ndx.use`: in this thread, and in all that start from now on. False: NumPy's own
+        allocator does. Default: as before.
     **options
         As for `ndx.use`.
 
@@ -40,36 +48,76 @@ def set_default(
     ndx.backends.Backend
         The backend.
 
+    Raises
+    ------
+    ValueError
+        If the name is unknown or an option's value is invalid.
+    TypeError
+        If `numpy` is no bool, or true for the memory of a device.
+
     Examples
     --------
     >>> import ndx
     >>> ndx.set_default("host").name
     'host'
+
+    >>> import numpy as np
+    >>> backend = ndx.set_default("host", limit="1MiB", numpy=True)
+    >>> a = np.ones(1000)
+    >>> backend.stats()["allocated_bytes"]
+    8064
+    >>> _ = ndx.set_default("host", numpy=False)
     """
 
 @overload
 def set_default(
-    backend: Literal["cudahost"], /, **given: Unpack[GpuKeywords]
+    backend: Literal["cudahost"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[GpuKeywords],
 ) -> CudaHostBackend: ...
 @overload
 def set_default(
-    backend: Literal["cudammap"], /, **given: Unpack[CudaMmapKeywords]
+    backend: Literal["cudammap"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[CudaMmapKeywords],
 ) -> CudaMmapBackend: ...
 @overload
 def set_default(
-    backend: Literal["host"], /, **given: Unpack[PoolKeywords]
+    backend: Literal["host"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[PoolKeywords],
 ) -> HostBackend: ...
 @overload
 def set_default(
-    backend: Literal["mmap"], /, **given: Unpack[MmapKeywords]
+    backend: Literal["mmap"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[MmapKeywords],
 ) -> MmapBackend: ...
 @overload
 def set_default(
-    backend: Literal["pinned"], /, **given: Unpack[PoolKeywords]
+    backend: Literal["pinned"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[PoolKeywords],
 ) -> PinnedBackend: ...
 @overload
 def set_default(
-    backend: Literal["simulated"], /, **given: Unpack[SimulatedKeywords]
+    backend: Literal["simulated"],
+    /,
+    *,
+    numpy: bool | None = None,
+    **given: Unpack[SimulatedKeywords],
 ) -> SimulatedBackend: ...
 @overload
-def set_default(backend: BackendLike, /, **given: Unpack[PoolKeywords]) -> Backend: ...
+def set_default(
+    backend: BackendLike, /, *, numpy: bool | None = None, **given: Unpack[PoolKeywords]
+) -> Backend: ...

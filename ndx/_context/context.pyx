@@ -7,6 +7,7 @@ from cpython.contextvars cimport PyContextVar_New
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
 from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._lib.numpy_default cimport switch_all_numpy
 from ndx.backends.base cimport Backend
 
 from ndx.backends._budget import set_process_limit
@@ -66,6 +67,7 @@ cdef void drop_entry(Scope owner, Entry entry) noexcept:
 variable = PyContextVar_New("ndx.context", NULL)
 cdef Backend default_backend     # of the CPU's arrays
 cdef Backend default_place       # of new arrays: the same, or one of a device
+cdef PlainNumpy default_numpy    # allocates NumPy's arrays; None: NumPy itself
 
 
 # ---------------------------------------------------------------- serving new arrays
@@ -109,7 +111,20 @@ cdef Arena arena_in(Entry entry):
 cdef PlainNumpy plain_numpy():
     """Return the allocator of NumPy's arrays here; None: NumPy itself."""
     cdef Context context = top_context()
-    return None if context is None else context.numpy
+    if context is None or context.numpy is None:
+        return default_numpy
+    return context.numpy
+
+
+cdef int check_numpy(object numpy, Backend backend) except -1:
+    """Raise TypeError if NumPy's arrays can't be placed as `numpy` says."""
+    if numpy is not None and not isinstance(numpy, bool):
+        raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
+    if numpy and backend.device_number:
+        raise TypeError(
+            f"numpy=True: NumPy can't use the memory of {backend.name!r}, a device's; "
+            "give a backend of the host")
+    return 0
 
 
 cdef Scope scope_of(Arena arena):
@@ -159,13 +174,18 @@ cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NU
     return block
 
 
-def set_default(backend: BackendLike, /, **options: BackendOptions) -> Backend:
+def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
+                **options: BackendOptions) -> Backend:
     """Let a backend serve the new arrays of all threads outside of `ndx.use`.
 
     Parameters
     ----------
     backend : str or ndx.backends.Backend
         One of `ndx.backends.available`, or a backend.
+    numpy : bool, optional
+        Whether the backend also allocates the data of NumPy's new arrays, as by
+        `ndx.use`: in this thread, and in all that start from now on. False: NumPy's own
+        allocator does. Default: as before.
     **options
         As for `ndx.use`.
 
@@ -174,17 +194,47 @@ def set_default(backend: BackendLike, /, **options: BackendOptions) -> Backend:
     ndx.backends.Backend
         The backend.
 
+    Raises
+    ------
+    ValueError
+        If the name is unknown or an option's value is invalid.
+    TypeError
+        If `numpy` is no bool, or true for the memory of a device.
+
     Examples
     --------
     >>> import ndx
     >>> ndx.set_default("host").name
     'host'
+
+    >>> import numpy as np
+    >>> backend = ndx.set_default("host", limit="1MiB", numpy=True)
+    >>> a = np.ones(1000)
+    >>> backend.stats()["allocated_bytes"]
+    8064
+    >>> _ = ndx.set_default("host", numpy=False)
     """
+    global default_backend, default_numpy, default_place
+    cdef Backend found = get(backend, **options)
+    check_numpy(numpy, found)
+    if numpy is not None:
+        switch_all_numpy(numpy)
+        default_numpy = PlainNumpy(found) if numpy else None
+    default_place = found
+    if not found.device_number:
+        default_backend = found
+    return found
+
+
+def replace_default(before, backend):
+    """Let a backend serve by default what another one does: in a forked child."""
     global default_backend, default_place
-    default_place = get(backend, **options)
-    if not default_place.device_number:
-        default_backend = default_place
-    return default_place
+    if default_place is before:
+        default_place = backend
+    if default_backend is before:
+        default_backend = backend
+    if default_numpy is not None and default_numpy.backend is before:
+        default_numpy.backend = backend
 
 
 def defaults_from_environment(environment):

@@ -3,7 +3,7 @@
 import functools
 import inspect
 
-from ndx._context.context cimport Context, Entry, Scope, plain_numpy
+from ndx._context.context cimport Context, Entry, Scope, check_numpy, plain_numpy
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
 from ndx._lib.interpreter cimport Here, current_place
@@ -70,10 +70,9 @@ class use(Scope):
 
     def __init__(self, backend: BackendLike, /, *, numpy: bool | None = None,
                  **options: BackendOptions) -> None:
-        if numpy is not None and not isinstance(numpy, bool):
-            raise TypeError(f"numpy= is a bool or None, not {type(numpy).__name__}")
         self.numpy = numpy
         self.backend = backends.get(backend, **options)
+        check_numpy(numpy, self.backend)
         self.given = {**options} if numpy is None else {"numpy": numpy, **options}
 
     def __repr__(self):
@@ -99,10 +98,6 @@ cdef int enter_use(Context context, object numpy) except -1:
     """Enter a context, and set the allocator of NumPy's arrays."""
     if numpy is None:
         return enter_context(context)
-    if numpy and context.backend.device_number:
-        raise TypeError(
-            f"numpy=True: NumPy can't use the memory of {context.backend.name!r}, a "
-            "device's; give a backend of the host")
     before = switch_numpy(numpy)
     try:
         enter_context(context)
@@ -120,6 +115,11 @@ cdef int explain(object error) except -1:
     if plain is not None and plain.refusal is not None and error.__cause__ is None:
         error.__cause__ = plain.refusal
     return 0
+
+
+def explain_refusal(error):
+    """Do so outside of scopes, for a MemoryError that ends a program."""
+    explain(error)
 
 
 class no_workspace(Scope):

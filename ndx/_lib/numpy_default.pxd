@@ -1,0 +1,1 @@
+cdef int switch_all_numpy(bint ours) except -1
