@@ -1,12 +1,19 @@
-"""``python -m ndx``: record a script's memory, or describe the installation."""
+"""``python -m ndx``: run a script with its memory under control, or describe ndx."""
 
 import argparse
 import os
 import sys
-from importlib.util import find_spec
 
 from ndx._cli.info import report
-from ndx._cli.trace import new_trace, run_traced
+from ndx._cli.memory_report import explain, report_at_exit
+from ndx._cli.placing import Placement
+from ndx._cli.program import check_program, run_program
+from ndx._cli.trace import new_trace, save_at_exit
+
+_AS_PYTHON = (
+    "Run a script, or a module, as `python` would. Options for this command stand "
+    "before the script; what follows it is the script's. "
+)
 
 
 def _parser():
@@ -21,12 +28,56 @@ def _parser():
         help="print versions, CPU features, backends, limits and defaults",
         description="Print versions, CPU features, backends, limits and defaults.",
     )
+    _add_run(commands)
+    _add_trace(commands)
+    return parser
+
+
+def _add_run(commands):
+    run = commands.add_parser(
+        "run",
+        help="run a NumPy script with the memory of its arrays counted and limited",
+        description=_AS_PYTHON + "The memory of NumPy's arrays is counted, limited, "
+        "and beyond the limit in files. Each process that the script starts by "
+        "`multiprocessing` or `os.fork` has a limit of its own.",
+        usage="python -m ndx run [options] (SCRIPT | -m MODULE) ...",
+    )
+    run.add_argument(
+        "--limit",
+        metavar="SIZE",
+        help="the most memory of a process for arrays: 2GiB, or 80%% of the memory of "
+        "the machine or the control group (default: none; with --fallback, 50%%)",
+    )
+    run.add_argument(
+        "--fallback",
+        metavar="BACKEND",
+        help="where arrays beyond the limit are: mmap, which is files (default: "
+        "nowhere; NumPy raises MemoryError)",
+    )
+    run.add_argument(
+        "--directory",
+        metavar="FOLDER",
+        help="the folder for these files, on a disk (default: TMPDIR, or /var/tmp)",
+    )
+    run.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="save a picture of the memory: .html, or .json for Perfetto",
+    )
+    run.add_argument(
+        "--report",
+        action="store_true",
+        help="print peaks, numbers of allocations and the time at the end, on stderr",
+    )
+    _add_program(run)
+
+
+def _add_trace(commands):
     trace = commands.add_parser(
         "trace",
         help="run a script and save a picture of its memory",
-        description="Run a script, or a module, as `python` would, and save what "
-        "happened to its arrays: also if it fails. Options for this command stand "
-        "before the script; what follows it is the script's.",
+        description=_AS_PYTHON + "What happened to its arrays is saved: also if it "
+        "fails.",
         usage="python -m ndx trace [--output FILE] [options] (SCRIPT | -m MODULE) ...",
     )
     trace.add_argument(
@@ -50,12 +101,33 @@ def _parser():
         metavar="N",
         help="events to keep (default: %(default)s)",
     )
-    trace.add_argument(
+    _add_program(trace)
+
+
+def _add_program(command):
+    command.add_argument(
         "-m", "--module", action="store_true", help="run a module, as `python -m` does"
     )
-    trace.add_argument("script", metavar="SCRIPT", help="the script, or the module")
-    trace.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
-    return parser
+    command.add_argument("script", metavar="SCRIPT", help="the script, or the module")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
+
+
+def _start(options):
+    """Start what a command does beside the program; raise if it can't be done."""
+    output = options.output if options.command == "trace" else options.trace
+    trace = None
+    if options.command == "trace":
+        trace = new_trace(output, options.max_events, options.stacks)
+    elif output is not None:
+        trace = new_trace(output)
+    check_program(options.script, options.module)
+    if options.command == "run":
+        folder = options.directory and os.path.abspath(options.directory)
+        backend = Placement(options.limit, options.fallback, folder).begin()
+        if options.report:
+            report_at_exit(backend)
+    if trace is not None:
+        save_at_exit(trace, output)
 
 
 def main(arguments=None):
@@ -66,17 +138,16 @@ def main(arguments=None):
         print(report())
         return 0
     try:
-        trace = new_trace(options.output, options.max_events, options.stacks)
-    except ValueError as error:
+        _start(options)
+    except (ValueError, TypeError, OSError) as error:
         parser.error(str(error))
-    if options.module:
-        if find_spec(options.script.partition(".")[0]) is None:
-            parser.error(f"no module named {options.script!r}")
-    elif not os.access(options.script, os.R_OK):
-        parser.error(f"can't read the script {options.script!r}")
-    return run_traced(
-        trace, options.output, options.script, options.arguments, options.module
+    run_program(
+        options.script,
+        options.arguments,
+        options.module,
+        explain if options.command == "run" else None,
     )
+    return 0
 
 
 if __name__ == "__main__":

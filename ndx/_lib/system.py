@@ -13,6 +13,7 @@ __all__ = [
     "address_space_is_rationed",
     "available_memory",
     "default_directory",
+    "file_system_type",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
@@ -101,6 +102,30 @@ def default_directory():
     import tempfile
 
     return tempfile.gettempdir()
+
+
+def file_system_type(path, root="/"):
+    """Return the kind of file system that a path is on, such as ``"ext4"``.
+
+    Returns
+    -------
+    str or None
+        None if the system does not tell.
+    """
+    try:
+        device = os.stat(path).st_dev
+        place = f"{os.major(device)}:{os.minor(device)}"
+        name = os.path.join(root, "proc/self/mountinfo")
+        with open(name, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except (AttributeError, OSError):
+        return None
+    for line in lines:
+        before, separator, after = line.partition(" - ")
+        fields = before.split()
+        if separator and len(fields) > 2 and fields[2] == place:
+            return after.split()[0]
+    return None
 
 
 def why_refused():

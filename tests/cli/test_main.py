@@ -2,27 +2,18 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers.command_line import call
 
 import ndx
+import ndx.__main__
 
 ROOT = Path(ndx.__file__).parents[1]
-
-
-def call(*arguments, cwd, **environment):
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, "-m", "ndx", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-    )
 
 
 def trace(tmp_path, source, *arguments, options=()):
@@ -199,3 +190,20 @@ def test_info_does_not_import_optional_packages():
         "assert not {'matplotlib', 'cupy', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=120)
+
+
+def documented():
+    """Yield the commands of ndx in the documentation, as lists of words."""
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for line in page.read_text().splitlines():
+            if line.startswith("$ python -m ndx "):
+                yield shlex.split(line)[4:]
+
+
+def test_documented_commands_are_valid():
+    commands = list(documented())
+    assert {words[0] for words in commands} >= {"run", "trace"}
+    for words in commands:
+        options = ndx.__main__._parser().parse_args(words)
+        assert options.command == words[0]
+        assert options.script in words

@@ -1,0 +1,156 @@
+"""The memory of NumPy's arrays on a backend, in a process and in its children."""
+
+import os
+import sys
+from multiprocessing import process, spawn
+from typing import NamedTuple
+
+import ndx
+from ndx import backends
+from ndx._context.context import replace_default
+from ndx._lib.system import file_system_type
+
+__all__ = ["Placement"]
+
+# Without a limit a fallback is never asked.
+_LIMIT_BEFORE_FALLBACK = "50%"
+_IN_MEMORY = ("ramfs", "tmpfs")
+# The attribute of a process, and the item of its data, that children get.
+_KEY = "ndx"
+
+
+class Placement(NamedTuple):
+    """What each process makes its backend from.
+
+    Attributes
+    ----------
+    limit : str or None
+        The most memory of one process; None: as the environment says, or no limit.
+    fallback : str or None
+        The backend of what exceeds the limit.
+    directory : str or None
+        The folder for the files of ``"mmap"``.
+    """
+
+    limit: str | None = None
+    fallback: str | None = None
+    directory: str | None = None
+
+    def make(self):
+        """Return a backend; raise ValueError, TypeError or OSError if it can't be."""
+        options = {}
+        if self.directory is not None and self.fallback != "mmap":
+            msg = "--directory is for --fallback mmap, where arrays are in files"
+            raise ValueError(msg)
+        if self.limit is not None:
+            options["limit"] = self.limit
+        if self.fallback is not None:
+            options["fallback"] = self._make_fallback()
+        backend = backends.get("host", **options)
+        if backend.limit is None and self.fallback is not None:
+            backend.limit = _LIMIT_BEFORE_FALLBACK
+        return backend
+
+    def _make_fallback(self):
+        if self.fallback != "mmap":
+            return backends.get(self.fallback)
+        # An instance of its own: a forked child can't use that of its parent.
+        directory = self.directory or os.environ.get("NDX_MMAP_DIRECTORY")
+        found = backends.get("mmap", directory=directory)
+        kind = file_system_type(found.directory)
+        if kind in _IN_MEMORY:
+            msg = (
+                f"{found.directory!r} is in memory itself ({kind}): give a folder on a "
+                "disk by --directory"
+            )
+            raise ValueError(msg)
+        return found
+
+    def begin(self):
+        """Place NumPy's arrays of this process, and of its children; return a backend.
+
+        Raises
+        ------
+        ValueError, TypeError, OSError
+            If the backend can't be made.
+        """
+        backend = ndx.set_default(self.make(), numpy=True)
+        current = _Current(self, backend)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=current.renew)
+        self._follow_children()
+        return backend
+
+    def _follow_children(self):
+        """Make the children of `multiprocessing` that are no forks begin, too."""
+        prepare = spawn.get_preparation_data
+
+        def get_preparation_data(name):
+            # Read by the child before it imports the program's `__main__`.
+            return {_KEY: _EarlyBeginning(self), **prepare(name)}
+
+        spawn.get_preparation_data = get_preparation_data
+        # Processes inherit it; those of joblib are prepared in another way.
+        config = getattr(process.current_process(), "_config", None)
+        if isinstance(config, dict):
+            config[_KEY] = _Beginning(self)
+
+
+class _Current:
+    """The backend of this process, which a forked child replaces by one of its own."""
+
+    def __init__(self, placement, backend):
+        self.placement = placement
+        self.backend = backend
+
+    def renew(self):
+        try:
+            made = self.placement.make()
+        except (OSError, MemoryError):
+            # The child goes on with the memory that the parent's has left.
+            return
+        replace_default(self.backend, made)
+        self.backend = made
+
+
+class _Beginning:
+    """An object that makes the process begin in which it is unpickled."""
+
+    def __init__(self, placement):
+        self.placement = placement
+
+    def __reduce__(self):
+        return begin_child, tuple(self.placement)
+
+
+class _EarlyBeginning(_Beginning):
+    """The same, in a process whose path is not set yet, and may lack this package."""
+
+    def __reduce__(self):
+        return exec, (_EARLY.format(ndx.__file__, tuple(self.placement)),)
+
+
+_EARLY = """
+import importlib.util, sys
+if "ndx" not in sys.modules:
+    spec = importlib.util.spec_from_file_location("ndx", {!r})
+    sys.modules["ndx"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["ndx"])
+from ndx._cli.placing import begin_child
+begin_child(*{!r})
+"""
+
+_begun = False
+
+
+def begin_child(*options):
+    """Begin in a child process, once; go on without it if the memory can't be had."""
+    global _begun
+    placement = Placement(*options)
+    if not _begun:
+        _begun = True
+        try:
+            placement.begin()
+        except (ValueError, OSError) as error:
+            print(f"ndx run: a child process has no limit: {error}", file=sys.stderr)
+    return _Beginning(placement)

@@ -1,0 +1,40 @@
+"""The command ``python -m ndx`` as a process of its own, and Python without it."""
+
+import os
+import subprocess
+import sys
+
+from helpers.commands import PACKAGE
+
+TIMEOUT = 240
+
+
+def start(*arguments, cwd, **environment):
+    """Start Python with arguments, and with ndx on its path."""
+    path = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+    )
+
+
+def finish(process, said=""):
+    """Wait for a process; return its output, its errors and its status."""
+    try:
+        printed, errors = process.communicate(said, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return subprocess.CompletedProcess(
+        process.args, process.returncode, printed, errors
+    )
+
+
+def call(*arguments, cwd, **environment):
+    """Run ``python -m ndx`` with arguments."""
+    return finish(start("-m", "ndx", *arguments, cwd=cwd, **environment))
