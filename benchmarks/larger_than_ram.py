@@ -11,7 +11,6 @@ over the repeats, and of the ratios within a round.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from control_groups import Unable, control_group, join, read
 
 import ndx
 from ndx._lib.sizes import format_size, parse_size
@@ -130,7 +130,7 @@ READERS = {
 def be_reader(args):
     """Join the control group, read, and print the result."""
     name, path, scratch, threads, group = args
-    (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
+    join(Path(group))
     start = time.perf_counter()
     with ndx.passes(threads=int(threads)):
         result = READERS[name](path, scratch, int(threads))
@@ -139,45 +139,6 @@ def be_reader(args):
 
 
 # ---- The process that starts them --------------------------------------------
-
-
-class Unable(Exception):
-    """The machine does not allow the measurement; says why."""
-
-
-@contextlib.contextmanager
-def control_group(nbytes):
-    """Make a control group with a limit on memory; yield its folder."""
-    root = Path("/sys/fs/cgroup")
-    if (root / "memory").is_dir():
-        path, limit = root / "memory", "memory.limit_in_bytes"
-    elif "memory" in read(root / "cgroup.controllers").split():
-        path, limit = root, "memory.max"
-    else:
-        raise Unable(f"{root} has no controller of memory")
-    path = path / f"ndx-benchmark-{os.getpid()}"
-    try:
-        if limit == "memory.max":
-            (root / "cgroup.subtree_control").write_text("+memory")
-        path.mkdir()
-    except OSError as error:
-        raise Unable(f"no control group can be made: {error}") from None
-    try:
-        try:
-            (path / limit).write_text(str(nbytes))
-        except OSError as error:
-            raise Unable(f"{path / limit} can't be set: {error}") from None
-        yield path
-    finally:
-        with contextlib.suppress(OSError):
-            path.rmdir()
-
-
-def read(path):
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
 
 
 def make_file(path, nbytes):
