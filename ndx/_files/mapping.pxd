@@ -41,4 +41,5 @@ cdef void close_file(int fd) noexcept nogil
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil
 cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil
 cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil
+cdef int freeze_mapping(char *start) noexcept nogil
 cdef str mapping_name(const void *ptr)

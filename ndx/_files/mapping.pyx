@@ -24,6 +24,7 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     bint ndx_range_find(const void *ptr, ndx_range *out)
     bint ndx_range_lost(const void *ptr, size_t nbytes)
     int ndx_range_restore(void *ptr, size_t nbytes)
+    int ndx_range_freeze(void *ptr)
     int ndx_ranges_at_fork()
     int ndx_open_unnamed(const char *directory, int *fd)
     int ndx_file_reserve(int fd, int64_t offset, size_t nbytes)
@@ -125,6 +126,11 @@ cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil:
 cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil:
     """Map a shared file again over whole pages, whose content is not needed."""
     return ndx_range_restore(ptr, nbytes)
+
+
+cdef int freeze_mapping(char *start) noexcept nogil:
+    """Let later writes to a mapping stay out of its file, for ever."""
+    return ndx_range_freeze(start)
 
 
 cdef str mapping_name(const void *ptr):

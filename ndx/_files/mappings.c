@@ -328,6 +328,28 @@ int ndx_range_restore(void *ptr, size_t nbytes) {
     return status;
 }
 
+int ndx_range_freeze(void *ptr) {
+    int status = 0;
+    ndx_lock_acquire(&ndx_table_lock);
+    for (ndx_ranges *chunk = &ndx_table; chunk != NULL; chunk = chunk->next) {
+        for (int i = 0; i < NDX_RANGES; ++i) {
+            ndx_range *range = &chunk->entries[i];
+            if (range->end == 0 || range->start != (uintptr_t)ptr || !range->shared) {
+                continue;
+            }
+            if (mmap(ptr, range->end - range->start, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd,
+                     (off_t)range->offset) == MAP_FAILED) {
+                status = errno;
+            } else {
+                range->shared = 0;
+            }
+        }
+    }
+    ndx_lock_release(&ndx_table_lock);
+    return status;
+}
+
 static void ndx_ranges_before_fork(void) {
     ndx_lock_acquire(&ndx_table_lock);
 }
@@ -339,7 +361,8 @@ static void ndx_ranges_in_child(void) {
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL; chunk = chunk->next) {
         for (int i = 0; i < NDX_RANGES; ++i) {
             ndx_range *range = &chunk->entries[i];
-            if (range->end == 0 || !range->is_private) { continue; }
+            /* What is private already is copied by the fork itself. */
+            if (range->end == 0 || !range->is_private || !range->shared) { continue; }
             if (mmap((void *)range->start, range->end - range->start,
                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
                      range->fd, (off_t)range->offset) != MAP_FAILED) {
@@ -450,6 +473,7 @@ void ndx_range_remove(void *ptr) {}
 int ndx_range_find(const void *ptr, ndx_range *out) { return 0; }
 int ndx_range_lost(const void *ptr, size_t nbytes) { return 0; }
 int ndx_range_restore(void *ptr, size_t nbytes) { return ENOSYS; }
+int ndx_range_freeze(void *ptr) { return ENOSYS; }
 int ndx_ranges_at_fork(void) { return 0; }
 int ndx_open_unnamed(const char *directory, int *fd) { return ENOSYS; }
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }

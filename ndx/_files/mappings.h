@@ -39,6 +39,8 @@ int ndx_range_find(const void *ptr, ndx_range *out);
 int ndx_range_lost(const void *ptr, size_t nbytes);
 /* Map the file again over lost pages, as whole pages whose content is not needed. */
 int ndx_range_restore(void *ptr, size_t nbytes);
+/* Let later writes to the mapping that starts here stay out of its file, for ever. */
+int ndx_range_freeze(void *ptr);
 int ndx_ranges_at_fork(void);
 
 /* Open an unnamed file in a directory; only its owner may open it. */

@@ -5,6 +5,7 @@ cdef class FileSource(Source):
     cdef readonly str directory
     cdef bytes path_bytes
     cdef const char *path            # in `path_bytes`
+    cdef bint frozen             # the files keep their content: others read them
     cdef long process                # id of the process that made it
 
 cdef class MmapBackend(PooledBackend):

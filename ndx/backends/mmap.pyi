@@ -74,3 +74,17 @@ class MmapBackend(PooledBackend):
     @property
     def directory(self) -> str:
         """The folder that the files are in."""
+
+    def freeze(self) -> None:
+        """Let a child that is forked next have the arrays as they are now.
+
+        The files are not written any more, by no process: what is written to their
+        arrays from now on is in the memory of the process that writes, and space of
+        arrays that are freed is not given back before all of a file is free. Use
+        another backend for new arrays.
+
+        Raises
+        ------
+        OSError
+            If the system refuses.
+        """

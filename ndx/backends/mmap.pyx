@@ -14,8 +14,10 @@ from libc.stdint cimport uint64_t, uintptr_t
 
 from ndx._files.mapping cimport (
     Mapped, any_lost, close_file, file_punch, file_reserve, file_space, find_mapping,
-    is_lost, map_file, open_unnamed, restore_lost, unmap_file,
+    freeze_mapping, is_lost, map_file, open_unnamed, restore_lost, unmap_file,
 )
+from ndx.backends._pool.index cimport PoolSegment
+from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
 from ndx.backends._pool.trim cimport pool_trim
 from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
@@ -108,7 +110,8 @@ cdef class FileSource(Source):
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
         cdef Mapped mapped
         # A forked child has the file of its parent.
-        if ndx_process_id() != self.process or not find_mapping(ptr, &mapped):
+        if self.frozen or ndx_process_id() != self.process \
+                or not find_mapping(ptr, &mapped):
             return False
         return file_punch(mapped.fd, <char *>ptr - mapped.start, nbytes) == 0
 
@@ -239,6 +242,31 @@ cdef class MmapBackend(PooledBackend):
     def directory(self) -> str:
         """The folder that the files are in."""
         return (<FileSource>self.pool.source).directory
+
+    def freeze(self) -> None:
+        """Let a child that is forked next have the arrays as they are now.
+
+        The files are not written any more, by no process: what is written to their
+        arrays from now on is in the memory of the process that writes, and space of
+        arrays that are freed is not given back before all of a file is free. Use
+        another backend for new arrays.
+
+        Raises
+        ------
+        OSError
+            If the system refuses.
+        """
+        cdef PoolSegment *segment
+        cdef int status = 0
+        (<FileSource>self.pool.source).frozen = True
+        ndx_lock_acquire(&self.pool.lock)
+        segment = self.pool.segments
+        while segment != NULL and status == 0:
+            status = freeze_mapping(segment.ptr)
+            segment = segment.next
+        ndx_lock_release(&self.pool.lock)
+        if status != 0:
+            raise OSError(status, os.strerror(status), self.directory)
 
 
 cdef FileSource file_source(object directory):

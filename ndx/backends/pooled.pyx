@@ -455,6 +455,10 @@ cdef class PooledBackend(Backend):
         """Return all segments and their blocks, as `ndx.memory.snapshot` does."""
         return pool_snapshot(self.pool)
 
+    def _replace_fallback(self, fallback):
+        """Let another backend serve what this one can't, from now on."""
+        self.fallback = fallback
+
     def add_hook(self, hook: Callable[[str, int, int], object]) -> None:
         """Call ``hook(action, nbytes, address)`` at each allocation and release.
 
