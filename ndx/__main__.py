@@ -123,9 +123,9 @@ def _start(options):
     check_program(options.script, options.module)
     if options.command == "run":
         folder = options.directory and os.path.abspath(options.directory)
-        backend = Placement(options.limit, options.fallback, folder).begin()
+        placed = Placement(options.limit, options.fallback, folder).begin()
         if options.report:
-            report_at_exit(backend)
+            report_at_exit(placed)
     if trace is not None:
         save_at_exit(trace, output)
 

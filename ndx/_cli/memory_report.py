@@ -24,39 +24,42 @@ def explain(error):
             error.add_note(_ADVICE)
 
 
-def report_at_exit(backend):
-    """Print the report when the program and its threads have ended."""
-    atexit.register(_print, backend, time.perf_counter(), os.getpid())
+def report_at_exit(placed):
+    """Print the report when the program and its threads have ended.
+
+    Parameters
+    ----------
+    placed : object
+        What `Placement.begin` returns.
+    """
+    atexit.register(_print, placed, time.perf_counter(), os.getpid())
 
 
-def _print(backend, start, process):
+def _print(placed, start, process):
     # A forked child prints nothing.
     if os.getpid() == process:
-        print(_text(backend, time.perf_counter() - start), file=sys.stderr)
+        print(_text(placed, time.perf_counter() - start), file=sys.stderr)
 
 
-def _text(backend, seconds):
-    """Return the report on a backend and its fallback; `seconds` is the time."""
-    used = [each for each in (backend, backend.fallback) if each is not None]
-    rows = [(each, each.stats()) for each in used]
-    count = sum(stats["total_allocations"] for _, stats in rows)
-    lines = [f"ndx run: {_counted(count)} in {seconds:.2f} s"]
-    lines += [_line(each, stats, each is not backend) for each, stats in rows]
-    return "\n".join(lines)
+def _text(placed, seconds):
+    backend, fallback = placed.backend, placed.backend.fallback
+    stats = backend.stats()
+    count = stats["total_allocations"]
+    lines = [_line(backend, stats["peak_bytes"], count)]
+    if fallback is not None:
+        peak, spilled = placed.spilled()
+        folder = getattr(fallback, "directory", None)
+        lines.append(_line(fallback, peak, spilled) + " spilled")
+        lines[-1] += "" if folder is None else f" to files in {folder}"
+        count += spilled
+    return "\n".join([f"ndx run: {_counted(count)} in {seconds:.2f} s", *lines])
 
 
-def _line(backend, stats, is_fallback):
-    text = (
-        f"  {backend.name}: peak {format_size(stats['peak_bytes'])}, "
-        f"{_counted(stats['total_allocations'])}"
-    )
-    if is_fallback:
-        text += " spilled"
-        folder = getattr(backend, "directory", None)
-        text += "" if folder is None else f" to files in {folder}"
+def _line(backend, peak, count):
+    text = f"  {backend.name}: peak {format_size(peak)}"
     if backend.limit is not None:
-        text += f", limit {format_size(backend.limit)}"
-    return text
+        text += f" of {format_size(backend.limit)}"
+    return f"{text}, {_counted(count)}"
 
 
 def _counted(count):

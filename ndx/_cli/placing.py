@@ -45,13 +45,14 @@ class Placement(NamedTuple):
         if self.limit is not None:
             options["limit"] = self.limit
         if self.fallback is not None:
-            options["fallback"] = self._make_fallback()
+            options["fallback"] = self.make_fallback()
         backend = backends.get("host", **options)
         if backend.limit is None and self.fallback is not None:
             backend.limit = _LIMIT_BEFORE_FALLBACK
         return backend
 
-    def _make_fallback(self):
+    def make_fallback(self):
+        """Return a new fallback; raise as `make` does."""
         if self.fallback != "mmap":
             return backends.get(self.fallback)
         # An instance of its own: a forked child can't use that of its parent.
@@ -67,7 +68,12 @@ class Placement(NamedTuple):
         return found
 
     def begin(self):
-        """Place NumPy's arrays of this process, and of its children; return a backend.
+        """Place NumPy's arrays of this process, and of its children.
+
+        Returns
+        -------
+        object
+            With the `backend`, and what its fallbacks have `spilled`.
 
         Raises
         ------
@@ -77,9 +83,9 @@ class Placement(NamedTuple):
         backend = ndx.set_default(self.make(), numpy=True)
         current = _Current(self, backend)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=current.renew)
+            os.register_at_fork(before=current.freeze, after_in_child=current.renew)
         self._follow_children()
-        return backend
+        return current
 
     def _follow_children(self):
         """Make the children of `multiprocessing` that are no forks begin, too."""
@@ -102,15 +108,50 @@ class _Current:
     def __init__(self, placement, backend):
         self.placement = placement
         self.backend = backend
+        self.retired = []  # fallbacks of the time before a fork
+        self.before = 0, 0  # what `spilled` says of them
+        self.kept_nbytes = 0  # in them, when the last one was retired
+
+    def spilled(self):
+        """Return the peak of bytes in the fallbacks, and the number of allocations."""
+        stats = self.backend.fallback.stats()
+        peak, count = self.before
+        return (
+            max(peak, self.kept_nbytes + stats["peak_bytes"]),
+            count + stats["total_allocations"],
+        )
+
+    def freeze(self):
+        """Let a child have the arrays in files as they are when it is forked."""
+        spilled = self.backend.fallback
+        if not hasattr(spilled, "freeze"):
+            return
+        self.retired = [x for x in self.retired if x.stats()["allocated_count"]]
+        for each in self.retired:
+            each.freeze()
+        if not spilled.stats()["allocated_count"]:
+            return
+        spilled.freeze()
+        self.retired.append(spilled)
+        try:
+            made = self.placement.make_fallback()
+        except (OSError, MemoryError):
+            # The old one goes on, and is frozen again at the next fork.
+            self.retired.pop()
+            return
+        self.before = self.spilled()
+        self.kept_nbytes = sum(x.stats()["allocated_bytes"] for x in self.retired)
+        self.backend._replace_fallback(made)
 
     def renew(self):
+        """Begin anew, in a forked child."""
         try:
             made = self.placement.make()
         except (OSError, MemoryError):
             # The child goes on with the memory that the parent's has left.
             return
         replace_default(self.backend, made)
-        self.backend = made
+        self.__init__(self.placement, made)
 
 
 class _Beginning:

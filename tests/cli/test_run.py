@@ -31,7 +31,7 @@ def says(done):
 def reported(done):
     """Return the report as a dict: of allocations, and of (peak, number) by backend."""
     found = {"all": int(re.search(r"^ndx run: (\d+) allocation", done.stderr, re.M)[1])}
-    line = r"^  (\w+): peak ([\d.]+) (\w+), (\d+) allocation"
+    line = r"^  (\w+): peak ([\d.]+) (\w+)(?: of [^,]*)?, (\d+) allocation"
     for name, size, unit, count in re.findall(line, done.stderr, re.M):
         scale = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
         found[name] = float(size) * scale, int(count)
@@ -370,6 +370,44 @@ else:
 """
     options = ("--limit", "4MiB", "--fallback", "mmap", "--directory", tmp_path)
     assert says(run(tmp_path, source, *options)) == "0 True\n"
+
+
+SNAPSHOT = """
+import os
+import numpy as np
+kept = [np.full(2**17, i) for i in range(16)]
+read, write = os.pipe()
+
+def see():
+    os.read(read, 1)
+    same = all((x == i).all() for i, x in enumerate(kept))
+    kept[5][:] = 77
+    child = os.fork()
+    if not child:
+        os._exit(not ((kept[5] == 77).all() and (kept[6] == 6).all()))
+    os._exit(2 * (not same) + (os.waitpid(child, 0)[1] != 0))
+
+child = os.fork() or see()
+for x in kept[:8]:
+    x[:] = -1
+del kept[8:]
+new = [np.full(2**17, 5) for _ in range(12)] + [np.zeros(2**17) for _ in range(4)]
+kept[0].resize(2**18, refcheck=False)
+os.write(write, b"x")
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print({x[-1] for x in new} == {0, 5}, kept[0][2**17 - 1], {x[-1] for x in kept[1:]})
+"""
+
+
+@POSIX
+def test_a_forked_child_has_the_arrays_as_they_were(tmp_path):
+    options = ("--limit", "4MiB", "--fallback", "mmap", "--directory", tmp_path)
+    done = run(tmp_path, SNAPSHOT, "--report", *options)
+    alone = finish(start("script.py", cwd=tmp_path))
+    assert (done.returncode, done.stdout) == (0, alone.stdout), done.stderr
+    assert alone.stdout.startswith("0\nTrue -1 ")
+    # 13 or more before the fork, and 13 after it.
+    assert 24 < reported(done)["mmap"][1] < 50
 
 
 def test_a_trace_of_it(tmp_path):
