@@ -68,6 +68,7 @@ from ndx._context.placement import current_backend
 from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
+from ndx._lib import import_hooks as _import_hooks
 from ndx._lib.device import Device
 from ndx._lib.errors import (
     DeviceError,
@@ -93,6 +94,16 @@ _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.
 __all__ = _star_names(globals())
+
+
+# Modules that register NDArrays with other libraries, when these are imported.
+_import_hooks.register_on_import(
+    {
+        "dask.array.backends": "ndx.dask",
+        "xarray.compat.array_api_compat": "ndx.xarray",
+        "xarray.ufuncs": "ndx.xarray",
+    }
+)
 
 
 def __dir__():

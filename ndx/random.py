@@ -19,6 +19,7 @@ from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._core import NDArray
+from ndx._lib.bit_generators import numpy_generator
 from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ class Generator:
         """
         return [Generator(child) for child in self._numpy.spawn(n_children)]
 
-    def _filled(self, method, size, dtype):
+    def _filled(self, method, size, dtype, out=None):
+        if out is not None:
+            call(getattr(self._numpy, method), size, dtype=dtype, out=out)
+            return out
         out = empty(() if size is None else size, dtype=dtype, device=CPU)
         if not isdtype(out.dtype, "real floating"):
             msg = f"dtype {out.dtype} is not real floating-point: float32 or float64"
@@ -86,7 +90,10 @@ class Generator:
         return into(out, getattr(self._numpy, method), dtype=out.dtype)
 
     def random(
-        self, size: Shape | None = None, *, dtype: DTypeLike = float64
+        self,
+        size: Shape | None = None,
+        dtype: DTypeLike = float64,
+        out: NDArray | None = None,
     ) -> NDArray:
         """Return numbers from the uniform distribution over [0, 1).
 
@@ -95,6 +102,8 @@ class Generator:
         size : int or tuple of int, optional
         dtype : dtype
             float32 or float64.
+        out : NDArray, optional
+            The array to fill, contiguous and of this dtype.
 
         Returns
         -------
@@ -106,7 +115,7 @@ class Generator:
         >>> ndx.random.default_rng(1).random(2).shape
         (2,)
         """
-        return self._filled("random", size, dtype)
+        return self._filled("random", size, dtype, out)
 
     def uniform(
         self,
@@ -173,7 +182,10 @@ class Generator:
         return out
 
     def standard_normal(
-        self, size: Shape | None = None, *, dtype: DTypeLike = float64
+        self,
+        size: Shape | None = None,
+        dtype: DTypeLike = float64,
+        out: NDArray | None = None,
     ) -> NDArray:
         """Return numbers from the normal distribution of mean 0 and deviation 1.
 
@@ -182,12 +194,14 @@ class Generator:
         size : int or tuple of int, optional
         dtype : dtype
             float32 or float64.
+        out : NDArray, optional
+            The array to fill, contiguous and of this dtype.
 
         Returns
         -------
         NDArray
         """
-        return self._filled("standard_normal", size, dtype)
+        return self._filled("standard_normal", size, dtype, out)
 
     def exponential(
         self,
@@ -299,6 +313,7 @@ class Generator:
         replace: bool = True,
         p: Array | Sequence[float] | None = None,
         axis: int = 0,
+        shuffle: bool = True,
     ) -> NDArray:
         """Return random sub-arrays along an axis.
 
@@ -314,6 +329,8 @@ class Generator:
             The probability of each. Default: equal probabilities.
         axis : int
             Axis of `a` to choose along.
+        shuffle : bool
+            Whether the order is random, too, where nothing is chosen twice.
 
         Returns
         -------
@@ -327,10 +344,11 @@ class Generator:
         """
         if isinstance(a, int):
             shape = _shape(size, int64)
-            return call(self._numpy.choice, a, shape, replace=replace, p=p)
+            options = {"replace": replace, "p": p, "shuffle": shuffle}
+            return call(self._numpy.choice, a, shape, **options)
         a = host_argument(a, "choice")
         axis = axis_index(axis, a.ndim)
-        chosen = self.choice(a.shape[axis], size, replace=replace, p=p)
+        chosen = self.choice(a.shape[axis], size, replace=replace, p=p, shuffle=shuffle)
         result = take(a, reshape(chosen, -1), axis=axis)
         shape = (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :])
         return reshape(result, shape)
@@ -377,7 +395,7 @@ def default_rng(
     """
     if isinstance(seed, Generator):
         return seed
-    return Generator(np.random.default_rng(seed))
+    return Generator(numpy_generator(seed))
 
 
 def __dir__():

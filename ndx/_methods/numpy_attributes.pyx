@@ -248,6 +248,11 @@ cdef class NumPyAttributes(BaseArray):
     """Base class of `ndx.NDArray`: the attributes that NumPy's arrays have, too."""
 
     @property
+    def __array_priority__(self) -> float:
+        """Above NumPy's arrays, for libraries that choose by it; below dask's."""
+        return 1.0
+
+    @property
     def real(self) -> NDArray:
         """The real parts, as a view. Values can be assigned."""
         return attribute(self, "real")

@@ -29,7 +29,7 @@ from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
-# it takes by position).
+# it takes by position, the keywords that it lacks).
 cdef dict methods = {}
 
 cdef enum:
@@ -152,7 +152,7 @@ cdef object compute_function(object function, tuple args, dict kwargs):
     if args and is_array(args[0]):
         known = methods.get(function)
         if known is not None and len(args) <= <int>(<tuple>known)[1] and (
-                not kwargs or kwargs.keys().isdisjoint(NO_KEYWORDS)):
+                not kwargs or (<tuple>known)[2].isdisjoint(kwargs)):
             return (<tuple>known)[0](*args, **kwargs)
     return call_function(function, args, kwargs)
 
@@ -164,15 +164,33 @@ cdef dict SAME = {
     "ravel": 1, "reshape": 2, "std": 64, "sum": 64, "swapaxes": 3, "transpose": 2,
     "var": 64, "amax": 64, "amin": 64,
 }
-# Keywords of functions that the methods do not have, or take by position alone.
-cdef frozenset NO_KEYWORDS = frozenset(("axes", "correction", "shape"))
 cdef dict RENAMED = {"amax": "max", "amin": "min"}
+# Keywords that the methods have by another name, or not at all.
+cdef dict OTHER_KEYWORDS = {
+    "clip": ["a_max", "a_min"], "reshape": ["shape"], "std": ["correction"],
+    "transpose": ["axes"], "var": ["correction"],
+}
+
+
+def _empty_like(prototype, dtype=None, *args, **kwargs):
+    """Compute `numpy.empty_like`; refuse a structured dtype, as CuPy does.
+
+    Libraries such as dask ask in this way whether they can store records in arrays of
+    this kind. They have another way, which keeps the kind, if they can't.
+    """
+    if dtype is not None and np.dtype(dtype).names is not None:
+        raise TypeError(
+            f"an NDArray has no fields, and dtype {np.dtype(dtype)} has; "
+            f"np.empty(x.shape, dtype) makes an array of NumPy")
+    return call_function(np.empty_like, (prototype, dtype, *args), kwargs)
 
 
 def register_methods(kind):
     """Let the methods of a class of arrays compute the functions that are the same."""
+    methods[np.empty_like] = _empty_like, 64, frozenset()
     for name, most in SAME.items():
-        methods[getattr(np, name)] = getattr(kind, RENAMED.get(name, name)), most
+        other = frozenset(OTHER_KEYWORDS.get(name, ()))
+        methods[getattr(np, name)] = getattr(kind, RENAMED.get(name, name)), most, other
 
 
 cdef object call_method(str name, tuple args, dict kwargs):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ndx._lib.bit_generators import numpy_generator
 from ndx._numpy.calls import call_function
 
 __all__ = ["Generator", "RandomState", "default_rng"]
@@ -132,4 +133,4 @@ def default_rng(seed: Any = None) -> Generator:
     """
     if isinstance(seed, Generator):
         return seed
-    return _restored(Generator, np.random.default_rng(seed))
+    return _restored(Generator, numpy_generator(seed))

@@ -1,0 +1,87 @@
+"""Registration with other libraries when they are imported.
+
+Some libraries ask a table which function computes on which class of arrays, and offer
+no entry point by which another package can fill in that table. A finder at the start of
+`sys.meta_path` waits for the modules that hold these tables. It finds nothing itself:
+it lets the other finders find the module and, after the module has run, calls
+``register()`` of one of ours. Other imports pay for one look into a dict.
+"""
+
+import importlib
+import importlib.util
+import sys
+import warnings
+
+__all__ = ["register_on_import"]
+
+
+class _Loader:
+    """Runs a module by its own loader, and then what registers arrays with it."""
+
+    def __init__(self, loader, ours):
+        self._loader = loader
+        self._ours = ours
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        # From here on, nothing shows that another loader was in between.
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _register(self._ours)
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+
+class _Finder:
+    """Finds the modules of a table by the other finders."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def find_spec(self, name, path=None, target=None):
+        ours = self._table.get(name)
+        if ours is None:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader, ours)
+                return spec
+        return None
+
+
+def _register(ours):
+    """Call a module's ``register()``; the other library's import doesn't fail with it."""
+    try:
+        importlib.import_module(ours).register()
+    except Exception as error:  # noqa: BLE001
+        warnings.warn(
+            f"{ours} could not register NDArrays ({type(error).__name__}: {error}); "
+            f"the library works without",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def register_on_import(table):
+    """Have modules of ours register with others as soon as these have been imported.
+
+    Parameters
+    ----------
+    table : dict of str to str
+        The names of other libraries' modules, and of the module of ours for each, whose
+        ``register()`` is called: at once, if the other has been imported already.
+    """
+    present = [name for name in table if name in sys.modules]
+    waiting = {name: table[name] for name in table if name not in present}
+    if waiting:
+        sys.meta_path.insert(0, _Finder(waiting))
+    for name in present:
+        _register(table[name])
