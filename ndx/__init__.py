@@ -101,6 +101,8 @@ _import_hooks.register_on_import(
     {
         "dask.array.backends": "ndx.dask",
         "xarray.compat.array_api_compat": "ndx.xarray",
+        "xarray.core.indexing": "ndx.xarray",
+        "xarray.core.missing": "ndx.xarray",
         "xarray.ufuncs": "ndx.xarray",
     }
 )

@@ -1,11 +1,16 @@
 """NDArrays in xarray.
 
-Nobody has to import this module: ndx does when xarray is imported. xarray computes by
-the functions of an array's namespace, of which it expects many of NumPy's that the
-standard does not have (`pad`, `quantile`, `einsum`, `std` with ``ddof``, ...). CuPy and
-JAX have one namespace for both; here it is `ndx.numpy`. xarray has no table to say so:
-its function that finds the namespace is replaced by one that returns `ndx.numpy`
-instead of `ndx`.
+Nobody has to import this module: ndx does when xarray is imported. xarray has no table
+in which another package could register its arrays. So functions of xarray are replaced
+by ones that do the same, but for NDArrays:
+
+- xarray computes by the functions of an array's namespace, and expects many there that
+  NumPy has and the standard has not (`pad`, `quantile`, `einsum`, `std` with ``ddof``).
+  CuPy and JAX have one namespace for both; here xarray is given `ndx.numpy`.
+- Points are selected as from NumPy's arrays. The standard knows no such indexing.
+- What SciPy interpolates from NDArrays is an NDArray again.
+
+A version of xarray without these functions is left as it is.
 
 Examples
 --------
@@ -19,23 +24,15 @@ import functools
 import sys
 
 import ndx.numpy
+from ndx._api.creation_from_data import asarray
+from ndx._core import NDArray
 
 __all__ = ["register"]
 
-# The modules of xarray that have the function; the first defines it for the next two.
-_MODULES = (
-    "xarray.compat.array_api_compat",
-    "xarray.core.duck_array_ops",
-    "xarray.core.nputils",
-    "xarray.ufuncs",
-)
-_NAME = "get_array_namespace"
 
+def _namespace(find):
+    """Return a `get_array_namespace` that finds `ndx.numpy` in place of `ndx`."""
 
-def _with_numpy_names(find):
-    """Return `find`, but for `ndx.numpy` in place of `ndx`."""
-
-    @functools.wraps(find, assigned=("__doc__", "__name__", "__qualname__"))
     def get_array_namespace(*values):
         found = find(*values)
         return ndx.numpy if found is ndx else found
@@ -43,10 +40,47 @@ def _with_numpy_names(find):
     return get_array_namespace
 
 
+def _interpolation(interpolate):
+    """Return a function that interpolates from NDArrays to NDArrays."""
+
+    def interpolated(data, *coordinates, **options):
+        result = interpolate(data, *coordinates, **options)
+        return asarray(result, copy=True) if isinstance(data, NDArray) else result
+
+    return interpolated
+
+
+def _points(method):
+    """Return a method that selects points of NDArrays as xarray does of NumPy's."""
+
+    def select(self, *args):
+        if not isinstance(self.array, NDArray):
+            return method(self, *args)
+        indexing = sys.modules["xarray.core.indexing"]
+        alike = indexing.NdArrayLikeIndexingAdapter(self.array)
+        return getattr(alike, method.__name__)(*args)
+
+    return select
+
+
+# (a module of xarray, a class in it or nothing, a name there, what it becomes)
+_REPLACED = (
+    ("xarray.compat.array_api_compat", "", "get_array_namespace", _namespace),
+    ("xarray.core.duck_array_ops", "", "get_array_namespace", _namespace),
+    ("xarray.core.nputils", "", "get_array_namespace", _namespace),
+    ("xarray.ufuncs", "", "get_array_namespace", _namespace),
+    ("xarray.core.missing", "", "_interpnd", _interpolation),
+    ("xarray.core.indexing", "ArrayApiIndexingAdapter", "_vindex_get", _points),
+    ("xarray.core.indexing", "ArrayApiIndexingAdapter", "_vindex_set", _points),
+)
+
+
 def register():
-    """Let those modules of xarray that have been imported compute by `ndx.numpy`."""
-    for name in _MODULES:
-        module = sys.modules.get(name)
-        find = getattr(module, _NAME, None)
-        if find is not None and find.__module__ != __name__:
-            setattr(module, _NAME, _with_numpy_names(find))
+    """Replace the functions in those modules of xarray that have been imported."""
+    for module, inside, name, change in _REPLACED:
+        owner = sys.modules.get(module)
+        owner = getattr(owner, inside, None) if inside else owner
+        known = getattr(owner, name, None)
+        if known is not None and known.__module__ != __name__:
+            named = ("__doc__", "__name__", "__qualname__")
+            setattr(owner, name, functools.wraps(known, assigned=named)(change(known)))
