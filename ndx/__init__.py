@@ -100,6 +100,10 @@ __all__ = _star_names(globals())
 _import_hooks.register_on_import(
     {
         "dask.array.backends": "ndx.dask",
+        "einops._backends": "ndx.einops",
+        "h5py._hl.dataset": "ndx.h5py",
+        "numba.typed": "ndx.numba",
+        "torch.utils.data._utils.collate": "ndx.torch",
         "xarray.compat.array_api_compat": "ndx.xarray",
         "xarray.core.indexing": "ndx.xarray",
         "xarray.core.missing": "ndx.xarray",
