@@ -104,6 +104,7 @@ _import_hooks.register_on_import(
         "h5py._hl.dataset": "ndx.h5py",
         "numba.typed": "ndx.numba",
         "torch.utils.data._utils.collate": "ndx.torch",
+        "zarr.core.buffer.cpu": "ndx.zarr",
         "xarray.compat.array_api_compat": "ndx.xarray",
         "xarray.core.indexing": "ndx.xarray",
         "xarray.core.missing": "ndx.xarray",

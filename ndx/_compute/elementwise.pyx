@@ -70,7 +70,8 @@ cdef BaseArray as_operand(object x):
         result = from_numpy(x)
         if result is None:
             # Misaligned or byte-swapped. TypeError if ndx lacks the dtype.
-            dtype = dtype_object(dtype_code(x.dtype.newbyteorder("=")))
+            dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
+            dtype = dtype_object(dtype_code(dtype))
             result = from_numpy(np.array(x, dtype=dtype, order="K", copy=True))
         return result
     if isinstance(x, generic):

@@ -343,8 +343,10 @@ cdef object own_or_keep(object array, views, foreign):
     cdef BaseArray x
     cdef ExportGuard guard
     if code_or_none(array.dtype) < 0:
+        if array.dtype.isnative:
+            return array
         native = array.dtype.newbyteorder("=")
-        if array.dtype.isnative or code_or_none(native) < 0:
+        if code_or_none(native) < 0:
             return array
         array = array.astype(native)
     base = root_of(array)

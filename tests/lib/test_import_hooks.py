@@ -1,0 +1,94 @@
+"""Registration with other libraries when they are imported."""
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from ndx._lib import import_hooks
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """A library, and a module of ours that registers with it."""
+    (tmp_path / "hooked_library.py").write_text("loaded = True\nfound = []\n")
+    (tmp_path / "hooked_ours.py").write_text(
+        "import hooked_library\n"
+        "def register():\n"
+        "    hooked_library.found.append(hooked_library.loaded)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    yield tmp_path
+    for name in ("hooked_library", "hooked_ours"):
+        sys.modules.pop(name, None)
+
+
+TABLE = {"hooked_library": "hooked_ours"}
+
+
+def test_registers_after_the_library_is_imported(modules):
+    import_hooks.register_on_import(TABLE)
+    assert "hooked_ours" not in sys.modules
+    assert importlib.import_module("hooked_library").found == [True]
+
+
+def test_registers_at_once_with_a_library_that_is_there(modules):
+    library = importlib.import_module("hooked_library")
+    import_hooks.register_on_import(TABLE)
+    assert library.found == [True]
+
+
+def test_a_library_that_is_only_looked_for_still_registers(modules):
+    import_hooks.register_on_import(TABLE)
+    assert importlib.util.find_spec("hooked_library") is not None
+    assert "hooked_library" not in sys.modules
+    assert importlib.import_module("hooked_library").found == [True]
+
+
+def test_the_module_keeps_its_own_loader(modules):
+    import_hooks.register_on_import(TABLE)
+    library = importlib.import_module("hooked_library")
+    assert type(library.__loader__).__module__.startswith("_frozen_importlib")
+    assert library.__spec__.loader is library.__loader__
+    assert "loaded" in importlib.util.find_spec("hooked_library").loader.get_source(
+        "hooked_library"
+    )
+
+
+def test_a_reload_registers_again(modules):
+    import_hooks.register_on_import(TABLE)
+    library = importlib.import_module("hooked_library")
+    assert importlib.reload(library).found == [True]
+
+
+def test_a_library_that_is_missing_is_missing(modules):
+    import_hooks.register_on_import({"hooked_nothing": "hooked_ours"})
+    with pytest.raises(ModuleNotFoundError, match="hooked_nothing"):
+        importlib.import_module("hooked_nothing")
+
+
+def test_a_library_that_fails_raises_its_own_error(modules):
+    (modules / "hooked_library.py").write_text("1 / 0\n")
+    import_hooks.register_on_import(TABLE)
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module("hooked_library")
+    assert "hooked_ours" not in sys.modules
+
+
+def test_a_failure_to_register_warns_and_leaves_the_library_alone(modules):
+    (modules / "hooked_ours.py").write_text("from hooked_library import no_such_name")
+    import_hooks.register_on_import(TABLE)
+    with pytest.warns(RuntimeWarning, match="hooked_ours could not register NDArrays"):
+        library = importlib.import_module("hooked_library")
+    assert library.loaded
+
+
+def test_ndx_imports_none_of_the_libraries():
+    libraries = {"dask", "xarray", "einops", "h5py", "zarr", "numba", "torch", "pandas"}
+    code = f"import sys, ndx; print(*({libraries} & set(sys.modules)))"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
