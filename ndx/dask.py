@@ -1,8 +1,8 @@
 """NDArrays as the chunks of dask's arrays.
 
-Nobody has to import this module: ndx does when ``dask.array`` is imported, and dask does
-for its configuration ``array.backend``. It registers the functions that dask looks up by
-the type of a chunk, and ndx as a backend for new arrays.
+Nobody has to import this module: ndx does when ``dask.array`` is imported, and dask
+does for its configuration ``array.backend``. It registers the functions that dask looks
+up by the type of a chunk, and ndx as a backend for new arrays.
 
 Examples
 --------

@@ -1,8 +1,8 @@
 """NDArrays that are read from zarr.
 
-Nobody has to import this module: ndx does when zarr is imported. Everything in zarr that
-stores arrays takes NDArrays as it is. Reading gives NumPy's arrays, but with this in
-zarr's configuration, which is the name of a class here:
+Nobody has to import this module: ndx does when zarr is imported. Everything in zarr
+that stores arrays takes NDArrays as it is. Reading gives NumPy's arrays, but with this
+in zarr's configuration, which is the name of a class here:
 
 >>> import ndx, zarr
 >>> x = zarr.array(ndx.arange(3.0))

@@ -22,7 +22,9 @@ LAYERS = [
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
     ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
     ("_cuda", "cuda"),
-    ("memory",), ("__init__",), ("_cli", "__main__", "testing"),
+    ("memory",), ("__init__",),
+    ("dask", "einops", "h5py", "numba", "torch", "xarray", "zarr"),
+    ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 
 # (importer, imported) patterns of imports allowed in functions: lazy imports.

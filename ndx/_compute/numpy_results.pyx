@@ -360,15 +360,27 @@ cdef object own_or_keep(object array, views, foreign):
         # Functions such as `as_strided` hide the base behind an object of their own.
         for view in views:
             guard = root_of(view)
-            if lies_within(array, guard.export.block):
+            if lies_within(array, guard):
                 return view_or_copy(array, guard)
     return own_result(array)
 
 
-cdef bint lies_within(object array, const Block *block) noexcept:
-    """Whether an array's first element lies within a block."""
-    cdef char *data = <char *>cnp.PyArray_DATA(array)
-    return block.ptr <= data and data < block.ptr + block.nbytes
+cdef void reach_of(ExportGuard guard, Py_ssize_t *low, Py_ssize_t *high) noexcept:
+    """Set the bytes of a block that an operand and its views may touch.
+
+    The block of foreign memory counts only the bytes of elements, and starts at the
+    first. Memory with gaps or negative strides reaches beyond it.
+    """
+    low[0] = min(0, <Py_ssize_t>guard.export.low)
+    high[0] = max(<Py_ssize_t>guard.export.block.nbytes, <Py_ssize_t>guard.export.high)
+
+
+cdef bint lies_within(object array, ExportGuard guard) noexcept:
+    """Whether an array's first element lies within the memory of an operand."""
+    cdef Py_ssize_t low = 0, high = 0
+    cdef Py_ssize_t at = <char *>cnp.PyArray_DATA(array) - guard.export.block.ptr
+    reach_of(guard, &low, &high)
+    return low <= at and at < high
 
 
 cdef BaseArray view_or_copy(object array, ExportGuard guard):
@@ -414,7 +426,7 @@ cdef BaseArray view_of_block(object array, ExportGuard guard):
     cdef BaseArray view = from_numpy(array)
     cdef BaseArray result
     cdef Strided layout
-    cdef Py_ssize_t low = 0, high = 0
+    cdef Py_ssize_t low = 0, high = 0, first = 0, end = 0
     cdef int axis
     if view is None:
         raise TypeError(f"{array.dtype} is not a dtype of the array API")
@@ -432,10 +444,11 @@ cdef BaseArray view_of_block(object array, ExportGuard guard):
     byte_bounds(&layout, itemsize_of[result.dtype], &low, &high)
     low += result.offset
     high += result.offset
-    if low != high and (low < 0 or <size_t>high > guard.export.block.nbytes):
+    reach_of(guard, &first, &end)
+    if low != high and (low < first or high > end):
         raise ValueError(
             f"a view of shape {array.shape} and strides {array.strides} reaches beyond "
-            f"the memory of its array, {guard.export.block.nbytes} bytes")
+            f"the memory of its array, {end - first} bytes")
     block_incref(guard.export.block)
     result.block = guard.export.block
     set_layout(result)

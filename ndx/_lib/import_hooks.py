@@ -58,10 +58,10 @@ class _Finder:
 
 
 def _register(ours):
-    """Call a module's ``register()``; the other library's import doesn't fail with it."""
+    """Call a module's ``register()``; a failure doesn't break the other's import."""
     try:
         importlib.import_module(ours).register()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         warnings.warn(
             f"{ours} could not register NDArrays ({type(error).__name__}: {error}); "
             f"the library works without",

@@ -18,6 +18,7 @@ NDArray([2.5  , 1.875])
 
 import numpy as _numpy
 
+from ndx._api.inspection import __array_namespace_info__
 from ndx._numpy import namespace as _namespace
 from ndx._numpy.array_class import ndarray
 from ndx._numpy.errors import errstate, seterr
@@ -25,6 +26,7 @@ from ndx._numpy.files import load
 from ndx._numpy.vectorized import vectorize
 from ndx.numpy import fft, lib, linalg, random, testing
 
+__array_api_version__ = _numpy.__array_api_version__
 __version__ = _numpy.__version__
 __all__ = _namespace.fill(globals(), _numpy, __name__)
 

@@ -1,0 +1,71 @@
+"""pandas takes NDArrays as the values of its objects."""
+
+import numpy as np
+import pytest
+from helpers.consumers import FEATURES
+
+import ndx
+from ndx.testing import assert_equal
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 4.0, 5.0]})
+
+
+def test_frames_and_series_hold_the_values():
+    x = ndx.asarray(FEATURES)
+    assert np.array_equal(pd.DataFrame(x).to_numpy(), FEATURES)
+    assert np.array_equal(pd.DataFrame({"a": x[:, 1]})["a"], FEATURES[:, 1])
+    assert np.array_equal(pd.Series(x[3]), FEATURES[3])
+    assert pd.Series(x[3]).dtype == np.float64
+    assert pd.Index(ndx.asarray([3, 1])).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("dtype", [ndx.int8, ndx.uint64, ndx.float32, ndx.bool])
+def test_series_keep_the_dtype(dtype):
+    assert pd.Series(ndx.ones(3, dtype=dtype)).dtype == dtype
+
+
+def test_columns_and_elements_are_assigned(frame):
+    frame["c"] = ndx.asarray([7.0, 8.0, 9.0])
+    frame.loc[:, "a"] = ndx.ones(3)
+    frame.iloc[0] = ndx.asarray([0.0, 1.0, 2.0])
+    assert frame.to_numpy().tolist() == [[0, 1, 2], [1, 4, 8], [1, 5, 9]]
+
+
+def test_rows_are_selected(frame):
+    mask = ndx.asarray([True, False, True])
+    assert frame.iloc[ndx.asarray([0, 2])]["a"].tolist() == [1.0, 3.0]
+    assert frame[np.asarray(mask)]["a"].tolist() == [1.0, 3.0]
+
+
+def test_functions_take_ndarrays(frame):
+    x = ndx.asarray([0.0, 1.0, 2.0, 3.0])
+    assert pd.cut(x, 2).codes.tolist() == [0, 0, 1, 1]
+    assert pd.cut(x, ndx.asarray([-1.0, 1.0, 4.0])).codes.tolist() == [0, 0, 1, 1]
+    assert pd.qcut(x, 2).codes.tolist() == [0, 0, 1, 1]
+    assert frame.where(ndx.asarray([[True, False]] * 3))["b"].isna().all()
+
+
+def test_operators_give_series(frame):
+    x = ndx.asarray([1.0, 1.0, 1.0])
+    for found in (frame["a"] + x, x + frame["a"], np.add(x, frame["a"])):
+        assert isinstance(found, pd.Series)
+        assert found.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_ndx_takes_what_pandas_holds(frame):
+    assert_equal(ndx.asarray(frame), frame.to_numpy())
+    assert_equal(ndx.asarray(frame["a"]), frame["a"].to_numpy())
+    found = np.interp(ndx.asarray([1.5]), frame["a"], frame["b"])
+    assert_equal(found, np.asarray([3.5]))
+
+
+def test_stale_arrays_are_refused():
+    with ndx.workspace():
+        x = ndx.ones(3)
+    with pytest.raises(ndx.StaleArrayError):
+        pd.Series(x)
