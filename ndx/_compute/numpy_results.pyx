@@ -26,7 +26,7 @@ from ndx._array.storage cimport (
     BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, find_block_loss,
     from_numpy, require_intact_file, require_live, set_base, set_layout,
 )
-from ndx._blocks.block cimport Block, allocate_memory, block_incref
+from ndx._blocks.block cimport allocate_memory, block_incref
 from ndx._compute.copies cimport copy
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context

@@ -1,0 +1,82 @@
+"""NumPy's functions on NDArrays over memory of NumPy, and on its newer dtypes."""
+
+import numpy as np
+import pytest
+
+import ndx
+import ndx.numpy as face
+
+DATA = np.arange(24.0).reshape(6, 4)
+SOURCES = {
+    "gaps": DATA[:2, :3],
+    "backwards": DATA[::-1, ::2],
+    "backwards and transposed": DATA[::-1, ::2].T,
+    "broadcast": np.broadcast_to(DATA[0], (6, 4)),
+}
+VIEWS = {
+    "expand_dims": lambda x: np.expand_dims(x, 0),
+    "flip": lambda x: np.flip(x),
+    "moveaxis": lambda x: np.moveaxis(x, 0, 1),
+    "rot90": lambda x: np.rot90(x),
+    "sliding_window_view": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0),
+    "split": lambda x: np.split(x, [1])[1],
+    "diagonal": lambda x: np.diagonal(x),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_views_share_the_memory(source, view):
+    found = VIEWS[view](ndx.asarray(SOURCES[source]))
+    assert type(found) is ndx.NDArray
+    assert np.array_equal(found, VIEWS[view](SOURCES[source]))
+    assert np.shares_memory(np.asarray(found), SOURCES[source])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_views_beyond_the_memory_are_refused(source):
+    x = ndx.asarray(SOURCES[source])
+    with pytest.raises(ValueError, match="reaches beyond the memory"):
+        face.lib.stride_tricks.as_strided(x, (100,), (8,))
+
+
+def test_keywords_that_the_methods_lack():
+    x = ndx.asarray(DATA)
+    assert np.transpose(x, axes=(1, 0)).shape == (4, 6)
+    assert np.reshape(x, shape=(3, 8)).shape == (3, 8)
+    assert np.array_equal(np.clip(x, a_min=3, a_max=5), np.clip(DATA, 3, 5))
+
+
+def test_strings_stay_with_numpy():
+    strings = np.asarray(["a", "b"], dtype=np.dtypes.StringDType())
+    found = face.concatenate([strings, strings])
+    assert type(found) is np.ndarray
+    assert found.tolist() == ["a", "b"] * 2
+    with pytest.raises(TypeError, match="not a dtype of the array API"):
+        ndx.ones(2) + strings
+
+
+def test_the_namespace_describes_itself():
+    assert face.__array_api_version__ == np.__array_api_version__
+    assert face.__array_namespace_info__().default_dtypes()["integral"] == np.int64
+
+
+@pytest.mark.parametrize("name", ["random", "standard_normal"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_generators_fill_a_given_array(name, dtype):
+    x = ndx.zeros((3, 2), dtype=dtype)
+    found = getattr(ndx.random.default_rng(1), name)(dtype=dtype, out=x)
+    expected = getattr(np.random.default_rng(1), name)((3, 2), dtype)
+    assert found is x
+    assert np.array_equal(x, expected)
+
+
+def test_generators_fill_no_array_of_another_dtype():
+    with pytest.raises(TypeError, match="wrong type"):
+        ndx.random.default_rng(1).random(out=ndx.zeros(3, dtype=ndx.float32))
+
+
+def test_choices_need_not_be_shuffled():
+    found = ndx.random.default_rng(1).choice(9, 4, replace=False, shuffle=False)
+    options = {"replace": False, "shuffle": False}
+    assert np.array_equal(found, np.random.default_rng(1).choice(9, 4, **options))
