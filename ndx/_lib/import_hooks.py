@@ -8,7 +8,6 @@ it lets the other finders find the module and, after the module has run, calls
 """
 
 import importlib
-import importlib.util
 import sys
 import warnings
 

@@ -1,7 +1,10 @@
 """dask's arrays of NDArrays compute NDArrays, as those of NumPy's arrays do NumPy's."""
 
+import pkgutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +174,13 @@ def test_creates_arrays_by_its_configuration(name):
     assert type(found) is type(d._meta) is ndx.NDArray
     assert found.shape == d.shape
     assert found.dtype == expected
+
+
+def test_the_entry_point_names_the_backend():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    points = tomllib.loads(project.read_text())["project"]["entry-points"]
+    found = pkgutil.resolve_name(points["dask.array.backends"]["ndx"])
+    assert type(da.backends.array_creation_dispatch.dispatch("ndx")) is found
 
 
 def test_creates_nothing_of_ndx_by_default():
