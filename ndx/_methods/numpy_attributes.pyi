@@ -109,6 +109,10 @@ class NumPyAttributes:
     """Base class of `ndx.NDArray`: the attributes that NumPy's arrays have, too."""
 
     @property
+    def __array_priority__(self) -> float:
+        """Above NumPy's arrays, for libraries that choose by it; below dask's."""
+
+    @property
     def real(self) -> NDArray:
         """The real parts, as a view. Values can be assigned."""
 

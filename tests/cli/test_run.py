@@ -7,25 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from helpers.command_line import call, finish, start
+from helpers.command_line import call, finish, run, says, start
 from helpers.sanitizers import counts_pages
 
 import ndx
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="fork and files are POSIX")
-
-
-def run(tmp_path, source, *options, arguments=()):
-    """Run a script with options of the command; return the process."""
-    script = tmp_path / "script.py"
-    script.write_text(source)
-    return call("run", *options, script, *arguments, cwd=tmp_path)
-
-
-def says(done):
-    """Return what a program printed, which ended well and in silence."""
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def reported(done):
@@ -431,92 +418,3 @@ def test_a_trace_that_can_not_be_saved(tmp_path):
     done = run(tmp_path, source, "--trace", "folder/out.json")
     assert done.returncode == 0
     assert "can't be saved: [Errno 2]" in done.stderr
-
-
-@POSIX
-def test_a_fallback_has_a_limit_to_begin_at(tmp_path):
-    source = "import ndx; print(ndx.current_backend().limit)"
-    half = int(says(run(tmp_path, source, "--fallback", "mmap")))
-    share = int(says(run(tmp_path, source, "--limit", "50%")))
-    assert half == share
-    assert 2**20 < half < 2**45
-    script = tmp_path / "script.py"
-    done = call(
-        "run", "--fallback", "mmap", script, cwd=tmp_path, NDX_HOST_LIMIT="3MiB"
-    )
-    assert says(done) == "3145728\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        (("--limit", "much"), "limit='much' is not a size"),
-        (("--limit", "-1"), "limit"),
-        (("--limit", "120%"), "is more than all there is"),
-        (("--limit", ""), "limit='' is not a size"),
-        (("--limit",), "expected one argument"),
-        (("--fallback", "mmmap"), "unknown backend 'mmmap'"),
-        (("--fallback", "mmap", "--directory", "missing"), "No such file or directory"),
-        (("--fallback", "mmap", "--directory", "script.py"), "Not a directory"),
-        (("--fallback", "simulated", "--directory", "."), "is for --fallback mmap"),
-        (("--directory", "."), "--directory is for --fallback mmap"),
-        (("--trace", "out.svg"), "one of .html, .json"),
-        (("--trace", "missing/out.html"), "is no folder that can be written to"),
-        (("--memory", "3"), "unrecognized arguments"),
-    ],
-)
-def test_what_is_wrong(options, text, tmp_path):
-    (tmp_path / "script.py").write_text("print('ran')")
-    done = call("run", *options, *("script.py",) * bool(options[1:]), cwd=tmp_path)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    assert os.listdir(tmp_path) == ["script.py"]
-
-
-@pytest.mark.parametrize(
-    ("program", "text"),
-    [
-        ((), "SCRIPT"),
-        (("missing.py",), "can't read the script 'missing.py'"),
-        (("-",), "can't run a script from the standard input"),
-        (("-m", "no_such_module"), "no module named 'no_such_module'"),
-        (("-m",), "SCRIPT"),
-    ],
-)
-def test_no_program(program, text, tmp_path):
-    done = call("run", "--report", *program, cwd=tmp_path)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "allocations" not in done.stderr
-
-
-@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs a tmpfs")
-def test_files_in_memory_are_no_relief(tmp_path):
-    options = ("--fallback", "mmap", "--directory", "/dev/shm")
-    done = run(tmp_path, "print('ran')", *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        "'/dev/shm' is in memory itself (tmpfs): give a folder on a disk" in done.stderr
-    )
-
-
-@POSIX
-def test_a_folder_that_can_not_be_written_to(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    folder.chmod(0o500)
-    if os.access(folder, os.W_OK):
-        folder = "/proc"
-    options = ("--fallback", "mmap", "--directory", folder)
-    done = run(tmp_path, "print('ran')", *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "directory= must be a folder in which files can be made" in done.stderr
-
-
-def test_help(tmp_path):
-    done = call("run", "--help", cwd=tmp_path)
-    for text in ("--limit", "80%", "--fallback", "--directory", "--trace", "--report",
-                 "limit of its own"):  # fmt: skip
-        assert text in " ".join(says(done).split())

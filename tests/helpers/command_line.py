@@ -38,3 +38,16 @@ def finish(process, said=""):
 def call(*arguments, cwd, **environment):
     """Run ``python -m ndx`` with arguments."""
     return finish(start("-m", "ndx", *arguments, cwd=cwd, **environment))
+
+
+def run(tmp_path, source, *options, arguments=()):
+    """Run a script with options of the command; return the process."""
+    script = tmp_path / "script.py"
+    script.write_text(source)
+    return call("run", *options, script, *arguments, cwd=tmp_path)
+
+
+def says(done):
+    """Return what a program printed, which ended well and in silence."""
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
