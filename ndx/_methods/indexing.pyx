@@ -12,10 +12,13 @@ from ndx._array.storage cimport (
     BaseArray, data_of, is_array, new_element, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
-from ndx._compute.copies cimport can_store, copy, copy_into, fill
+from ndx._blocks.block cimport block_pin, block_unpin
+from ndx._compute.copies cimport can_store, cast, copy, copy_into, fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._lib.dtypes cimport dtype_object, itemsize_of, scalar_dtype
+from ndx._lib.dtypes cimport (
+    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype,
+)
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 
 cdef extern from "Python.h":
@@ -51,7 +54,12 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
     if PyLong_CheckExact(item):
         index = PyLong_AsLongLongAndOverflow(item, &overflow)
     if overflow:
-        index = PyNumber_AsSsize_t(item, PyExc_IndexError)
+        # A pinned array keeps its layout while `__index__` runs.
+        block_pin(x.block)
+        try:
+            index = PyNumber_AsSsize_t(item, PyExc_IndexError)
+        finally:
+            block_unpin(x.block)
     if index < -size or index >= size:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size} of an "
@@ -59,8 +67,8 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
     return index + size if index < 0 else index
 
 
-cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
-                             Py_ssize_t *step) except -1:
+cdef inline int unpack_slice(BaseArray x, object item, Py_ssize_t *start,
+                             Py_ssize_t *stop, Py_ssize_t *step) except -1:
     """Like PySlice_Unpack, but faster for the common slice of two ints."""
     cdef PySliceObject *bounds = <PySliceObject *>item
     cdef int overflow = 0, overflow_too = 0
@@ -71,7 +79,12 @@ cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
         step[0] = 1
         if not overflow and not overflow_too:
             return 0
-    return PySlice_Unpack(item, start, stop, step)
+    # As in `checked_index`.
+    block_pin(x.block)
+    try:
+        return PySlice_Unpack(item, start, stop, step)
+    finally:
+        block_unpin(x.block)
 
 
 cdef BaseArray slice_view(BaseArray x, object item):
@@ -79,7 +92,7 @@ cdef BaseArray slice_view(BaseArray x, object item):
     cdef Py_ssize_t start = 0, stop = 0, step = 0, length
     cdef BaseArray view
     cdef int axis
-    unpack_slice(item, &start, &stop, &step)
+    unpack_slice(x, item, &start, &stop, &step)
     length = PySlice_AdjustIndices(x.shape[0], &start, &stop, step)
     view = new_view(x, x.ndim)
     for axis in range(1, x.ndim):
@@ -148,7 +161,7 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
             f"the result would have {left} axes; an array has at most {MAXDIMS}")
     for item in items:
         if PySlice_Check(item):
-            unpack_slice(item, &start, &stop, &step)
+            unpack_slice(x, item, &start, &stop, &step)
             length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step)
             if length > 0:
                 offset += start * x.strides[axis]
@@ -300,16 +313,30 @@ cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
     return True
 
 
+cdef object refused_value(str what, int dtype):
+    return TypeError(
+        f"{what} can't be stored in an array of dtype {dtype_object(dtype)}: the "
+        "imaginary part would be lost; take ndx.real(x) or ndx.abs(x)")
+
+
+cdef object converted(object scalar, int dtype):
+    """Return a Python scalar of the kind of a dtype: floats are cut to integers."""
+    if isinstance(scalar, complex):
+        raise refused_value("a Python complex", dtype)
+    return bool(scalar) if kind_of[dtype] == KIND_BOOL else int(scalar)
+
+
 cdef int set_item(BaseArray x, object key, object value) except -1:
-    """Write ``x[key] = value``; the value's kind must fit the array's dtype."""
+    """Write ``x[key] = value``: cast to the array's dtype, as NumPy does.
+
+    Imaginary parts are never dropped.
+    """
     cdef BaseArray target, source = None
     require_usable(x)
     require_writeable(x)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
-            raise TypeError(
-                f"a Python {type(value).__name__} can't be stored in an array of dtype "
-                f"{dtype_object(x.dtype)}; use ndx.astype first")
+            value = converted(value, x.dtype)
     else:
         source = as_operand(value)
         if source is None:
@@ -317,9 +344,11 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
             source = as_operand(np.asarray(value))
         require_usable(source)
         if not can_store(source.dtype, x.dtype):
-            raise TypeError(
-                f"values of dtype {dtype_object(source.dtype)} can't be stored in an "
-                f"array of dtype {dtype_object(x.dtype)}; use ndx.astype first")
+            if kind_of[source.dtype] == KIND_COMPLEX:
+                raise refused_value(f"values of dtype {dtype_object(source.dtype)}",
+                                    x.dtype)
+            if source.block.device:
+                source = cast(source, x.dtype)
     if x.block.device or (source is not None and source.block.device):
         if source is not None and source.block == x.block and \
                 is_same_view(basic_view(x, key), source):

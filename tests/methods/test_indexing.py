@@ -364,16 +364,11 @@ def test_an_array_without_axes_has_no_elements_to_take():
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [
-        ("int64", 1.5),
         ("int64", 1j),
-        ("int8", np.float32(1)),
-        ("bool", 1),
-        ("bool", 0.5),
         ("float32", 1j),
+        ("bool", np.complex64(1)),
         ("float64", ndx.ones(3, dtype="complex64")),
-        ("uint8", np.ones(3)),
-        ("bool", np.ones(3, "int8")),
-        ("int64", [0.5, 1.5, 2.5]),
+        ("uint8", [1j, 2, 3]),
         ("float64", "a"),
         ("float64", ["a", "b", "c"]),
         ("float64", None),
@@ -388,7 +383,7 @@ def test_values_of_kinds_that_do_not_fit(dtype, value, key):
         x[key] = value
     if isinstance(caught.value, TypeError) and "stored" in str(caught.value):
         assert f"dtype {dtype}" in str(caught.value)
-        assert "astype" in str(caught.value)
+        assert "ndx.real(x)" in str(caught.value)
     assert_same(x, np.ones(3, dtype))
 
 
