@@ -5,3 +5,4 @@ cdef class NumPyAttributes(BaseArray):
     pass
 
 cdef int set_writeable(BaseArray x, bint writeable) except -1
+cdef int set_shape(BaseArray x, object shape) except -1
