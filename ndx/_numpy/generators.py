@@ -13,11 +13,12 @@ __all__ = ["Generator", "RandomState", "default_rng"]
 
 def _method(name, source):
     """Return a method that calls NumPy's generator's."""
+    numpys = getattr(source, name)
 
     def method(self, *args, **kwargs):
-        return call_function(getattr(self._generator, name), *args, **kwargs)
+        return call_function(numpys, self, *args, **kwargs)
 
-    functools.update_wrapper(method, getattr(source, name))
+    functools.update_wrapper(method, numpys)
     return method
 
 
@@ -34,26 +35,8 @@ def _with_methods(source):
     return decorate
 
 
-class _Numbers:
-    """What both kinds of generator share: the object of NumPy's, copies, comparison."""
-
-    __slots__ = ("_generator",)
-
-    def __reduce__(self):
-        return _restored, (type(self), self._generator)
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self._generator})"
-
-
-def _restored(cls, generator):
-    result = cls.__new__(cls)
-    result._generator = generator
-    return result
-
-
 @_with_methods(np.random.Generator)
-class Generator(_Numbers):
+class Generator(np.random.Generator):
     """`numpy.random.Generator`, whose arrays are NDArrays.
 
     Parameters
@@ -64,7 +47,8 @@ class Generator(_Numbers):
     Notes
     -----
     The same seed gives the same numbers as NumPy. Without `size`, methods return
-    scalars, as NumPy's do.
+    scalars, as NumPy's do. It is one of NumPy's generators, so that other libraries
+    take it.
 
     Examples
     --------
@@ -76,23 +60,12 @@ class Generator(_Numbers):
 
     __slots__ = ()
 
-    def __init__(self, bit_generator):
-        self._generator = np.random.Generator(bit_generator)
-
-    @property
-    def bit_generator(self):
-        """The source of the numbers."""
-        return self._generator.bit_generator
-
-    def spawn(self, n_children):
-        """Return new, independent generators."""
-        return [
-            _restored(type(self), each) for each in self._generator.spawn(n_children)
-        ]
+    def __reduce__(self):
+        return Generator, (self.bit_generator,)
 
 
 @_with_methods(np.random.RandomState)
-class RandomState(_Numbers):
+class RandomState(np.random.RandomState):
     """`numpy.random.RandomState`, whose arrays are NDArrays.
 
     Parameters
@@ -109,8 +82,14 @@ class RandomState(_Numbers):
 
     __slots__ = ()
 
-    def __init__(self, seed=None):
-        self._generator = np.random.RandomState(seed)
+    def __reduce__(self):
+        return _restored, (self.get_state(legacy=False),)
+
+
+def _restored(state):
+    result = RandomState()
+    result.set_state(state)
+    return result
 
 
 def default_rng(seed: Any = None) -> Generator:
@@ -133,4 +112,4 @@ def default_rng(seed: Any = None) -> Generator:
     """
     if isinstance(seed, Generator):
         return seed
-    return _restored(Generator, numpy_generator(seed))
+    return Generator(numpy_generator(seed).bit_generator)
