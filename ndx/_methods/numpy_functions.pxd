@@ -4,6 +4,7 @@ cdef class Call:
     cdef list foreign            # the memory of NumPy's arrays among the arguments
     cdef tuple outs              # `out=`, which the call returns
     cdef bint on_device
+    cdef bint calls_back          # callables get NDArrays
     cdef object unwrap(self, object x, int depth)
     cdef object wrap(self, object result)
 

@@ -18,6 +18,7 @@ NEP 18, a dispatch mechanism for array functions:
 https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
+import functools
 from importlib import import_module
 
 import numpy as np
@@ -31,6 +32,11 @@ from ndx._lib.dtypes cimport code_or_none
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
 # it takes by position, the keywords that it lacks).
 cdef dict methods = {}
+
+# NumPy's functions that call a function of the caller's with arrays.
+cdef frozenset CALLING_BACK = frozenset((
+    np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.piecewise,
+))
 
 cdef enum:
     DEEPEST = 64                 # NumPy takes no sequences that are nested more deeply
@@ -71,6 +77,8 @@ cdef class Call:
         elif kind is dict and depth < DEEPEST:
             found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
             return found
+        elif self.calls_back and callable(x):
+            return functools.partial(call_back, self, x)
         return x
 
     cdef object wrap(self, object result):
@@ -112,11 +120,17 @@ cdef int load_modules() except -1:
     return 0
 
 
+def call_back(Call call, object function, /, *args, **kwargs):
+    """Call a caller's function for NumPy, with NDArrays in place of its arrays."""
+    return function(*call.wrap(args), **kwargs)
+
+
 cdef object call_function(object function, tuple args, dict kwargs):
     """Return the result of NumPy's function for arguments with NDArrays."""
     cdef Call call = Call()
     if not loaded:
         load_modules()
+    call.calls_back = function in CALLING_BACK
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
     out = kwargs.get("out")
