@@ -77,7 +77,7 @@ cdef class Call:
         elif kind is dict and depth < DEEPEST:
             found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
             return found
-        elif self.calls_back and callable(x):
+        elif self.calls_back and callable(x) and not isinstance(x, type):
             return functools.partial(call_back, self, x)
         return x
 
