@@ -1639,7 +1639,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 stays_plain(self, dtype) and order == 'K' and casting == 'unsafe' and
                 subok is True):
-            return ndx.astype(self, dtype, copy=copy)
+            return ndx.astype(self, np.dtype(dtype), copy=copy)
         named = {"order": order, "casting": casting, "subok": subok, "copy": copy}
         return call_method("astype", (self, dtype), named)
 

@@ -16,7 +16,7 @@ OWN_CALLS = {
     "argpartition": ["v, 2"],
     "argsort": ["v", "x, axis=0", "v, stable=True", "x, 0, 'stable'", "x, axis=None"],
     "astype": ["x, np.float32", "i, float", "x, int", "c, complex", "x, 'f2'", "x, str",
-               "x, np.int32, order='F'", "x, float, copy=False", "b, int"],
+               "x, np.int32, order='F'", "x, float, copy=False", "b, int", "i, None"],
     "byteswap": ["i", "x"],
     "choose": ["j, [v[:3], w[:3], w[1:4]]"],
     "compress": ["v, [True, False, True]", "x, [False, True], axis=0"],

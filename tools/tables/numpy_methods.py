@@ -433,7 +433,7 @@ _CONVERSIONS = [
         kind="Any",
         positional=("dtype",),
         parameters={"dtype": ("dtype", "The dtype of the result.")},
-        direct="ndx.astype(self, dtype, copy=copy)",
+        direct="ndx.astype(self, np.dtype(dtype), copy=copy)",
         only="stays_plain(self, dtype)",
         notes=("For a dtype that no NDArray has the result is NumPy's array.",),
     ),
