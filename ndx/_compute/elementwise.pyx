@@ -21,13 +21,13 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
-from ndx._compute.loops cimport Loop, Ufunc, loop_of, run_elementwise
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_elementwise
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
-    KIND_INT, KIND_UINT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
-    scalar_dtype, store_scalar, typenum_of,
+    KIND_BOOL, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object, itemsize_of,
+    kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
@@ -49,6 +49,9 @@ cdef extern from "ndx/internal/operators.h":
 
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
+
+cdef Ufunc SQUARE = find_ufunc("square")
+cdef Ufunc RECIPROCAL = find_ufunc("reciprocal")
 
 
 # ---------------------------------------------------------------- operands
@@ -80,6 +83,15 @@ cdef BaseArray as_operand(object x):
     return None
 
 
+cdef bint computes_itself(object x) except -1:
+    """Whether `x` is of a subclass of NumPy's array, which gives results its class.
+
+    Masks, matrices and units would be dropped without a word.
+    """
+    return isinstance(x, ndarray) and type(x) is not ndarray \
+        and not isinstance(x, np.memmap)
+
+
 cdef object operand_error(Ufunc ufunc, object x1, object x2):
     bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, (ndarray, generic)) \
         else x1
@@ -93,7 +105,12 @@ cdef object refused(Ufunc ufunc, object x1, object x2):
 
     Python would repeat a sequence, or compare an array and a list by identity.
     """
+    cdef BaseArray array = x1 if is_array(x1) else x2
     cdef object other = x2 if is_array(x1) else x1
+    if ufunc.name == "multiply" and array.ndim == 0 and NDX_REPEATS(other) and \
+            kind_of[array.dtype] in (KIND_INT, KIND_UINT):
+        # A count, as NumPy's integers are: Python repeats the sequence.
+        return NotImplemented
     if isinstance(other, (list, tuple)) and not NDX_CALCULATES(other) or \
             ufunc.name == "multiply" and NDX_REPEATS(other):
         raise operand_error(ufunc, x1, x2)
@@ -113,9 +130,25 @@ cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
     return compute(ufunc, x, None, NULL, x.dtype, out)
 
 
+cdef Ufunc known_power(BaseArray x, object exponent):
+    """Return the operation that NumPy takes for a power of all elements; None: none.
+
+    Faster than `pow`, and the same to the last bit as in NumPy.
+    """
+    cdef int kind = kind_of[x.dtype]
+    if (type(exponent) is int and kind != KIND_BOOL) or (
+            type(exponent) is float and kind >= KIND_FLOAT):
+        if exponent == 2:
+            return SQUARE
+        if exponent == -1 and kind >= KIND_FLOAT:
+            return RECIPROCAL
+    return None
+
+
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
     """Compute a binary operation; NotImplemented if an operand is not supported."""
     cdef BaseArray a, b
+    cdef Ufunc known
     cdef char[16] value
     cdef int dtype
     if is_array(x1):
@@ -124,6 +157,10 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
             b = <BaseArray>x2
             return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
         if is_scalar(x2):
+            if ufunc.may_set_error:
+                known = known_power(a, x2)
+                if known is not None:
+                    return unary(known, a, out)
             dtype = scalar_dtype(a.dtype, x2)
             store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
@@ -132,6 +169,8 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
         dtype = scalar_dtype(b.dtype, x1)
         store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
+    if computes_itself(x1) or computes_itself(x2):
+        return NotImplemented
     a = as_operand(x1)
     b = as_operand(x2)
     if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \

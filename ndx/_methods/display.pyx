@@ -26,12 +26,12 @@ cdef object array2string = np.array2string
 cdef object scalar_of(BaseArray x, str what):
     """Return the element of an array without axes; `what` names the conversion."""
     require_usable(x)
-    if x.ndim != 0 and what == "bool":
+    if x.size != 1 and what == "bool":
         raise TypeError(
             f"an array of shape {shape_tuple(x.ndim, x.shape)} is neither true nor "
             "false: use ndx.any(x) or ndx.all(x); to combine arrays element by "
             "element, &, | and ~ in place of `and`, `or` and `not`")
-    if x.ndim != 0:
+    if x.ndim != 0 and what != "bool":
         raise TypeError(
             f"only an array without axes can be converted to {what}; the shape is "
             f"{shape_tuple(x.ndim, x.shape)}")

@@ -22,6 +22,9 @@ cdef class KnownUfunc:
     """An operation of ndx that is one of NumPy's ufuncs."""
 
 
+# What NumPy's arrays have, and their subclasses that do not compute themselves.
+cdef object PLAIN = np.ndarray.__array_ufunc__
+
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     """Compute a ufunc, or one of its methods, on NDArrays."""
     cdef tuple out
@@ -101,9 +104,10 @@ cdef bint all_ours(tuple operands) noexcept:
 cdef bint others_override(tuple operands) except -1:
     """Whether an operand of another library overrides ufuncs."""
     for item in operands:
-        if not is_array(item) and not isinstance(item, np.ndarray) and \
-                hasattr(type(item), "__array_ufunc__") and \
-                not isinstance(item, np.generic):
+        if is_array(item) or isinstance(item, np.generic):
+            continue
+        found = getattr(type(item), "__array_ufunc__", PLAIN)
+        if found is not PLAIN:
             return True
     return False
 

@@ -1,0 +1,214 @@
+"""Operators as programs for NumPy use them: powers, counts, lists, other classes."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import ndx
+import ndx.numpy
+
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.ge,
+]
+
+
+# ---- powers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0, 3, 0, 1, np.float64(2)])
+def test_powers_are_numpys(dtype, exponent):
+    a = np.random.default_rng(1).normal(size=1000) * 5
+    a = np.where(a == 0, 1, a).astype(dtype)
+    x = ndx.asarray(a, copy=True)
+    if exponent == -1 and type(exponent) is int and a.dtype.kind == "i":
+        for array in (a, x):
+            with pytest.raises(ValueError, match="negative integer powers"):
+                array**exponent
+        return
+    with np.errstate(all="ignore"):
+        expected = a**exponent
+    found = x**exponent
+    assert found.dtype == expected.dtype
+    if exponent in (2, -1) and type(exponent) is not np.float64:
+        np.testing.assert_array_equal(np.asarray(found), expected)
+    else:
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.0, -0.0])
+@pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0])
+def test_special_values_to_powers(value, exponent):
+    expected = math.nan if math.isnan(value) else None
+    if expected is None:
+        with np.errstate(all="ignore"):
+            expected = float(
+                np.power(np.full(2, value), np.full(2, float(exponent)))[0]
+            )
+    found = float((ndx.full(3, value) ** exponent)[0])
+    np.testing.assert_equal(found, expected)
+    assert math.copysign(1, found) == math.copysign(1, expected) or math.isnan(found)
+
+
+def test_powers_in_place():
+    x = ndx.asarray([1.5, -2.0])
+    before = x
+    x **= 2
+    assert before is x
+    assert x.tolist() == [2.25, 4.0]
+    x **= -1
+    assert x.tolist() == [1 / 2.25, 0.25]
+
+
+# ---- counts ------------------------------------------------------------------
+
+
+def test_an_integer_without_axes_repeats_a_sequence():
+    n = ndx.asarray([3, 4])[0]
+    assert [0, 1] * n == n * [0, 1] == [0, 1] * 3
+    assert (7,) * n == n * (7,) == (7,) * 3
+    assert "ab" * n == n * "ab" == "ababab"
+    assert bytes(2) * n == bytes(6)
+    assert np.zeros((2,) * n).shape == (2, 2, 2)
+
+
+@pytest.mark.parametrize("n", [ndx.asarray(3.0), ndx.asarray(True)])
+def test_other_arrays_repeat_nothing(n):
+    with pytest.raises(TypeError):
+        "ab" * n
+    with pytest.raises(TypeError):
+        bytearray(2) * ndx.asarray([2, 3])
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_an_array_of_one_element_is_true_or_false(shape):
+    assert ndx.ones(shape)
+    assert not ndx.zeros(shape)
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(ndx.zeros((*shape, 0)))
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(ndx.zeros((*shape, 2)))
+
+
+# ---- subclasses of NumPy's array ---------------------------------------------
+
+
+@pytest.mark.parametrize("operate", [*OPERATORS, np.add, np.multiply])
+def test_masks_are_kept(operate):
+    masked = np.ma.array([1.0, 2.0, 4.0], mask=[False, True, False])
+    a = np.array([4.0, 5.0, 6.0])
+    x = ndx.asarray(a, copy=True)
+    for found, expected in (
+        (operate(x, masked), operate(a, masked)),
+        (operate(masked, x), operate(masked, a)),
+    ):
+        assert type(found) is np.ma.MaskedArray
+        np.testing.assert_array_equal(found.mask, expected.mask)
+        np.testing.assert_array_equal(found.compressed(), expected.compressed())
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_matrices_stay_matrices():
+    m = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    x = ndx.asarray([[0.0, 1.0], [1.0, 1.0]])
+    a = np.asarray(x).copy()
+    for found, expected in (
+        (m @ x, m @ a),
+        (x @ m, a @ m),
+        (m + x, m + a),
+        (x + m, a + m),
+    ):
+        assert type(found) is np.matrix
+        np.testing.assert_array_equal(found, expected)
+    # A product of matrices, which `*` of arrays is not.
+    with pytest.raises(TypeError):
+        m * x
+
+
+class Metres(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [np.asarray(x) for x in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs).view(Metres)
+
+
+def test_a_subclass_that_computes_itself_has_its_turn():
+    length = np.array([1.0, 2.0]).view(Metres)
+    x = ndx.asarray([3.0, 4.0])
+    for found in (x + length, length + x, np.add(x, length), np.add(length, x)):
+        assert type(found) is Metres
+        assert found.tolist() == [4.0, 6.0]
+
+
+def test_a_file_mapped_by_numpy_is_an_array_as_any(tmp_path):
+    mapped = np.memmap(tmp_path / "m", dtype=float, mode="w+", shape=3)
+    mapped[:] = 2
+    x = ndx.ones(3)
+    for found in (x + mapped, mapped * x, np.subtract(x, mapped)):
+        assert type(found) is ndx.NDArray
+
+
+# ---- callbacks ---------------------------------------------------------------
+
+
+def test_functions_that_numpy_calls_get_ndarrays():
+    xp = ndx.numpy
+    x = xp.arange(6.0).reshape(2, 3)
+    seen = []
+
+    def look(v, *rest):
+        seen.append((type(v), *map(type, rest)))
+        return v.sum()
+
+    for call in (np, xp):
+        assert call.apply_along_axis(look, 1, x, x).tolist() == [3.0, 12.0]
+        assert call.apply_over_axes(
+            lambda v, k: v.sum(k, keepdims=True), x, [0]
+        ).shape == (
+            1,
+            3,
+        )
+        found = call.piecewise(x[0], [x[0] < 1], [0.5, lambda v: look(v) + v])
+        assert found.tolist() == [0.5, 4.0, 5.0]
+    grid = xp.fromfunction(lambda i, j: look(i) + i + j, (2, 2))
+    assert isinstance(grid, ndx.NDArray)
+    assert {kind for kinds in seen for kind in kinds} == {ndx.NDArray}
+
+
+def test_views_that_a_callback_keeps_are_of_the_array():
+    x = ndx.zeros((2, 3))
+    kept = []
+    np.apply_along_axis(lambda v: kept.append(v) or v.sum(), 1, x)
+    kept[0][1] = 5
+    assert float(x[0, 1]) == 5
+
+
+# ---- generators --------------------------------------------------------------
+
+
+def test_generators_are_numpys_too():
+    rng = ndx.numpy.random.default_rng(1)
+    assert isinstance(rng, np.random.Generator)
+    assert isinstance(ndx.numpy.random.RandomState(1), np.random.RandomState)
+    assert np.random.default_rng(rng) is rng
+    assert all(type(child) is type(rng) for child in rng.spawn(2))
+
+
+def test_scipy_takes_a_generator():
+    sparse = pytest.importorskip("scipy.sparse")
+    found = sparse.random(
+        20, 30, density=0.2, random_state=ndx.numpy.random.default_rng(3)
+    )
+    expected = sparse.random(20, 30, density=0.2, random_state=np.random.default_rng(3))
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
