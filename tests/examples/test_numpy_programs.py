@@ -1,0 +1,111 @@
+"""Programs for NumPy print the same with `ndx.numpy`, and compute on NDArrays alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples" / "numpy_programs"
+sys.path.append(str(FOLDER))
+NAMES = ("cell_images", "penguin_statistics", "plasma_waves")
+
+
+def run_both(*arguments):
+    return subprocess.run(
+        [sys.executable, str(FOLDER / "run_both.py"), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
+def run_one(path, library):
+    done = run_both("--run", library, path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_prints_the_same_with_ndx(name):
+    path = FOLDER / f"{name}.py"
+    with_numpy, with_ndx = run_one(path, "numpy"), run_one(path, "ndx")
+    assert with_ndx["output"] == with_numpy["output"]
+    assert len(with_numpy["output"].splitlines()) > 20
+    # Without the replaced line, nothing is ndx's; with it, nothing is NumPy's.
+    assert with_numpy["ndx_arrays"] == with_numpy["allocations"] == 0
+    assert with_numpy["numpy_arrays"] > 50
+    assert with_ndx["numpy_arrays"] == 0
+    assert with_ndx["ndx_arrays"] > 100
+    assert with_ndx["allocations"] > 1000
+    assert with_ndx["peak_bytes"] > 100_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_is_long_and_has_one_array_library(name):
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    code = text.split('"""', 2)[2]
+    assert sum(bool(line.strip()) for line in code.splitlines()) >= 150
+    assert "import numpy as np\n" in text
+    assert "ndx" not in text
+
+
+def test_all_programs_are_found():
+    from run_both import programs
+
+    assert tuple(path.stem for path in programs()) == NAMES
+
+
+def write(folder, *lines):
+    path = folder / "program.py"
+    path.write_text("\n".join(["import numpy as np", *lines, ""]), encoding="utf-8")
+    return path
+
+
+def test_a_table_is_printed(tmp_path):
+    path = write(tmp_path, "def f():", "    return np.arange(5)", "print(f().sum())")
+    done = run_both(path)
+    assert done.returncode == 0, done.stderr
+    assert "equal" in done.stdout
+    assert "program" in done.stdout
+
+
+def test_a_difference_fails(tmp_path):
+    done = run_both(write(tmp_path, "print(1)", "print(type(np.zeros(2)).__name__)"))
+    assert done.returncode == 1
+    assert "differs" in done.stdout
+    assert "NumPy ndarray\n  ndx   NDArray" in done.stderr
+
+
+def test_an_array_of_numpy_fails(tmp_path):
+    done = run_both(
+        write(tmp_path, "def f(x):", "    return [x.__array__()]", "f(np.ones(3))")
+    )
+    assert done.returncode == 1
+    assert "program.py: 1 arrays are NumPy's" in done.stderr
+
+
+@pytest.mark.parametrize("library", ["numpy", "ndx"])
+def test_an_error_of_a_program_is_shown(tmp_path, library):
+    path = write(tmp_path, "def f():", "    raise OSError('no luck')", "f()")
+    done = run_both("--run", library, path)
+    assert done.returncode != 0
+    assert "OSError: no luck" in done.stderr
+
+
+def test_a_program_without_the_line_is_refused(tmp_path):
+    path = tmp_path / "other.py"
+    path.write_text("import math\n", encoding="utf-8")
+    done = run_both("--run", "ndx", path)
+    assert done.returncode != 0
+    assert "the line 'import numpy as np' is there 0 times" in done.stderr
+
+
+def test_a_wrong_option_is_refused(capsys):
+    import run_both as module
+
+    with pytest.raises(SystemExit) as left:
+        module.main(["--run", "nosuch"])
+    assert left.value.code == 2
+    assert "invalid choice" in capsys.readouterr().err
