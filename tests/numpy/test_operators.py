@@ -181,7 +181,8 @@ def test_functions_that_numpy_calls_get_ndarrays():
         )
         found = call.piecewise(x[0], [x[0] < 1], [0.5, lambda v: look(v) + v])
         assert found.tolist() == [0.5, 4.0, 5.0]
-    grid = xp.fromfunction(lambda i, j: look(i) + i + j, (2, 2))
+    grid = xp.fromfunction(lambda i, j: look(i) + i + j, (2, 2), dtype=np.float32)
+    assert grid.dtype == np.float32
     assert isinstance(grid, ndx.NDArray)
     assert {kind for kinds in seen for kind in kinds} == {ndx.NDArray}
 
