@@ -31,7 +31,6 @@ from ndx._methods.indexing cimport get_item, item_at, set_item
 from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
-from ndx._methods.numpy_attributes cimport set_shape
 from ndx._methods.numpy_functions cimport dispatch_function
 from ndx._methods.numpy_layout cimport reverse_axes
 from ndx._methods.numpy_methods cimport NumPyMethods
@@ -99,16 +98,8 @@ cdef class NDArray(NumPyMethods):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Length of each axis.
-
-        Assigning a shape changes the array in place, as in NumPy: ValueError if the
-        elements would have to be copied; BufferError while other code uses the memory.
-        """
+        """Length of each axis."""
         return shape_tuple(self.ndim, self.shape)
-
-    @shape.setter
-    def shape(self, value: int | Sequence[int]) -> None:
-        set_shape(self, value)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -757,12 +748,10 @@ cdef object swap_last(BaseArray x):
 
 def iterate(BaseArray x):
     """Yield the items along the first axis; check the array before each."""
-    cdef Py_ssize_t i = 0
-    # The shape may be assigned meanwhile.
-    while x.ndim and i < x.shape[0]:
+    cdef Py_ssize_t i
+    for i in range(x.shape[0]):
         require_usable(x)
         yield item_at(x, i)
-        i += 1
 
 
 def set_namespace(module, supported_versions):

@@ -53,7 +53,6 @@ ADDRESSES = {
     "_array.storage:transient_view": "its callers are listed here",
     "_array.storage:stale_error": _NOTHING_READ,
     "_array.storage:find_block_loss": _NOTHING_READ,
-    "_array.storage:take_shape": "reads the count of pins; takes none",
     "_capi:acquire": _EXPORT,
     "_array.buffers:fill_buffer": _EXPORT,
     "_array.dlpack:to_dlpack": _EXPORT,

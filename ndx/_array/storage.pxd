@@ -35,7 +35,6 @@ cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
 cdef void set_base(BaseArray x, object base) noexcept
 cdef int set_layout(BaseArray x) except -1
-cdef int take_shape(BaseArray x, BaseArray view) except -1
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
 cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shape,
                          const int *order, bint zero)

@@ -189,31 +189,6 @@ cdef BaseArray bare_array(int ndim):
     return x
 
 
-cdef int take_shape(BaseArray x, BaseArray view) except -1:
-    """Give `x` the shape and the strides of a new view of all its elements.
-
-    Operations and consumers may have read the layout: nothing changes while any are
-    there.
-    """
-    cdef int ndim = view.ndim
-    if x.block.pins > 0 or x.block.exports != NULL:
-        raise BufferError(
-            f"the shape {shape_tuple(x.ndim, x.shape)} can't be changed in place while "
-            "an operation, a NumPy view or a buffer uses the memory; use x.reshape")
-    if x.shape != x.dims:
-        free(x.shape)
-    x.ndim = <unsigned char>ndim
-    if view.shape != view.dims:
-        x.shape, view.shape = view.shape, view.dims
-        x.strides, view.strides = view.strides, view.dims
-        view.ndim = 0
-    else:
-        memcpy(x.dims, view.dims, 2 * ndim * sizeof(Py_ssize_t))
-        x.shape = x.dims
-        x.strides = x.dims + ndim
-    return set_layout(x)
-
-
 cdef int set_layout(BaseArray x) except -1:
     """Derive the size and the contiguity from shape and strides."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]

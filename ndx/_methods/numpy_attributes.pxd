@@ -5,4 +5,3 @@ cdef class NumPyAttributes(BaseArray):
     pass
 
 cdef int set_writeable(BaseArray x, bint writeable) except -1
-cdef int set_shape(BaseArray x, object shape) except -1

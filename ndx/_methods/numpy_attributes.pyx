@@ -6,7 +6,7 @@ from cpython.object cimport PyObject
 
 from ndx._array.storage cimport (
     BaseArray, is_array, new_view, numpy_view, require_usable, require_writeable,
-    set_layout, take_shape,
+    set_layout,
 )
 from ndx._lib.dtypes cimport dtype_code, itemsize_of
 from ndx._methods.numpy_functions cimport call_function
@@ -54,14 +54,6 @@ cdef object base_of(BaseArray x):
     view.strides[0] = 1
     set_layout(view)
     return view
-
-
-cdef int set_shape(BaseArray x, object shape) except -1:
-    """Change the shape in place, without a copy."""
-    require_usable(x)
-    # ValueError if the elements would have to be copied, or have another number.
-    view = (<object>x).reshape(shape, copy=False)
-    return take_shape(x, <BaseArray>view)
 
 
 cdef int set_writeable(BaseArray x, bint writeable) except -1:
