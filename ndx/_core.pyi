@@ -50,6 +50,8 @@ class NDArray(NumPyMethods):
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
 
+    @shape.setter
+    def shape(self, value: Any) -> None: ...
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, along each axis."""

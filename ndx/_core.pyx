@@ -101,6 +101,12 @@ cdef class NDArray(NumPyMethods):
         """Length of each axis."""
         return shape_tuple(self.ndim, self.shape)
 
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        raise AttributeError(
+            f"the shape {shape_tuple(self.ndim, self.shape)} of an NDArray can't be "
+            f"changed in place; use x = x.reshape({value!r})")
+
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, along each axis."""

@@ -12,7 +12,6 @@ from ndx._array.storage cimport (
     BaseArray, data_of, is_array, new_element, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
-from ndx._blocks.block cimport block_pin, block_unpin
 from ndx._compute.copies cimport can_store, cast, copy, copy_into, fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
@@ -54,12 +53,7 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
     if PyLong_CheckExact(item):
         index = PyLong_AsLongLongAndOverflow(item, &overflow)
     if overflow:
-        # A pinned array keeps its layout while `__index__` runs.
-        block_pin(x.block)
-        try:
-            index = PyNumber_AsSsize_t(item, PyExc_IndexError)
-        finally:
-            block_unpin(x.block)
+        index = PyNumber_AsSsize_t(item, PyExc_IndexError)
     if index < -size or index >= size:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {size} of an "
@@ -67,8 +61,8 @@ cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except 
     return index + size if index < 0 else index
 
 
-cdef inline int unpack_slice(BaseArray x, object item, Py_ssize_t *start,
-                             Py_ssize_t *stop, Py_ssize_t *step) except -1:
+cdef inline int unpack_slice(object item, Py_ssize_t *start, Py_ssize_t *stop,
+                             Py_ssize_t *step) except -1:
     """Like PySlice_Unpack, but faster for the common slice of two ints."""
     cdef PySliceObject *bounds = <PySliceObject *>item
     cdef int overflow = 0, overflow_too = 0
@@ -79,12 +73,7 @@ cdef inline int unpack_slice(BaseArray x, object item, Py_ssize_t *start,
         step[0] = 1
         if not overflow and not overflow_too:
             return 0
-    # As in `checked_index`.
-    block_pin(x.block)
-    try:
-        return PySlice_Unpack(item, start, stop, step)
-    finally:
-        block_unpin(x.block)
+    return PySlice_Unpack(item, start, stop, step)
 
 
 cdef BaseArray slice_view(BaseArray x, object item):
@@ -92,7 +81,7 @@ cdef BaseArray slice_view(BaseArray x, object item):
     cdef Py_ssize_t start = 0, stop = 0, step = 0, length
     cdef BaseArray view
     cdef int axis
-    unpack_slice(x, item, &start, &stop, &step)
+    unpack_slice(item, &start, &stop, &step)
     length = PySlice_AdjustIndices(x.shape[0], &start, &stop, step)
     view = new_view(x, x.ndim)
     for axis in range(1, x.ndim):
@@ -161,7 +150,7 @@ cdef BaseArray view_of_items(BaseArray x, tuple items):
             f"the result would have {left} axes; an array has at most {MAXDIMS}")
     for item in items:
         if PySlice_Check(item):
-            unpack_slice(x, item, &start, &stop, &step)
+            unpack_slice(item, &start, &stop, &step)
             length = PySlice_AdjustIndices(x.shape[axis], &start, &stop, step)
             if length > 0:
                 offset += start * x.strides[axis]
