@@ -42,7 +42,6 @@ NOGIL = {
 
 _EXPORT = "the export that was just made keeps the bytes"
 _NOTHING_READ = "the address is compared, or looked up in a table; nothing is read"
-_LAYOUT_STAYS = "the pin keeps the layout while `__index__` runs"
 
 # Functions that may take an address or pin a block, and why.
 ADDRESSES = {
@@ -60,8 +59,6 @@ ADDRESSES = {
     "_compute.numpy_results:view_of_block": _NOTHING_READ,
     "_compute.elementwise:compute": "few elements: checked last, and with the GIL",
     "_methods.display:read_scalar": "one element, checked just before",
-    "_methods.indexing:checked_index": _LAYOUT_STAYS,
-    "_methods.indexing:unpack_slice": _LAYOUT_STAYS,
     "_methods.indexing:element": "one element, checked just before",
     "_methods.pickling:pickled": _NOTHING_READ,
     "_compute.matmul:same_layout": _NOTHING_READ,
