@@ -60,6 +60,12 @@ class Generator(np.random.Generator):
 
     __slots__ = ()
 
+    @functools.wraps(np.random.Generator.multivariate_normal)
+    def multivariate_normal(self, *args, **kwargs):
+        # NumPy's assigns a shape to what another method of the object returns.
+        plain = np.random.Generator(self.bit_generator)
+        return call_function(plain.multivariate_normal, *args, **kwargs)
+
     def __reduce__(self):
         return Generator, (self.bit_generator,)
 
@@ -81,6 +87,15 @@ class RandomState(np.random.RandomState):
     """
 
     __slots__ = ()
+
+    @functools.wraps(np.random.RandomState.multivariate_normal)
+    def multivariate_normal(self, *args, **kwargs):
+        # As in `Generator`; a part of the state is not in the bit generator.
+        plain = np.random.RandomState()
+        plain.set_state(self.get_state(legacy=False))
+        result = call_function(plain.multivariate_normal, *args, **kwargs)
+        self.set_state(plain.get_state(legacy=False))
+        return result
 
     def __reduce__(self):
         return _restored, (self.get_state(legacy=False),)

@@ -288,11 +288,20 @@ def test_to_python_scalars(dtype):
                 operator.index(x)
 
 
-@pytest.mark.parametrize("convert", [bool, int, float, complex, operator.index])
+@pytest.mark.parametrize("convert", [int, float, complex, operator.index])
 @pytest.mark.parametrize("shape", [(1,), (0,), (2, 2), (1, 1)])
-def test_only_arrays_without_axes_become_scalars(convert, shape):
-    with pytest.raises(TypeError, match="without axes|neither true nor false"):
+def test_only_arrays_without_axes_become_numbers(convert, shape):
+    with pytest.raises(TypeError, match="without axes"):
         convert(ndx.ones(shape, dtype="int64"))
+
+
+def test_arrays_of_one_element_are_true_or_false():
+    for shape in ((), (1,), (1, 1)):
+        assert bool(ndx.ones(shape)) is True
+        assert bool(ndx.zeros(shape)) is False
+    for shape in ((0,), (2, 2)):
+        with pytest.raises(TypeError, match="neither true nor false"):
+            bool(ndx.ones(shape))
 
 
 def test_item():
