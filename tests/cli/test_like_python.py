@@ -255,15 +255,27 @@ def test_ways_to_name_a_script(way, tmp_path):
     assert "ZeroDivisionError" in alone.stderr
 
 
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.fixture
+def heeded(request):
+    """Return a signal that children do not ignore, as they do under ``nohup``."""
+    number = getattr(signal, request.param)
+    before = signal.getsignal(number)
+    if before is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+    yield number
+    if before is signal.SIG_IGN:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("heeded", ["SIGINT", "SIGTERM", "SIGHUP"], indirect=True)
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
-def test_signals_from_outside(number, tmp_path):
+def test_signals_from_outside(heeded, tmp_path):
     (tmp_path / "s.py").write_text(
         "import time, atexit\natexit.register(print, 'exit')\n"
         "def wait():\n    print('ready', flush=True)\n    time.sleep(60)\nwait()\n"
     )
-    alone = assert_same(["s.py"], tmp_path, end=getattr(signal, number))
-    assert alone.returncode == -getattr(signal, number)
+    alone = assert_same(["s.py"], tmp_path, end=heeded)
+    assert alone.returncode == -heeded
 
 
 PACKAGE = {
