@@ -15,15 +15,13 @@ loops that run the calls are the same in both; their cost is not subtracted.
 
 import argparse
 import contextvars
-import itertools
 import json
 import platform
 import sys
-import time
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from timing import compile_loop, names_in, side_by_side
 
 import ndx
 
@@ -53,12 +51,8 @@ class Case(NamedTuple):
             return ""
         if "empty(" in self.code:
             return self.code.partition("(")[2].rstrip(")")
-        return f"{self.side}x{self.side}" if "m" in self.names else str(self.n)
-
-    @property
-    def names(self):
-        """The names that the code uses."""
-        return compile(self.code, "<case>", "exec").co_names
+        matrices = "m" in names_in(self.code)
+        return f"{self.side}x{self.side}" if matrices else str(self.n)
 
     def side_of(self, xp):
         """Return the code that one of the two runs."""
@@ -112,44 +106,27 @@ def cases():
     return rows
 
 
-def compile_loop(case, xp):
-    """Return a function that runs and times the case `count` times.
-
-    The names in the code are local variables of the function, the fastest kind.
-    """
+def loop_of(case, xp):
+    """Return the function that runs and times the case with `xp`."""
     rng = np.random.default_rng(0)
-    values = {
+    arrays = {
         "a": rng.standard_normal(case.n),
         "b": rng.standard_normal(case.n),
         "m": rng.standard_normal((case.side, case.side)),
         "k": rng.standard_normal((case.side, case.side)),
     }
-    scope = {"repeat": itertools.repeat, "clock": time.perf_counter_ns}
-    values_of_scopes = {
+    code = case.side_of(xp)
+    values = {
         "ws": ndx.workspace(size="1MiB"),
         "variable": contextvars.ContextVar("variable", default=0),
         "hundred": range(100),
     }
-    code = case.side_of(xp)
-    for name in compile(code, "<case>", "exec").co_names:
-        if name in values_of_scopes:
-            scope[name] = values_of_scopes[name]
-        elif name in values:
-            scope[name] = xp.asarray(values[name], copy=True)
+    for name in names_in(code):
+        if name in arrays:
+            values[name] = xp.asarray(arrays[name], copy=True)
         elif hasattr(xp, name):
-            scope[name] = getattr(xp, name)
-    names = sorted(scope)
-    source = (
-        f"def make({', '.join(names)}):\n"
-        f"    def loop(count, {', '.join(f'{name}={name}' for name in names)}):\n"
-        f"        start = clock()\n"
-        f"        for _ in repeat(None, count):\n"
-        f"            {code}\n"
-        f"        return clock() - start\n"
-        f"    return loop\n"
-    )
-    exec(source, made := {})
-    return made["make"](**scope)
+            values[name] = getattr(xp, name)
+    return compile_loop(code, values)
 
 
 def measure(case, repeats, batch_ns):
@@ -157,28 +134,9 @@ def measure(case, repeats, batch_ns):
 
     A batch is as many calls as NumPy does in about `batch_ns`.
     """
-    loops = compile_loop(case, np), compile_loop(case, ndx)
-    count = 1
-    while (taken := loops[0](count)) < batch_ns / 4:
-        count *= 4
-    count = max(1, round(count * batch_ns / taken))
-    loops[1](count)
-    pairs = []
-    for turn in range(repeats):
-        # Each goes first in turn, so that neither always finds the other's caches.
-        if turn % 2:
-            theirs = loops[0](count)
-            ours = loops[1](count)
-        else:
-            ours = loops[1](count)
-            theirs = loops[0](count)
-        pairs.append((theirs / count, ours / count))
-    return Result(
-        case,
-        median(theirs for theirs, _ in pairs),
-        median(ours for _, ours in pairs),
-        median(ours / theirs for theirs, ours in pairs),
-    )
+    loops = [loop_of(case, np), loop_of(case, ndx)]
+    times = side_by_side(loops, repeats, batch_ns)
+    return Result(case, *times.ns, times.ratios[1])
 
 
 def show_time(ns):
