@@ -23,7 +23,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -135,7 +135,11 @@ $(TREE)/built: $(VENV)/built $(VENV)/group-test FORCE
 soak: $(VENV)/built  ## run workspaces for minutes; fail if memory grows (MINUTES=3)
 	$(PY) tools/soak.py --minutes $(MINUTES) $(ARGS)
 
-bench: $(VENV)/built $(VENV)/group-bench  ## run every benchmark once, quickly (ARGS="-b create")
+bench: $(VENV)/built $(VENV)/group-bench  ## time every function against NumPy (ARGS="--only indexing --sizes 1,100")
+	@mkdir -p build
+	$(PY) benchmarks/sweep.py --json build/sweep.json --plot build/sweep.png $(ARGS)
+
+asv: $(VENV)/built $(VENV)/group-bench  ## run every asv benchmark once, quickly (ARGS="-b create")
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null
 	cd asv_bench && $(CURDIR)/$(PY) -m asv run --quick --show-stderr --python=same $(ARGS)
 

@@ -101,7 +101,7 @@ def loops_of(case, size, dtype, layout, peers):
 
 
 def laid_out_like(array):
-    """Return an NDArray with the elements and the strides of an array, in our memory."""
+    """Return an NDArray like an array, with its strides, in our memory."""
     base = array
     while base.base is not None:
         base = base.base
