@@ -70,6 +70,14 @@ cdef dict dtype_in(tuple args, dict kwargs):
     return {**kwargs, "dtype": args[1]} if len(args) == 2 else kwargs
 
 
+cdef object NO_VALUE = np._NoValue
+
+
+cdef dict given(dict keywords):
+    """Return the keywords that have a value."""
+    return {key: value for key, value in keywords.items() if value is not NO_VALUE}
+
+
 cdef class NumPyUfunc:
     """A ufunc of NumPy that computes on NDArrays, and returns them.
 
@@ -97,11 +105,25 @@ cdef class NumPyUfunc:
             return getattr(self.ufunc, method)(*inputs, **kwargs)
         return result
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
+    def __call__(self, *args: Any, out: Any = np._NoValue, where: Any = np._NoValue,
+                 axes: Any = np._NoValue, axis: Any = np._NoValue,
+                 keepdims: Any = np._NoValue, casting: Any = np._NoValue,
+                 order: Any = np._NoValue, dtype: Any = np._NoValue,
+                 subok: Any = np._NoValue, signature: Any = np._NoValue,
+                 sig: Any = np._NoValue) -> Any:
+        # Named one by one: for ``**kwargs`` each call would make a dict.
+        cdef dict kwargs
+        if out is where is axes is axis is keepdims is casting is order is dtype \
+                is subok is signature is sig is NO_VALUE:
             result = compute_known(self.known, args)
             if result is not NotImplemented:
                 return result
+            kwargs = {}
+        else:
+            kwargs = given(dict(
+                out=out, where=where, axes=axes, axis=axis, keepdims=keepdims,
+                casting=casting, order=order, dtype=dtype, subok=subok,
+                signature=signature, sig=sig))
         if len(args) > self.ufunc.nin:
             return call_function(self.ufunc, args, kwargs)
         return self.compute("__call__", args, kwargs)
@@ -110,21 +132,21 @@ cdef class NumPyUfunc:
                out: Any = None, keepdims: bool = False, initial: Any = np._NoValue,
                where: Any = True) -> Any:
         """Reduce an array along axes; see `numpy.ufunc.reduce`."""
-        return call_function(self.ufunc.reduce, (array,), named(
+        return call_function(self.ufunc.reduce, (array,), given(dict(
             axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial,
-            where=where))
+            where=where)))
 
     def accumulate(self, array: Any, axis: int = 0, dtype: DTypeLike = None,
                    out: Any = None) -> Any:
         """Accumulate along an axis; see `numpy.ufunc.accumulate`."""
-        return call_function(self.ufunc.accumulate, (array,), named(
-            axis=axis, dtype=dtype, out=out))
+        return call_function(self.ufunc.accumulate, (array,), given(dict(
+            axis=axis, dtype=dtype, out=out)))
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: DTypeLike = None,
                  out: Any = None) -> Any:
         """Reduce slices of an axis; see `numpy.ufunc.reduceat`."""
-        return call_function(self.ufunc.reduceat, (array, indices), named(
-            axis=axis, dtype=dtype, out=out))
+        return call_function(self.ufunc.reduceat, (array, indices), given(dict(
+            axis=axis, dtype=dtype, out=out)))
 
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:
         """Compute all pairs of elements; see `numpy.ufunc.outer`."""
@@ -142,13 +164,6 @@ cdef class NumPyUfunc:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.ufunc, name)
-
-
-cdef dict named(axis=None, dtype=None, out=None, keepdims=np._NoValue,
-                initial=np._NoValue, where=np._NoValue):
-    found = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
-             "initial": initial, "where": where}
-    return {key: value for key, value in found.items() if value is not np._NoValue}
 
 
 cdef class NumPyIndexer:
