@@ -40,7 +40,21 @@ class NumPyUfunc:
     """
 
     def __init__(self, ufunc: np.ufunc, name: str, module: str) -> None: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(
+        self,
+        *args: Any,
+        out: Any = np._NoValue,
+        where: Any = np._NoValue,
+        axes: Any = np._NoValue,
+        axis: Any = np._NoValue,
+        keepdims: Any = np._NoValue,
+        casting: Any = np._NoValue,
+        order: Any = np._NoValue,
+        dtype: Any = np._NoValue,
+        subok: Any = np._NoValue,
+        signature: Any = np._NoValue,
+        sig: Any = np._NoValue,
+    ) -> Any: ...
     def reduce(
         self,
         array: Any,
