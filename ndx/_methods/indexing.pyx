@@ -1,4 +1,7 @@
-"""Indexing: elements and basic views; NumPy or the device does advanced indexing."""
+"""Indexing: elements and basic views; masks and index arrays where they are simple.
+
+NumPy or the device does all other advanced indexing.
+"""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -16,9 +19,12 @@ from ndx._compute.copies cimport can_store, cast, copy, copy_into, fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype,
+    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
+from ndx._methods.selection cimport (
+    basic_items, index_array, select, select_first, write_first, write_selected,
+)
 
 cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
@@ -274,21 +280,79 @@ cdef object numpy_key(BaseArray x, object key):
     return tuple(items)
 
 
+cdef BaseArray indexed_view(BaseArray x, object key, list indices, int *axis):
+    """Return the view that the slices and ints of a key select.
+
+    The key's arrays, which are appended to `indices`, select along axes of the view
+    from `axis` on. Return None if the key is not of this kind.
+    """
+    cdef BaseArray view
+    if type(key) is not tuple:
+        return None
+    items = basic_items(key, indices, axis)
+    if items is None:
+        return None
+    try:
+        view = view_of_items(x, items)
+    except IndexError:
+        # NumPy's error names the axis of the whole key.
+        return None
+    if axis[0] < 0:
+        axis[0] += view.ndim
+    return view
+
+
+cdef bint has_list(object key):
+    """Whether a key is a list or has one, which NumPy makes an array."""
+    if type(key) is not tuple:
+        return type(key) is list
+    for item in key:
+        if type(item) is list:
+            return True
+    return False
+
+
+cdef BaseArray selected(BaseArray x, object key):
+    """Return what a mask or index arrays select; None for other keys."""
+    cdef BaseArray index = index_array(key), view
+    cdef list indices
+    cdef int axis = 0
+    if index is not None:
+        return select_first(x, index)
+    indices = []
+    view = indexed_view(x, key, indices, &axis)
+    return None if view is None else select(view, indices, axis)
+
+
 cdef object get_item(BaseArray x, object key):
     """Return ``x[key]``: a view if the key is basic and leaves axes, else a copy."""
     cdef BaseArray view
     cdef Py_ssize_t offset = 0
     if PyLong_CheckExact(key) and x.ndim == 1:
         return element(x, checked_index(x, key, 0) * x.strides[0])
-    if not PySlice_Check(key) and find_element(x, key, &offset):
-        return element(x, offset)
+    if not PySlice_Check(key):
+        if is_array(key) and not x.block.device:
+            view = selected(x, key)
+            if view is not None:
+                return view
+        elif find_element(x, key, &offset):
+            return element(x, offset)
     view = basic_view(x, key)
     if view is not None:
         return view
     if x.block.device:
         return device_engine().get_item(x, key)
+    view = selected(x, key)
+    if view is not None:
+        return view
+    listed = has_list(key)
+    key = numpy_key(x, key)
+    if listed:
+        view = selected(x, key)
+        if view is not None:
+            return view
     return own_result(np.asarray(
-        call_numpy(getitem, (numpy_view(x), numpy_key(x, key)), {})))
+        call_numpy(getitem, (numpy_view(x), key), {})))
 
 
 cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
@@ -321,6 +385,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     Imaginary parts are never dropped.
     """
     cdef BaseArray target, source = None
+    cdef char[16] stored
     require_usable(x)
     require_writeable(x)
     if is_scalar(value):
@@ -345,7 +410,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
             return 0
         device_engine().set_item(x, key, value if source is None else source)
         return 0
-    target = basic_view(x, key)
+    target = None if is_array(key) else basic_view(x, key)
     if target is not None:
         if source is None:
             fill(target, value)
@@ -353,12 +418,36 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
             copy_broadcast(target, source)
         return 0
     if source is None:
+        store_scalar(value, x.dtype, stored)
+    if write_indexed(x, key, source, stored):
+        return 0
+    listed = has_list(key)
+    key = numpy_key(x, key)
+    if listed and write_indexed(x, key, source, stored):
+        return 0
+    if source is None:
         setitem_value = np.empty((), dtype_object(x.dtype))
         fill(as_operand(setitem_value), value)
     else:
         setitem_value = numpy_view(source)
-    call_numpy(setitem, (numpy_view(x), numpy_key(x, key), setitem_value), {})
+    call_numpy(setitem, (numpy_view(x), key, setitem_value), {})
     return 0
+
+
+cdef bint write_indexed(BaseArray x, object key, BaseArray source,
+                        char *value) except -1:
+    """Write to what a mask or index arrays select; return False for other keys.
+
+    If `source` is None, write the element at `value`.
+    """
+    cdef BaseArray index = index_array(key), view
+    cdef list indices
+    cdef int axis = 0
+    if index is not None:
+        return write_first(x, index, source, value)
+    indices = []
+    view = indexed_view(x, key, indices, &axis)
+    return view is not None and write_selected(view, indices, axis, source, value)
 
 
 cdef int copy_broadcast(BaseArray target, BaseArray source) except -1:

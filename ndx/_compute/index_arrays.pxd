@@ -1,0 +1,12 @@
+from cpython.object cimport PyObject
+
+from ndx._array.storage cimport BaseArray
+
+cdef enum:
+    # With the array and the result, as many as a computation may have.
+    MOST_INDICES = 4
+
+# The indices are borrowed references to arrays of integers.
+cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices)
+cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
+                  BaseArray source, char *value) except -1

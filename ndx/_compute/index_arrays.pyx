@@ -1,0 +1,265 @@
+"""Elements selected by arrays of indices, read and written.
+
+Indices become offsets in blocks, which are checked as a whole. Before anything is
+written, all indices are checked. Another thread may change them afterwards; therefore
+the offsets that are used are checked once more.
+"""
+
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+
+from ndx._array.pinning cimport Operands, compute_on, put, put_constant
+from ndx._array.storage cimport BaseArray, has_shape, new_empty
+from ndx._compute.copies cimport LARGE, copy_into
+from ndx._compute.masks cimport in_c_order, run_of, touches
+from ndx._compute.walking cimport start_walk, step_walk
+from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, itemsize_of, kind_of
+from ndx._lib.layout cimport (
+    MAXDIMS, Walk, broadcast_into, fill_c_strides, walk_merge,
+)
+
+cdef extern from "ndx/internal/select.h" nogil:
+    bint ndx_offsets(Py_ssize_t *offsets, const char *index, Py_ssize_t index_step,
+                     size_t n, int dtype, Py_ssize_t length, Py_ssize_t stride,
+                     bint more)
+    void ndx_gather(char *out, const char *x, const Py_ssize_t *offsets, size_t n,
+                    size_t nbytes)
+    void ndx_scatter(char *x, const char *values, const Py_ssize_t *offsets, size_t n,
+                     size_t nbytes)
+    void ndx_scatter_one(char *x, const char *value, const Py_ssize_t *offsets,
+                         size_t n, size_t nbytes, size_t itemsize)
+
+cdef enum:
+    BLOCK = 1024             # offsets that are computed at a time
+
+
+# A selection by index arrays, of one shape, along neighbouring axes.
+cdef struct Picks:
+    int narrays
+    int dtypes[MOST_INDICES]
+    Py_ssize_t steps[MOST_INDICES]       # bytes from index to index
+    Py_ssize_t lengths[MOST_INDICES]     # of the axes
+    Py_ssize_t strides[MOST_INDICES]
+    Py_ssize_t count                     # indices in each array
+    Py_ssize_t nbytes                    # of the run of elements that each one selects
+    Py_ssize_t itemsize
+    bint constant                        # whether one element is written to all
+    bint failed                          # an index was out of bounds
+
+
+cdef inline bint offsets_of(const Picks *job, char **data, Py_ssize_t start,
+                            Py_ssize_t n, Py_ssize_t *offsets) noexcept nogil:
+    """Set the offsets of a block; return whether all indices are within bounds."""
+    cdef bint bad = False
+    cdef int i
+    for i in range(job.narrays):
+        bad |= ndx_offsets(offsets, data[2 + i] + start * job.steps[i], job.steps[i], n,
+                           job.dtypes[i], job.lengths[i], job.strides[i], i > 0)
+    return not bad
+
+
+cdef void run_check(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Picks *job = <Picks *>arg
+    cdef Py_ssize_t offsets[BLOCK]
+    cdef Py_ssize_t start = 0
+    while start < job.count and not job.failed:
+        job.failed = not offsets_of(job, data, start, min(BLOCK, job.count - start),
+                                    offsets)
+        start += BLOCK
+
+
+cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy the selected runs of operand 0 to operand 1; the walk is over outer axes."""
+    cdef Picks *job = <Picks *>arg
+    cdef Py_ssize_t offsets[BLOCK]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t start, n = 0
+    cdef char *at[2]
+    at[0] = data[0]
+    at[1] = data[1]
+    start_walk(walk.ndim, index)
+    while True:
+        start = 0
+        while start < job.count:
+            if n < job.count:
+                # Offsets that fit in one block are computed once.
+                n = min(BLOCK, job.count - start)
+                if not offsets_of(job, data, start, n, offsets):
+                    job.failed = True
+                    return
+            ndx_gather(at[1] + start * job.nbytes, at[0], offsets, n, job.nbytes)
+            start += n
+        if not step_walk(walk, walk.ndim, index, 2, at):
+            return
+
+
+cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Write operand 1 to the selected runs of operand 0."""
+    cdef Picks *job = <Picks *>arg
+    cdef Py_ssize_t offsets[BLOCK]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t start, n = 0
+    cdef char *at[2]
+    if job.count > BLOCK:
+        run_check(arg, data, walk)
+        if job.failed:
+            return
+    at[0] = data[0]
+    at[1] = data[1]
+    start_walk(walk.ndim, index)
+    while True:
+        start = 0
+        while start < job.count:
+            if n < job.count:
+                n = min(BLOCK, job.count - start)
+                if not offsets_of(job, data, start, n, offsets):
+                    job.failed = True
+                    return
+            if job.constant:
+                ndx_scatter_one(at[0], data[1], offsets, n, job.nbytes, job.itemsize)
+            else:
+                ndx_scatter(at[0], at[1] + start * job.nbytes, offsets, n, job.nbytes)
+            start += n
+        if not step_walk(walk, walk.ndim, index, 2, at):
+            return
+
+
+cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *job,
+                 Py_ssize_t *shape) noexcept:
+    """Describe a selection, and set its shape; return its number of axes, or -1.
+
+    -1 means that the layouts or shapes don't allow it here.
+    """
+    cdef BaseArray first = <BaseArray>indices[0], found
+    cdef int i, ndim = x.ndim - count + first.ndim
+    if count > MOST_INDICES or axis + count > x.ndim or ndim > MAXDIMS \
+            or first.size == 0:
+        return -1
+    job.narrays = count
+    job.count = first.size
+    job.itemsize = itemsize_of[x.dtype]
+    job.nbytes = run_of(x, axis + count)
+    job.constant = False
+    job.failed = False
+    if job.nbytes < 0:
+        return -1
+    for i in range(count):
+        found = <BaseArray>indices[i]
+        if kind_of[found.dtype] != KIND_INT and kind_of[found.dtype] != KIND_UINT \
+                or not has_shape(found, first.ndim, first.shape):
+            return -1
+        job.dtypes[i] = found.dtype
+        if found.c_contiguous:
+            job.steps[i] = itemsize_of[found.dtype]
+        elif found.ndim == 1:
+            job.steps[i] = found.strides[0]
+        else:
+            return -1
+        job.lengths[i] = x.shape[axis + i]
+        job.strides[i] = x.strides[axis + i]
+    for i in range(axis):
+        if x.shape[i] == 0:
+            return -1
+        shape[i] = x.shape[i]
+    memcpy(shape + axis, first.shape, first.ndim * sizeof(Py_ssize_t))
+    memcpy(shape + axis + first.ndim, x.shape + axis + count,
+           (x.ndim - axis - count) * sizeof(Py_ssize_t))
+    return ndim
+
+
+cdef void put_operands(Operands *operands, BaseArray x, BaseArray other, char *value,
+                       int count, PyObject **indices) noexcept:
+    cdef int i
+    operands.count = 0
+    put(operands, x)
+    if other is None:
+        put_constant(operands, value)
+    else:
+        put(operands, other)
+    for i in range(count):
+        put(operands, <BaseArray>indices[i])
+
+
+cdef void walk_outer(Walk *walk, BaseArray x, const Py_ssize_t *strides,
+                     int ndim) noexcept:
+    """Set a walk over the first axes of an array and of another operand."""
+    walk.nops = 2
+    walk.ndim = ndim
+    if ndim:
+        memcpy(walk.shape, x.shape, ndim * sizeof(Py_ssize_t))
+        memcpy(walk.strides[0], x.strides, ndim * sizeof(Py_ssize_t))
+        memcpy(walk.strides[1], strides, ndim * sizeof(Py_ssize_t))
+        walk_merge(walk)
+
+
+cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
+    """Return the elements that index arrays select along axes from `axis` on.
+
+    Return None if the layouts don't allow it here, or an index is out of bounds.
+    """
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef Operands operands
+    cdef Picks job
+    cdef Walk walk
+    cdef int ndim = prepare(x, axis, count, indices, &job, shape)
+    if ndim < 0:
+        return None
+    result = new_empty(x.dtype, ndim, shape)
+    put_operands(&operands, x, result, NULL, count, indices)
+    walk_outer(&walk, x, result.strides, axis)
+    compute_on(&operands, &walk, run_gather, &job, result.size >= LARGE)
+    return None if job.failed else result
+
+
+cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
+                  BaseArray source, char *value) except -1:
+    """Write `source`, or an element at `value` if that is None, to what indices select.
+
+    Return False if the layouts or shapes don't allow it here, or an index is out of
+    bounds: nothing is written then.
+    """
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef Py_ssize_t strides[MAXDIMS]
+    cdef Operands operands
+    cdef Picks job
+    cdef Walk walk
+    cdef Py_ssize_t size
+    cdef int i, ndim = prepare(x, axis, count, indices, &job, shape)
+    if ndim < 0:
+        return False
+    for i in range(count):
+        if touches(x, <BaseArray>indices[i]):
+            return False
+    job.constant = source is None or source.size == 1 and source.ndim <= ndim
+    size = job.count * (job.nbytes // job.itemsize)
+    fill_c_strides(ndim, shape, job.itemsize, strides)
+    if not job.constant:
+        if not has_shape(source, ndim, shape):
+            source = spread(source, x.dtype, ndim, shape)
+            if source is None:
+                return False
+        elif source.dtype != x.dtype or not source.c_contiguous or touches(x, source):
+            source = in_c_order(source, x.dtype)
+    elif source is not None and (source.dtype != x.dtype or touches(x, source)):
+        source = in_c_order(source, x.dtype)
+    put_operands(&operands, x, source, value, count, indices)
+    walk_outer(&walk, x, strides, axis)
+    compute_on(&operands, &walk, run_scatter, &job, size >= LARGE)
+    return not job.failed
+
+
+cdef BaseArray spread(BaseArray source, int dtype, int ndim, const Py_ssize_t *shape):
+    """Return values broadcast to a shape, as a new array; None if they can't be."""
+    cdef Py_ssize_t wide[MAXDIMS]
+    cdef BaseArray result
+    cdef int axis
+    memcpy(wide, shape, ndim * sizeof(Py_ssize_t))
+    if source.ndim > ndim or broadcast_into(ndim, wide, source.ndim, source.shape) < 0:
+        return None
+    for axis in range(ndim):
+        if wide[axis] != shape[axis]:
+            return None
+    result = new_empty(dtype, ndim, shape)
+    copy_into(result, source)
+    return result

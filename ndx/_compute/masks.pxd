@@ -1,0 +1,11 @@
+from ndx._array.storage cimport BaseArray
+
+cdef Py_ssize_t run_of(BaseArray x, int axis) noexcept
+cdef bint touches(BaseArray x, BaseArray y) noexcept
+cdef BaseArray in_c_order(BaseArray x, int dtype)
+cdef int count_into(BaseArray result, BaseArray x) except -1
+cdef Py_ssize_t count_true(BaseArray x) except -1
+cdef BaseArray compress(BaseArray x, BaseArray mask)
+cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
+                     char *value) except -1
+cdef tuple places_of(BaseArray x)

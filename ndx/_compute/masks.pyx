@@ -1,0 +1,338 @@
+"""Elements selected by masks: counted, copied out, written, and their places found.
+
+A mask is gone through in C order, 64 elements at a time. Another thread may change it
+between the count and the copy: then the copy ends with the memory of the result, whose
+rest is zeros.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from ndx._array.pinning cimport Operands, compute_on, put, put_constant
+from ndx._array.storage cimport BaseArray, has_shape, new_empty, strided
+from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._compute.walking cimport start_walk, step_walk
+from ndx._lib.dtypes cimport INT64, itemsize_of
+from ndx._lib.layout cimport (
+    MAXDIMS, MAXOPS, Strided, Walk, byte_bounds, walk_merge, walk_order,
+)
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef extern from "ndx/internal/select.h" nogil:
+    size_t ndx_count(const char *x, Py_ssize_t step, size_t n, int dtype)
+    size_t ndx_compress(char *out, size_t room, char *x, Py_ssize_t step,
+                        const char *mask, Py_ssize_t mask_step, size_t n, size_t nbytes)
+    size_t ndx_expand(const char *values, size_t room, char *x, Py_ssize_t step,
+                      const char *mask, Py_ssize_t mask_step, size_t n, size_t nbytes)
+    size_t ndx_put(const char *value, size_t room, char *x, Py_ssize_t step,
+                   const char *mask, Py_ssize_t mask_step, size_t n, size_t nbytes,
+                   size_t itemsize)
+    size_t ndx_positions(int64_t *out, size_t room, const char *x, Py_ssize_t step,
+                         size_t n, int dtype)
+
+
+# A selection by a mask.
+cdef struct Masked:
+    Py_ssize_t nbytes        # of an item: the elements along the axes after the mask's
+    Py_ssize_t itemsize      # of an element
+    Py_ssize_t room          # items that may be moved
+    Py_ssize_t done          # items that were moved
+    int dtype                # of the elements whose places are found
+    bint constant            # whether one element is written to all items
+
+
+# ---------------------------------------------------------------- layouts
+
+cdef Py_ssize_t run_of(BaseArray x, int axis) noexcept:
+    """Return the bytes of the elements along an axis and the later ones.
+
+    Return -1 if there are none, or gaps between them.
+    """
+    cdef Py_ssize_t nbytes = itemsize_of[x.dtype]
+    cdef int i
+    for i in range(x.ndim - 1, axis - 1, -1):
+        if x.shape[i] != 1 and x.strides[i] != nbytes:
+            return -1
+        nbytes *= x.shape[i]
+    return nbytes if nbytes else -1
+
+
+cdef bint prepare(BaseArray x, BaseArray mask, Masked *job, Walk *walk) noexcept:
+    """Set a walk over an array and a mask of its first axes; return whether it can."""
+    cdef int axis
+    if mask.ndim == 0 or mask.ndim > x.ndim or not has_shape(mask, mask.ndim, x.shape):
+        return False
+    job.itemsize = itemsize_of[x.dtype]
+    job.nbytes = run_of(x, mask.ndim)
+    job.done = 0
+    job.constant = False
+    if job.nbytes < 0:
+        return False
+    walk.nops = 2
+    walk.ndim = mask.ndim
+    for axis in range(mask.ndim):
+        walk.shape[axis] = x.shape[axis]
+        walk.strides[0][axis] = x.strides[axis]
+        walk.strides[1][axis] = mask.strides[axis]
+    merge(walk)
+    return True
+
+
+cdef inline void merge(Walk *walk) noexcept:
+    """Merge the axes of a walk; keep one."""
+    cdef int op
+    if walk.ndim != 1:
+        walk_merge(walk)
+        if walk.ndim == 0:
+            walk.ndim = 1
+            walk.shape[0] = 1
+            for op in range(walk.nops):
+                walk.strides[op][0] = 0
+
+
+cdef bint touches(BaseArray x, BaseArray y) noexcept:
+    """Whether two arrays may share memory."""
+    cdef Strided a, b
+    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
+    strided(x, &a)
+    strided(y, &b)
+    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
+    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
+    return a.data + low_a < b.data + high_b and b.data + low_b < a.data + high_a
+
+
+cdef BaseArray in_c_order(BaseArray x, int dtype):
+    """Return a new C-contiguous array with the values of `x` in a dtype."""
+    cdef BaseArray result = new_empty(dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    return result
+
+
+# ---------------------------------------------------------------- counting
+
+cdef void run_count(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Count the elements of operand 0 that are not zero; `arg` is the dtype."""
+    cdef int last = walk.ndim - 1
+    cdef int64_t count = 0
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[1]
+    at[0] = data[0]
+    start_walk(last, index)
+    while True:
+        count += ndx_count(at[0], walk.strides[0][last], walk.shape[last],
+                           <int><Py_ssize_t>arg)
+        if not step_walk(walk, last, index, 1, at):
+            break
+    (<int64_t *>data[1])[0] = count
+
+
+cdef int count_operands(Operands *operands, BaseArray x) except -1:
+    """Write the number of elements of `x` that are not zero to operand 1."""
+    cdef Walk walk
+    walk.nops = 1
+    walk.ndim = x.ndim
+    memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    if x.size == 0:
+        walk.ndim = 1
+        walk.shape[0] = 0
+    if x.ndim > 1:
+        walk_order(&walk)
+    elif x.ndim == 0:
+        # Any number of axes but 1 is merged.
+        walk.ndim = 0
+    merge(&walk)
+    return compute_on(operands, &walk, run_count, <void *><Py_ssize_t>x.dtype,
+                      x.size >= LARGE)
+
+
+cdef int count_into(BaseArray result, BaseArray x) except -1:
+    """Write the number of elements that are not zero to an array of one int64."""
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, result)
+    return count_operands(&operands, x)
+
+
+cdef Py_ssize_t count_true(BaseArray x) except -1:
+    """Return the number of elements that are not zero."""
+    cdef int64_t count = 0
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    put_constant(&operands, <char *>&count)
+    count_operands(&operands, x)
+    return count
+
+
+# ---------------------------------------------------------------- reading
+
+cdef void run_compress(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy the items of operand 0 that the mask, operand 1, selects to operand 2."""
+    cdef Masked *job = <Masked *>arg
+    cdef int last = walk.ndim - 1
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[2]
+    at[0] = data[0]
+    at[1] = data[1]
+    start_walk(last, index)
+    while True:
+        job.done += ndx_compress(
+            data[2] + job.done * job.nbytes, job.room - job.done, at[0],
+            walk.strides[0][last], at[1], walk.strides[1][last], walk.shape[last],
+            job.nbytes)
+        if not step_walk(walk, last, index, 2, at):
+            break
+    if job.done < job.room:
+        memset(data[2] + job.done * job.nbytes, 0, (job.room - job.done) * job.nbytes)
+
+
+cdef BaseArray compress(BaseArray x, BaseArray mask):
+    """Return ``x[mask]``; None if the layout or the shapes don't allow it here."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef Operands operands
+    cdef Masked job
+    cdef Walk walk
+    cdef int ndim = x.ndim - mask.ndim + 1
+    if not prepare(x, mask, &job, &walk):
+        return None
+    job.room = shape[0] = count_true(mask)
+    memcpy(shape + 1, x.shape + mask.ndim, (ndim - 1) * sizeof(Py_ssize_t))
+    result = new_empty(x.dtype, ndim, shape)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, mask)
+    put(&operands, result)
+    compute_on(&operands, &walk, run_compress, &job,
+               mask.size >= LARGE or result.size >= LARGE)
+    return result
+
+
+# ---------------------------------------------------------------- writing
+
+cdef void run_put(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Write operand 2 to the items of operand 0 that the mask, operand 1, selects."""
+    cdef Masked *job = <Masked *>arg
+    cdef int last = walk.ndim - 1
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char[16] value
+    cdef char *at[2]
+    at[0] = data[0]
+    at[1] = data[1]
+    if job.constant:
+        # A copy: the element may be one of those that are written.
+        memcpy(value, data[2], job.itemsize)
+    start_walk(last, index)
+    while True:
+        if job.constant:
+            ndx_put(value, job.room, at[0], walk.strides[0][last], at[1],
+                    walk.strides[1][last], walk.shape[last], job.nbytes, job.itemsize)
+        else:
+            job.done += ndx_expand(
+                data[2] + job.done * job.nbytes, job.room - job.done, at[0],
+                walk.strides[0][last], at[1], walk.strides[1][last], walk.shape[last],
+                job.nbytes)
+        if not step_walk(walk, last, index, 2, at):
+            return
+
+
+cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
+                     char *value) except -1:
+    """Write ``x[mask] = source``, or an element at `value` if that is None.
+
+    Return False if the layouts or shapes don't allow it here: nothing is written then.
+    """
+    cdef Operands operands
+    cdef Masked job
+    cdef Walk walk
+    cdef int axis
+    if touches(x, mask):
+        mask = copy(mask)
+    if not prepare(x, mask, &job, &walk):
+        return False
+    job.room = PY_SSIZE_T_MAX
+    job.constant = source is None or source.size == 1 and source.ndim <= 1
+    if not job.constant:
+        if source.ndim != x.ndim - mask.ndim + 1:
+            return False
+        for axis in range(1, source.ndim):
+            if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
+                return False
+        job.room = count_true(mask)
+        if source.shape[0] != job.room:
+            return False
+    if source is not None and (source.dtype != x.dtype or not job.constant and (
+            not source.c_contiguous or touches(x, source))):
+        source = in_c_order(source, x.dtype)
+    operands.count = 0
+    put(&operands, x)
+    put(&operands, mask)
+    if source is None:
+        put_constant(&operands, value)
+    else:
+        put(&operands, source)
+    compute_on(&operands, &walk, run_put, &job,
+               mask.size >= LARGE or mask.size * (job.nbytes // job.itemsize) >= LARGE)
+    return True
+
+
+# ---------------------------------------------------------------- places
+
+cdef void run_places(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Write the indices of true elements of operand 0 to the others, one per axis."""
+    cdef Masked *job = <Masked *>arg
+    cdef int axis, last = walk.ndim - 1
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t found, i
+    cdef int64_t *out
+    cdef char *at[1]
+    at[0] = data[0]
+    start_walk(last, index)
+    while True:
+        found = ndx_positions(
+            <int64_t *>data[walk.ndim] + job.done, job.room - job.done, at[0],
+            walk.strides[0][last], walk.shape[last], job.dtype)
+        for axis in range(last):
+            out = <int64_t *>data[axis + 1] + job.done
+            for i in range(found):
+                out[i] = index[axis]
+        job.done += found
+        if not step_walk(walk, last, index, 1, at):
+            break
+    for axis in range(walk.ndim):
+        memset(data[axis + 1] + 8 * job.done, 0, 8 * (job.room - job.done))
+
+
+cdef tuple places_of(BaseArray x):
+    """Return the indices of the elements that are not zero, an array for each axis.
+
+    Return None for an array of no axes, or of too many.
+    """
+    cdef Operands operands
+    cdef Masked job
+    cdef Walk walk
+    cdef Py_ssize_t count
+    cdef int axis
+    cdef tuple found
+    if x.ndim == 0 or x.ndim >= MAXOPS:
+        return None
+    job.dtype = x.dtype
+    job.done = 0
+    job.room = count = count_true(x)
+    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+    if count == 0:
+        return found
+    walk.ndim = x.ndim
+    walk.nops = 1
+    memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    operands.count = 0
+    put(&operands, x)
+    for axis in range(x.ndim):
+        put(&operands, <BaseArray>found[axis])
+    compute_on(&operands, &walk, run_places, &job, x.size >= LARGE)
+    return found

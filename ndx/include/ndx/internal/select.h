@@ -1,0 +1,344 @@
+/* Elements selected by masks, by index arrays and by bounds, without branches that depend
+ * on the data: a random mask costs a misprediction for every second element.
+ *
+ * 64 elements of a mask become the bits of a word, and each bit that is set is one step of
+ * a loop. Nothing is written for an element that is not selected: another thread may write
+ * to that one. */
+#ifndef NDX_SELECT_H
+#define NDX_SELECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arithmetic.h"
+#include "fill.h"
+
+typedef struct { uint64_t first, second; } ndx_pair;
+typedef struct { float real, imag; } ndx_complex64;
+typedef struct { double real, imag; } ndx_complex128;
+
+/* ---------------------------------------------------------------- truth */
+
+/* Write whether elements are not zero, as bytes; count those that are not. */
+#define NDX_TRUTH(name, T, TEST)                                                         \
+static inline void ndx_truth_##name(const char *x, ptrdiff_t step, size_t n,             \
+                                    uint8_t *out) {                                      \
+    size_t i;                                                                            \
+    if (step == (ptrdiff_t)sizeof(T)) {                                                  \
+        for (i = 0; i < n; i++) { T v = ((const T *)x)[i]; out[i] = TEST; }              \
+    } else {                                                                             \
+        for (i = 0; i < n; i++, x += step) { T v = *(const T *)x; out[i] = TEST; }       \
+    }                                                                                    \
+}
+#define NDX_COUNT(name, T, C, TEST)                                                      \
+static inline size_t ndx_count_##name(const char *x, ptrdiff_t step, size_t n) {         \
+    size_t total = 0, i, part;                                                           \
+    for (; n; n -= part, x += (ptrdiff_t)part * step) {                                  \
+        C count = 0;                                                                     \
+        part = n < 32767 ? n : 32767;                                                    \
+        if (step == (ptrdiff_t)sizeof(T)) {                                              \
+            for (i = 0; i < part; i++) {                                                 \
+                T v = ((const T *)x)[i];                                                 \
+                count = (C)(count + (TEST));                                             \
+            }                                                                            \
+        } else {                                                                         \
+            for (i = 0; i < part; i++) {                                                 \
+                T v = *(const T *)(x + (ptrdiff_t)i * step);                             \
+                count = (C)(count + (TEST));                                             \
+            }                                                                            \
+        }                                                                                \
+        total += (size_t)count;                                                          \
+    }                                                                                    \
+    return total;                                                                        \
+}
+#define NDX_BOTH(name, T, C, TEST) NDX_TRUTH(name, T, TEST) NDX_COUNT(name, T, C, TEST)
+
+NDX_TRUTH(8, uint8_t, v != 0)
+NDX_BOTH(16, uint16_t, uint16_t, v != 0)
+NDX_BOTH(32, uint32_t, uint32_t, v != 0)
+NDX_BOTH(64, uint64_t, uint64_t, v != 0)
+NDX_BOTH(float32, float, uint32_t, v != 0.0f)
+NDX_BOTH(float64, double, uint64_t, v != 0.0)
+NDX_BOTH(complex64, ndx_complex64, uint32_t, (v.real != 0.0f) | (v.imag != 0.0f))
+NDX_BOTH(complex128, ndx_complex128, uint64_t, (v.real != 0.0) | (v.imag != 0.0))
+
+static inline size_t ndx_count_8(const char *x, ptrdiff_t step, size_t n) {
+    size_t total = 0, i, part;
+#if defined(__SSE2__)
+    const __m128i zero = _mm_setzero_si128();
+    if (step == 1) {
+        while (n >= 32) {
+            __m128i zeros = zero, more = zero;
+            /* A byte of the counters overflows after 255 steps. */
+            size_t steps = n / 32 < 255 ? n / 32 : 255;
+            uint64_t sums[2];
+            for (i = 0; i < steps; i++, x += 32) {
+                zeros = _mm_sub_epi8(zeros, _mm_cmpeq_epi8(
+                    _mm_loadu_si128((const __m128i *)x), zero));
+                more = _mm_sub_epi8(more, _mm_cmpeq_epi8(
+                    _mm_loadu_si128((const __m128i *)(x + 16)), zero));
+            }
+            zeros = _mm_add_epi64(_mm_sad_epu8(zeros, zero), _mm_sad_epu8(more, zero));
+            _mm_storeu_si128((__m128i *)sums, zeros);
+            total += steps * 32 - (size_t)(sums[0] + sums[1]);
+            n -= steps * 32;
+        }
+    }
+#endif
+    for (; n; n -= part, x += (ptrdiff_t)part * step) {
+        uint8_t count = 0;
+        part = n < 255 ? n : 255;
+        for (i = 0; i < part; i++) {
+            count = (uint8_t)(count + (x[(ptrdiff_t)i * step] != 0));
+        }
+        total += count;
+    }
+    return total;
+}
+
+/* A call by dtype, in the order of `DType` in _lib/dtypes.pxd. */
+#define NDX_BY_DTYPE(dtype, F, ARGS)                                                     \
+    switch (dtype) {                                                                     \
+    case 0: case 1: case 5: F##_8 ARGS; break;                                           \
+    case 2: case 6: F##_16 ARGS; break;                                                  \
+    case 3: case 7: F##_32 ARGS; break;                                                  \
+    case 4: case 8: F##_64 ARGS; break;                                                  \
+    case 9: F##_float32 ARGS; break;                                                     \
+    case 10: F##_float64 ARGS; break;                                                    \
+    case 11: F##_complex64 ARGS; break;                                                  \
+    case 12: F##_complex128 ARGS; break;                                                 \
+    }
+
+static inline size_t ndx_count(const char *x, ptrdiff_t step, size_t n, int dtype) {
+    size_t count = 0;
+    NDX_BY_DTYPE(dtype, count = ndx_count, (x, step, n))
+    return count;
+}
+
+/* The truth of at most 64 elements as bits, the first one lowest. */
+static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dtype) {
+    uint8_t truth[64];
+    const uint8_t *bytes = truth;
+    uint64_t bits = 0;
+    int i;
+    if (n == 64 && step == 1 && (dtype == 0 || dtype == 1 || dtype == 5)) {
+        bytes = (const uint8_t *)x;
+    } else {
+        if (n < 64) { memset(truth, 0, 64); }
+        NDX_BY_DTYPE(dtype, ndx_truth, (x, step, n, truth))
+    }
+#if defined(__SSE2__)
+    for (i = 0; i < 4; i++) {
+        __m128i part = _mm_loadu_si128((const __m128i *)(bytes + 16 * i));
+        part = _mm_cmpeq_epi8(part, _mm_setzero_si128());
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(part) << (16 * i);
+    }
+    return ~bits;
+#else
+    for (i = 0; i < 64; i++) { bits |= (uint64_t)(bytes[i] != 0) << i; }
+    return bits;
+#endif
+}
+
+/* ---------------------------------------------------------------- masks */
+
+/* Each function reads `n` bytes of a mask, and moves at most `room` items (another thread
+ * may have changed the mask since its elements were counted). It returns how many. */
+#define NDX_FOR_EACH_TRUE                                                                \
+    for (start = 0; start < n; start += 64) {                                            \
+        size_t length = n - start < 64 ? n - start : 64;                                 \
+        uint64_t bits = ndx_bits(mask + (ptrdiff_t)start * mask_step, mask_step,         \
+                                 length, 0);                                             \
+        char *at = x + (ptrdiff_t)start * step;                                          \
+        for (; bits; bits &= bits - 1) {                                                 \
+            char *item = at + ndx_lowest_bit(bits) * step;                               \
+            if (done == room) { return done; }
+
+#define NDX_MASKED(name, T)                                                              \
+static inline size_t ndx_compress_##name(                                                \
+        char *out, size_t room, char *x, ptrdiff_t step, const char *mask,               \
+        ptrdiff_t mask_step, size_t n) {                                                 \
+    size_t done = 0, start;                                                              \
+    NDX_FOR_EACH_TRUE ((T *)out)[done++] = *(const T *)item; } }                         \
+    return done;                                                                         \
+}                                                                                        \
+static inline size_t ndx_expand_##name(                                                  \
+        const char *values, size_t room, char *x, ptrdiff_t step, const char *mask,      \
+        ptrdiff_t mask_step, size_t n) {                                                 \
+    size_t done = 0, start;                                                              \
+    NDX_FOR_EACH_TRUE *(T *)item = ((const T *)values)[done++]; } }                      \
+    return done;                                                                         \
+}                                                                                        \
+static inline size_t ndx_put_##name(                                                     \
+        const char *value, size_t room, char *x, ptrdiff_t step, const char *mask,       \
+        ptrdiff_t mask_step, size_t n) {                                                 \
+    size_t done = 0, start;                                                              \
+    const T v = *(const T *)value;                                                       \
+    NDX_FOR_EACH_TRUE *(T *)item = v; done++; } }                                        \
+    return done;                                                                         \
+}
+
+NDX_MASKED(1, uint8_t)
+NDX_MASKED(2, uint16_t)
+NDX_MASKED(4, uint32_t)
+NDX_MASKED(8, uint64_t)
+NDX_MASKED(16, ndx_pair)
+
+static inline size_t ndx_compress(char *out, size_t room, char *x, ptrdiff_t step,
+                                  const char *mask, ptrdiff_t mask_step, size_t n,
+                                  size_t nbytes) {
+    size_t done = 0, start;
+    switch (nbytes) {
+    case 1: return ndx_compress_1(out, room, x, step, mask, mask_step, n);
+    case 2: return ndx_compress_2(out, room, x, step, mask, mask_step, n);
+    case 4: return ndx_compress_4(out, room, x, step, mask, mask_step, n);
+    case 8: return ndx_compress_8(out, room, x, step, mask, mask_step, n);
+    }
+    NDX_FOR_EACH_TRUE memcpy(out + done++ * nbytes, item, nbytes); } }
+    return done;
+}
+
+static inline size_t ndx_expand(const char *values, size_t room, char *x, ptrdiff_t step,
+                                const char *mask, ptrdiff_t mask_step, size_t n,
+                                size_t nbytes) {
+    size_t done = 0, start;
+    switch (nbytes) {
+    case 1: return ndx_expand_1(values, room, x, step, mask, mask_step, n);
+    case 2: return ndx_expand_2(values, room, x, step, mask, mask_step, n);
+    case 4: return ndx_expand_4(values, room, x, step, mask, mask_step, n);
+    case 8: return ndx_expand_8(values, room, x, step, mask, mask_step, n);
+    }
+    NDX_FOR_EACH_TRUE memcpy(item, values + done++ * nbytes, nbytes); } }
+    return done;
+}
+
+/* Write one element of `itemsize` bytes to all elements of the selected items. */
+static inline size_t ndx_put(const char *value, size_t room, char *x, ptrdiff_t step,
+                             const char *mask, ptrdiff_t mask_step, size_t n,
+                             size_t nbytes, size_t itemsize) {
+    size_t done = 0, start;
+    if (nbytes == itemsize) {
+        switch (nbytes) {
+        case 1: return ndx_put_1(value, room, x, step, mask, mask_step, n);
+        case 2: return ndx_put_2(value, room, x, step, mask, mask_step, n);
+        case 4: return ndx_put_4(value, room, x, step, mask, mask_step, n);
+        case 8: return ndx_put_8(value, room, x, step, mask, mask_step, n);
+        default: return ndx_put_16(value, room, x, step, mask, mask_step, n);
+        }
+    }
+    NDX_FOR_EACH_TRUE ndx_fill(item, nbytes, value, itemsize); done++; } }
+    return done;
+}
+
+/* Write the positions, from `first` on, of elements that are not zero. */
+static inline size_t ndx_positions(int64_t *out, size_t room, const char *x,
+                                   ptrdiff_t step, size_t n, int dtype) {
+    size_t done = 0, start;
+    for (start = 0; start < n; start += 64) {
+        size_t length = n - start < 64 ? n - start : 64;
+        uint64_t bits = ndx_bits(x + (ptrdiff_t)start * step, step, length, dtype);
+        for (; bits; bits &= bits - 1) {
+            if (done == room) { return done; }
+            out[done++] = (int64_t)start + ndx_lowest_bit(bits);
+        }
+    }
+    return done;
+}
+
+/* ---------------------------------------------------------------- index arrays */
+
+/* Set the offsets of the elements that indices select along an axis, or add to them.
+ * Return whether an index is out of bounds. */
+#define NDX_OFFSETS(I)                                                                   \
+    for (i = 0; i < n; i++) {                                                            \
+        int64_t at = (int64_t)*(const I *)(index + (ptrdiff_t)i * index_step);           \
+        at += length & -(int64_t)(at < 0);                                               \
+        bad |= (uint64_t)at >= (uint64_t)length;                                         \
+        offsets[i] = (ptrdiff_t)((uint64_t)at * (uint64_t)stride                         \
+                                 + (more ? (uint64_t)offsets[i] : 0));                   \
+    }                                                                                    \
+    break;
+
+static inline int ndx_offsets(ptrdiff_t *offsets, const char *index, ptrdiff_t index_step,
+                              size_t n, int dtype, int64_t length, ptrdiff_t stride,
+                              int more) {
+    size_t i;
+    int bad = 0;
+    switch (dtype) {
+    case 1: NDX_OFFSETS(int8_t)
+    case 2: NDX_OFFSETS(int16_t)
+    case 3: NDX_OFFSETS(int32_t)
+    case 5: NDX_OFFSETS(uint8_t)
+    case 6: NDX_OFFSETS(uint16_t)
+    case 7: NDX_OFFSETS(uint32_t)
+    /* As in NumPy, uint64 is taken as int64. */
+    default:
+        if (index_step == 8 && !more) {
+            for (i = 0; i < n; i++) {
+                int64_t at = ((const int64_t *)index)[i];
+                at += length & -(int64_t)(at < 0);
+                bad |= (uint64_t)at >= (uint64_t)length;
+                offsets[i] = (ptrdiff_t)((uint64_t)at * (uint64_t)stride);
+            }
+            break;
+        }
+        NDX_OFFSETS(int64_t)
+    }
+    return bad;
+}
+
+#define NDX_GATHER(T)                                                                    \
+    for (i = 0; i < n; i++) { ((T *)out)[i] = *(const T *)(x + offsets[i]); }            \
+    break;
+#define NDX_SCATTER(T)                                                                   \
+    for (i = 0; i < n; i++) { *(T *)(x + offsets[i]) = ((const T *)values)[i]; }         \
+    break;
+#define NDX_SCATTER_ONE(T) {                                                             \
+        const T v = *(const T *)value;                                                   \
+        for (i = 0; i < n; i++) { *(T *)(x + offsets[i]) = v; }                          \
+        break;                                                                           \
+    }
+
+static inline void ndx_gather(char *out, const char *x, const ptrdiff_t *offsets, size_t n,
+                              size_t nbytes) {
+    size_t i;
+    switch (nbytes) {
+    case 1: NDX_GATHER(uint8_t)
+    case 2: NDX_GATHER(uint16_t)
+    case 4: NDX_GATHER(uint32_t)
+    case 8: NDX_GATHER(uint64_t)
+    default:
+        for (i = 0; i < n; i++) { memcpy(out + i * nbytes, x + offsets[i], nbytes); }
+    }
+}
+
+static inline void ndx_scatter(char *x, const char *values, const ptrdiff_t *offsets,
+                               size_t n, size_t nbytes) {
+    size_t i;
+    switch (nbytes) {
+    case 1: NDX_SCATTER(uint8_t)
+    case 2: NDX_SCATTER(uint16_t)
+    case 4: NDX_SCATTER(uint32_t)
+    case 8: NDX_SCATTER(uint64_t)
+    default:
+        for (i = 0; i < n; i++) { memcpy(x + offsets[i], values + i * nbytes, nbytes); }
+    }
+}
+
+static inline void ndx_scatter_one(char *x, const char *value, const ptrdiff_t *offsets,
+                                   size_t n, size_t nbytes, size_t itemsize) {
+    char item[16];
+    size_t i;
+    memcpy(item, value, itemsize);
+    value = item;
+    switch (nbytes == itemsize ? nbytes : 0) {
+    case 1: NDX_SCATTER_ONE(uint8_t)
+    case 2: NDX_SCATTER_ONE(uint16_t)
+    case 4: NDX_SCATTER_ONE(uint32_t)
+    case 8: NDX_SCATTER_ONE(uint64_t)
+    default:
+        for (i = 0; i < n; i++) { ndx_fill(x + offsets[i], nbytes, value, itemsize); }
+    }
+}
+#endif
