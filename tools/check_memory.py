@@ -60,6 +60,7 @@ ADDRESSES = {
     "_compute.elementwise:compute": "few elements: checked last, and with the GIL",
     "_methods.display:read_scalar": "one element, checked just before",
     "_methods.indexing:element": "one element, checked just before",
+    "_methods.indexing:write_element": "one element, checked just before",
     "_methods.pickling:pickled": _NOTHING_READ,
     "_compute.matmul:same_layout": _NOTHING_READ,
     "_compute.passes.parts:steps_over": _NOTHING_READ,

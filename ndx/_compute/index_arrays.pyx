@@ -23,11 +23,11 @@ cdef extern from "ndx/internal/select.h" nogil:
                      size_t n, int dtype, Py_ssize_t length, Py_ssize_t stride,
                      bint more)
     void ndx_gather(char *out, const char *x, const Py_ssize_t *offsets, size_t n,
-                    size_t nbytes)
+                    size_t nbytes, size_t unit)
     void ndx_scatter(char *x, const char *values, const Py_ssize_t *offsets, size_t n,
-                     size_t nbytes)
+                     size_t nbytes, size_t unit)
     void ndx_scatter_one(char *x, const char *value, const Py_ssize_t *offsets,
-                         size_t n, size_t nbytes, size_t itemsize)
+                         size_t n, size_t nbytes, size_t itemsize, size_t unit)
 
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
@@ -43,6 +43,7 @@ cdef struct Picks:
     Py_ssize_t count                     # indices in each array
     Py_ssize_t nbytes                    # of the run of elements that each one selects
     Py_ssize_t itemsize
+    Py_ssize_t unit                      # bytes that the offsets count
     bint constant                        # whether one element is written to all
     bint failed                          # an index was out of bounds
 
@@ -87,7 +88,8 @@ cdef void run_gather(void *arg, char **data, const Walk *walk) noexcept nogil:
                 if not offsets_of(job, data, start, n, offsets):
                     job.failed = True
                     return
-            ndx_gather(at[1] + start * job.nbytes, at[0], offsets, n, job.nbytes)
+            ndx_gather(at[1] + start * job.nbytes, at[0], offsets, n, job.nbytes,
+                       job.unit)
             start += n
         if not step_walk(walk, walk.ndim, index, 2, at):
             return
@@ -116,9 +118,11 @@ cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
                     job.failed = True
                     return
             if job.constant:
-                ndx_scatter_one(at[0], data[1], offsets, n, job.nbytes, job.itemsize)
+                ndx_scatter_one(at[0], data[1], offsets, n, job.nbytes, job.itemsize,
+                                job.unit)
             else:
-                ndx_scatter(at[0], at[1] + start * job.nbytes, offsets, n, job.nbytes)
+                ndx_scatter(at[0], at[1] + start * job.nbytes, offsets, n, job.nbytes,
+                            job.unit)
             start += n
         if not step_walk(walk, walk.ndim, index, 2, at):
             return
@@ -157,6 +161,12 @@ cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *jo
             return -1
         job.lengths[i] = x.shape[axis + i]
         job.strides[i] = x.strides[axis + i]
+    job.unit = 1
+    if count == 1 and job.nbytes <= 8 and job.strides[0] == job.nbytes and (
+            job.nbytes & (job.nbytes - 1)) == 0:
+        # A loop over elements has no multiplication.
+        job.unit = job.nbytes
+        job.strides[0] = 1
     for i in range(axis):
         if x.shape[i] == 0:
             return -1

@@ -5,6 +5,7 @@ between the count and the copy: then the copy ends with the memory of the result
 rest is zeros.
 """
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -95,6 +96,8 @@ cdef inline void merge(Walk *walk) noexcept:
 cdef bint touches(BaseArray x, BaseArray y) noexcept:
     """Whether two arrays may share memory."""
     cdef Strided a, b
+    if x.block != y.block and <PyObject *>x.base == NULL and <PyObject *>y.base == NULL:
+        return False
     cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
     strided(x, &a)
     strided(y, &b)

@@ -292,6 +292,8 @@ cdef BaseArray indexed_view(BaseArray x, object key, list indices, int *axis):
     items = basic_items(key, indices, axis)
     if items is None:
         return None
+    if len(items) == len(indices):
+        return x
     try:
         view = view_of_items(x, items)
     except IndexError:
@@ -379,6 +381,19 @@ cdef object converted(object scalar, int dtype):
     return bool(scalar) if kind_of[dtype] == KIND_BOOL else int(scalar)
 
 
+cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except -1:
+    """Write an element on the host at an offset."""
+    cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
+    # Checked only now: reading the key may run Python, which may end the scope.
+    require_live(x)
+    if itemsize == 8:
+        memcpy(data_of(x) + offset, value, 8)
+    else:
+        memcpy(data_of(x) + offset, value, itemsize)
+    require_intact_file(x)
+    return 0
+
+
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``: cast to the array's dtype, as NumPy does.
 
@@ -386,11 +401,17 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     """
     cdef BaseArray target, source = None
     cdef char[16] stored
+    cdef Py_ssize_t offset = 0
     require_usable(x)
-    require_writeable(x)
+    if x.readonly:
+        require_writeable(x)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
             value = converted(value, x.dtype)
+        store_scalar(value, x.dtype, stored)
+        if not x.block.device and not PySlice_Check(key) and not is_array(key) \
+                and find_element(x, key, &offset):
+            return write_element(x, offset, stored)
     else:
         source = as_operand(value)
         if source is None:
@@ -417,8 +438,6 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         else:
             copy_broadcast(target, source)
         return 0
-    if source is None:
-        store_scalar(value, x.dtype, stored)
     if write_indexed(x, key, source, stored):
         return 0
     listed = has_list(key)

@@ -24,6 +24,8 @@ cdef extern from "Python.h":
 # A mask with this many elements can only be a broadcast view.
 cdef Py_ssize_t ENDLESS = 2**32
 
+cdef object WHOLE = slice(None)
+
 
 cdef BaseArray index_array(object item):
     """Return an array of integers or bools with axes; None for all else."""
@@ -88,7 +90,7 @@ cdef tuple basic_items(tuple key, list indices, int *axis):
             begun = True
             since += 1
             indices.append(found)
-            item = slice(None)
+            item = WHOLE
         basic.append(item)
     if not indices:
         return None
@@ -107,7 +109,7 @@ cdef bint set_indices(BaseArray x, list indices, int axis,
     for i in range(len(indices)):
         found = indices[i]
         if found.dtype == BOOL:
-            if found.shape[0] != x.shape[axis + i]:
+            if axis + i >= x.ndim or found.shape[0] != x.shape[axis + i]:
                 return False
             found = places_of(found)[0]
             indices[i] = found
