@@ -109,7 +109,8 @@ def laid_out_like(array):
     if base is array:
         return whole
     start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    view = np.lib.stride_tricks.as_strided(
+    # NumPy's own `as_strided` would return NumPy's array.
+    view = ndx.numpy.lib.stride_tricks.as_strided(
         whole.reshape(-1)[start // array.itemsize :], array.shape, array.strides
     )
     return view
