@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ndx._compute.clipping import clip_between
 from ndx._compute.numpy_calls import argument
 from ndx._compute.ufunc_factory import make_binary, make_unary, ufunc_domain
 
@@ -494,6 +495,9 @@ def clip(
         return minimum(x, max, out=out)
     if max is None:
         return maximum(x, min, out=out)
+    clipped = clip_between(x, min, max, out)
+    if clipped is not None:
+        return clipped
     return minimum(maximum(x, min), max, out=out)
 
 

@@ -1,7 +1,7 @@
 """Searching functions of the standard."""
 
 cimport numpy as cnp
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ndx._api.utility cimport truth
@@ -12,6 +12,7 @@ from ndx._array.storage cimport BaseArray, new_array, new_empty, strided
 from ndx._compute.copies cimport LARGE, cast, fill
 from ndx._compute.elementwise cimport compute_loop, is_scalar
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
+from ndx._compute.masks cimport count_into, places_of
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport fold, not_zero
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
@@ -44,6 +45,10 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_RAVEL_AXIS
     object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
     object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
+
+cdef extern from "ndx/internal/select.h" nogil:
+    void ndx_choose(char **args, const Py_ssize_t *steps, Py_ssize_t n, size_t itemsize)
+
 
 cdef object extreme(str name, object x, object axis, bint keepdims):
     """Return the indices of the largest ('argmax') or smallest elements."""
@@ -279,6 +284,8 @@ def count_nonzero(x: Array, /, *, axis: Axes | None = None,
         return on_device("count_nonzero", array, keepdims=bool(keepdims),
                          axis=normalize_axes(axis, array.ndim))
     axis = read_axes(axis)
+    if axis is None and array.size < LARGE:
+        return count_all(array, keepdims)
     times = repeats(array, axis)
     if times > 1:
         count = count_nonzero(distinct(array, axis), axis=axis, keepdims=keepdims)
@@ -286,7 +293,21 @@ def count_nonzero(x: Array, /, *, axis: Axes | None = None,
     count = fold("count_nonzero", ADD, array, axis, keepdims, INT64, not_zero(INT64))
     if count is not None:
         return count
+    if axis is None:
+        return count_all(array, keepdims)
     return total(truth(array, "count_nonzero"), axis=axis, keepdims=keepdims)
+
+
+cdef BaseArray count_all(BaseArray x, bint keepdims):
+    """Return the number of all elements that are not zero."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef BaseArray result
+    cdef int axis
+    for axis in range(x.ndim):
+        shape[axis] = 1
+    result = new_empty(INT64, x.ndim if keepdims else 0, shape)
+    count_into(result, x)
+    return result
 
 
 def nonzero(x: Array, /) -> tuple[NDArray, ...]:
@@ -330,6 +351,10 @@ def nonzero(x: Array, /) -> tuple[NDArray, ...]:
         if shape[0] == 0:
             return tuple([(<object>found)[:, i] for i in range(array.ndim)])
         del found
+    elif not array.block.device:
+        places = places_of(array)
+        if places is not None:
+            return places
     return call("nonzero", array)
 
 
@@ -382,43 +407,10 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
 
 # ---------------------------------------------------------------- where
 
-cdef struct Pair:
-    uint64_t first
-    uint64_t second
-
-ctypedef fused Bits:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    Pair
-
-
-cdef inline void select(Bits *out, char *condition, char *x1, char *x2,
-                        Py_ssize_t count, const Py_ssize_t *steps) noexcept nogil:
-    cdef char *target = <char *>out
-    for _ in range(count):
-        (<Bits *>target)[0] = (<Bits *>x1)[0] if condition[0] else (<Bits *>x2)[0]
-        condition += steps[0]
-        x1 += steps[1]
-        x2 += steps[2]
-        target += steps[3]
-
-
 cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                      void *data) noexcept nogil:
     """Inner loop of `where`, with the signature of NumPy's; `data` is the item size."""
-    cdef Py_ssize_t itemsize = <Py_ssize_t>data
-    if itemsize == 8:
-        select(<uint64_t *>args[3], args[0], args[1], args[2], counts[0], steps)
-    elif itemsize == 4:
-        select(<uint32_t *>args[3], args[0], args[1], args[2], counts[0], steps)
-    elif itemsize == 1:
-        select(<uint8_t *>args[3], args[0], args[1], args[2], counts[0], steps)
-    elif itemsize == 2:
-        select(<uint16_t *>args[3], args[0], args[1], args[2], counts[0], steps)
-    else:
-        select(<Pair *>args[3], args[0], args[1], args[2], counts[0], steps)
+    ndx_choose(args, steps, counts[0], <size_t>data)
 
 
 def where(condition: Array, x1: Operand, x2: Operand, /) -> NDArray:

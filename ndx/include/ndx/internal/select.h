@@ -18,12 +18,21 @@ typedef struct { uint64_t first, second; } ndx_pair;
 typedef struct { float real, imag; } ndx_complex64;
 typedef struct { double real, imag; } ndx_complex128;
 
+/* The compiler's loops for CPUs with AVX2 take half of the time of those for all CPUs. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define NDX_HAS_AVX2 __builtin_cpu_supports("avx2")
+#define NDX_AVX2 __attribute__((target("avx2")))
+#else
+#define NDX_HAS_AVX2 0
+#define NDX_AVX2
+#endif
+#define NDX_CALL_BEST(F, n, ARGS)                                                        \
+    do { if ((n) >= 16 && NDX_HAS_AVX2) { F##_avx2 ARGS; } else { F ARGS; } } while (0)
+
 /* ---------------------------------------------------------------- truth */
 
 /* Write whether elements are not zero, as bytes; count those that are not. */
-#define NDX_TRUTH(name, T, TEST)                                                         \
-static inline void ndx_truth_##name(const char *x, ptrdiff_t step, size_t n,             \
-                                    uint8_t *out) {                                      \
+#define NDX_TRUTH_BODY(TEST) {                                                           \
     size_t i;                                                                            \
     if (step == (ptrdiff_t)sizeof(T)) {                                                  \
         for (i = 0; i < n; i++) { T v = ((const T *)x)[i]; out[i] = TEST; }              \
@@ -31,8 +40,7 @@ static inline void ndx_truth_##name(const char *x, ptrdiff_t step, size_t n,    
         for (i = 0; i < n; i++, x += step) { T v = *(const T *)x; out[i] = TEST; }       \
     }                                                                                    \
 }
-#define NDX_COUNT(name, T, C, TEST)                                                      \
-static inline size_t ndx_count_##name(const char *x, ptrdiff_t step, size_t n) {         \
+#define NDX_COUNT_BODY(C, TEST) {                                                        \
     size_t total = 0, i, part;                                                           \
     for (; n; n -= part, x += (ptrdiff_t)part * step) {                                  \
         C count = 0;                                                                     \
@@ -50,20 +58,45 @@ static inline size_t ndx_count_##name(const char *x, ptrdiff_t step, size_t n) {
         }                                                                                \
         total += (size_t)count;                                                          \
     }                                                                                    \
-    return total;                                                                        \
+    *result = total;                                                                     \
 }
-#define NDX_BOTH(name, T, C, TEST) NDX_TRUTH(name, T, TEST) NDX_COUNT(name, T, C, TEST)
+#define NDX_TRUTH(name, U, C, TEST)                                                      \
+static inline void ndx_truth_##name(const char *x, ptrdiff_t step, size_t n,             \
+                                    uint8_t *out) {                                      \
+    typedef U T;                                                                         \
+    NDX_TRUTH_BODY(TEST)                                                                 \
+}                                                                                        \
+NDX_AVX2 static void ndx_truth_##name##_avx2(const char *x, ptrdiff_t step, size_t n,    \
+                                             uint8_t *out) {                             \
+    typedef U T;                                                                         \
+    NDX_TRUTH_BODY(TEST)                                                                 \
+}                                                                                        \
+static void ndx_count_##name(const char *x, ptrdiff_t step, size_t n, size_t *result) {  \
+    typedef U T;                                                                         \
+    NDX_COUNT_BODY(C, TEST)                                                              \
+}                                                                                        \
+NDX_AVX2 static void ndx_count_##name##_avx2(const char *x, ptrdiff_t step, size_t n,    \
+                                             size_t *result) {                           \
+    typedef U T;                                                                         \
+    NDX_COUNT_BODY(C, TEST)                                                              \
+}
 
-NDX_TRUTH(8, uint8_t, v != 0)
-NDX_BOTH(16, uint16_t, uint16_t, v != 0)
-NDX_BOTH(32, uint32_t, uint32_t, v != 0)
-NDX_BOTH(64, uint64_t, uint64_t, v != 0)
-NDX_BOTH(float32, float, uint32_t, v != 0.0f)
-NDX_BOTH(float64, double, uint64_t, v != 0.0)
-NDX_BOTH(complex64, ndx_complex64, uint32_t, (v.real != 0.0f) | (v.imag != 0.0f))
-NDX_BOTH(complex128, ndx_complex128, uint64_t, (v.real != 0.0) | (v.imag != 0.0))
+NDX_TRUTH(16, uint16_t, uint16_t, v != 0)
+NDX_TRUTH(32, uint32_t, uint32_t, v != 0)
+NDX_TRUTH(64, uint64_t, uint64_t, v != 0)
+NDX_TRUTH(float32, float, uint32_t, v != 0.0f)
+NDX_TRUTH(float64, double, uint64_t, v != 0.0)
+NDX_TRUTH(complex64, ndx_complex64, uint32_t, (v.real != 0.0f) | (v.imag != 0.0f))
+NDX_TRUTH(complex128, ndx_complex128, uint64_t, (v.real != 0.0) | (v.imag != 0.0))
 
-static inline size_t ndx_count_8(const char *x, ptrdiff_t step, size_t n) {
+static inline void ndx_truth_8(const char *x, ptrdiff_t step, size_t n, uint8_t *out) {
+    size_t i;
+    for (i = 0; i < n; i++, x += step) { out[i] = *x != 0; }
+}
+#define ndx_truth_8_avx2 ndx_truth_8
+#define ndx_count_8_avx2 ndx_count_8
+
+static inline void ndx_count_8(const char *x, ptrdiff_t step, size_t n, size_t *result) {
     size_t total = 0, i, part;
 #if defined(__SSE2__)
     const __m128i zero = _mm_setzero_si128();
@@ -94,25 +127,25 @@ static inline size_t ndx_count_8(const char *x, ptrdiff_t step, size_t n) {
         }
         total += count;
     }
-    return total;
+    *result = total;
 }
 
 /* A call by dtype, in the order of `DType` in _lib/dtypes.pxd. */
-#define NDX_BY_DTYPE(dtype, F, ARGS)                                                     \
+#define NDX_BY_DTYPE(dtype, F, n, ARGS)                                                  \
     switch (dtype) {                                                                     \
     case 0: case 1: case 5: F##_8 ARGS; break;                                           \
-    case 2: case 6: F##_16 ARGS; break;                                                  \
-    case 3: case 7: F##_32 ARGS; break;                                                  \
-    case 4: case 8: F##_64 ARGS; break;                                                  \
-    case 9: F##_float32 ARGS; break;                                                     \
-    case 10: F##_float64 ARGS; break;                                                    \
-    case 11: F##_complex64 ARGS; break;                                                  \
-    case 12: F##_complex128 ARGS; break;                                                 \
+    case 2: case 6: NDX_CALL_BEST(F##_16, n, ARGS); break;                               \
+    case 3: case 7: NDX_CALL_BEST(F##_32, n, ARGS); break;                               \
+    case 4: case 8: NDX_CALL_BEST(F##_64, n, ARGS); break;                               \
+    case 9: NDX_CALL_BEST(F##_float32, n, ARGS); break;                                  \
+    case 10: NDX_CALL_BEST(F##_float64, n, ARGS); break;                                 \
+    case 11: NDX_CALL_BEST(F##_complex64, n, ARGS); break;                               \
+    case 12: NDX_CALL_BEST(F##_complex128, n, ARGS); break;                              \
     }
 
 static inline size_t ndx_count(const char *x, ptrdiff_t step, size_t n, int dtype) {
     size_t count = 0;
-    NDX_BY_DTYPE(dtype, count = ndx_count, (x, step, n))
+    NDX_BY_DTYPE(dtype, ndx_count, n, (x, step, n, &count))
     return count;
 }
 
@@ -130,7 +163,7 @@ static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dty
         bytes = (const uint8_t *)x;
     } else {
         if (n < 64) { memset(truth, 0, 64); }
-        NDX_BY_DTYPE(dtype, ndx_truth, (x, step, n, truth))
+        NDX_BY_DTYPE(dtype, ndx_truth, n, (x, step, n, truth))
     }
 #if defined(__SSE2__)
     for (i = 0; i < 4; i++) {
@@ -149,22 +182,32 @@ static inline uint64_t ndx_bits(const char *x, ptrdiff_t step, size_t n, int dty
 
 /* Each function reads `n` bytes of a mask, and moves at most `room` items (another thread
  * may have changed the mask since its elements were counted). It returns how many. */
-#define NDX_FOR_EACH_TRUE                                                                \
+#define NDX_FOR_EACH_TRUE NDX_FOR_EACH_TRUE_OR(;)
+#define NDX_FOR_EACH_TRUE_OR(ALL)                                                        \
     for (start = 0; start < n; start += 64) {                                            \
         size_t length = n - start < 64 ? n - start : 64;                                 \
         uint64_t bits = ndx_bits(mask + (ptrdiff_t)start * mask_step, mask_step,         \
                                  length, 0);                                             \
         char *at = x + (ptrdiff_t)start * step;                                          \
+        ALL                                                                              \
         for (; bits; bits &= bits - 1) {                                                 \
             char *item = at + ndx_lowest_bit(bits) * step;                               \
             if (done == room) { return done; }
+
+/* Where all of 64 elements are selected, they are copied at once. */
+#define NDX_COPY_64(T)                                                                   \
+    if (!~bits && step == (ptrdiff_t)sizeof(T) && room - done >= 64) {                   \
+        memcpy((T *)out + done, at, 64 * sizeof(T));                                     \
+        done += 64;                                                                      \
+        continue;                                                                        \
+    }
 
 #define NDX_MASKED(name, T)                                                              \
 static inline size_t ndx_compress_##name(                                                \
         char *out, size_t room, char *x, ptrdiff_t step, const char *mask,               \
         ptrdiff_t mask_step, size_t n) {                                                 \
     size_t done = 0, start;                                                              \
-    NDX_FOR_EACH_TRUE ((T *)out)[done++] = *(const T *)item; } }                         \
+    NDX_FOR_EACH_TRUE_OR(NDX_COPY_64(T)) ((T *)out)[done++] = *(const T *)item; } }      \
     return done;                                                                         \
 }                                                                                        \
 static inline size_t ndx_expand_##name(                                                  \
@@ -242,6 +285,12 @@ static inline size_t ndx_positions(int64_t *out, size_t room, const char *x,
     for (start = 0; start < n; start += 64) {
         size_t length = n - start < 64 ? n - start : 64;
         uint64_t bits = ndx_bits(x + (ptrdiff_t)start * step, step, length, dtype);
+        if (!~bits && room - done >= 64) {
+            int i;
+            for (i = 0; i < 64; i++) { out[done + i] = (int64_t)start + i; }
+            done += 64;
+            continue;
+        }
         for (; bits; bits &= bits - 1) {
             if (done == room) { return done; }
             out[done++] = (int64_t)start + ndx_lowest_bit(bits);
@@ -261,20 +310,13 @@ static inline size_t ndx_positions(int64_t *out, size_t room, const char *x,
         offsets[i] = (ptrdiff_t)at;                                                      \
     }
 
-#if defined(__GNUC__) && defined(__x86_64__)
-/* What the compiler makes of the same loop for a CPU with AVX2 takes half of the time. */
-__attribute__((target("avx2")))
-static int ndx_wrap_avx2(ptrdiff_t *offsets, const char *index, size_t n, int64_t length) {
+NDX_AVX2 static int ndx_wrap_avx2(ptrdiff_t *offsets, const char *index, size_t n,
+                                  int64_t length) {
     int64_t bad = 0;
     size_t i;
     NDX_WRAP
     return bad < 0;
 }
-#define NDX_HAS_AVX2 __builtin_cpu_supports("avx2")
-#else
-#define NDX_HAS_AVX2 0
-#define ndx_wrap_avx2(offsets, index, n, length) 0
-#endif
 
 static inline int ndx_wrap(ptrdiff_t *offsets, const char *index, size_t n,
                            int64_t length) {
@@ -406,6 +448,161 @@ static inline void ndx_scatter_one(char *x, const char *value, const ptrdiff_t *
         for (i = 0; i < n; i++) {
             ndx_fill(x + offsets[i] * (ptrdiff_t)unit, nbytes, value, itemsize);
         }
+    }
+}
+
+/* ---------------------------------------------------------------- where, clip */
+
+#define NDX_CHOSEN(a, b) (T)(((a) & t) | ((b) & (T)~t))
+
+/* out = mask ? a : b, by bits. The result shares no memory with the operands. */
+#define NDX_CHOOSE_BODY {                                                                \
+    const uint8_t *mask = (const uint8_t *)args[0];                                      \
+    const T *restrict a = (const T *)args[1], *restrict b = (const T *)args[2];          \
+    T *restrict out = (T *)args[3];                                                      \
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);                                         \
+    const T first = *a, second = *b;                                                     \
+    ptrdiff_t i;                                                                         \
+    if (steps[0] == 1 && steps[3] == size && steps[1] == size && steps[2] == size) {     \
+        for (i = 0; i < n; i++) {                                                        \
+            T t = (T)-(T)(mask[i] != 0);                                                 \
+            out[i] = NDX_CHOSEN(a[i], b[i]);                                             \
+        }                                                                                \
+    } else if (steps[0] == 1 && steps[3] == size && steps[1] == size && !steps[2]) {     \
+        for (i = 0; i < n; i++) {                                                        \
+            T t = (T)-(T)(mask[i] != 0);                                                 \
+            out[i] = NDX_CHOSEN(a[i], second);                                           \
+        }                                                                                \
+    } else if (steps[0] == 1 && steps[3] == size && !steps[1] && steps[2] == size) {     \
+        for (i = 0; i < n; i++) {                                                        \
+            T t = (T)-(T)(mask[i] != 0);                                                 \
+            out[i] = NDX_CHOSEN(first, b[i]);                                            \
+        }                                                                                \
+    } else if (steps[0] == 1 && steps[3] == size && !steps[1] && !steps[2]) {            \
+        for (i = 0; i < n; i++) {                                                        \
+            T t = (T)-(T)(mask[i] != 0);                                                 \
+            out[i] = NDX_CHOSEN(first, second);                                          \
+        }                                                                                \
+    } else {                                                                             \
+        for (i = 0; i < n; i++) {                                                        \
+            T t = (T)-(T)(mask[i * steps[0]] != 0);                                      \
+            *(T *)((char *)out + i * steps[3]) = NDX_CHOSEN(                             \
+                *(const T *)((const char *)a + i * steps[1]),                            \
+                *(const T *)((const char *)b + i * steps[2]));                           \
+        }                                                                                \
+    }                                                                                    \
+}
+#define NDX_CHOOSE(name, U)                                                              \
+NDX_AVX2 static void ndx_choose_##name##_avx2(char **args, const ptrdiff_t *steps,       \
+                                              ptrdiff_t n) {                             \
+    typedef U T;                                                                         \
+    NDX_CHOOSE_BODY                                                                      \
+}                                                                                        \
+static void ndx_choose_##name(char **args, const ptrdiff_t *steps, ptrdiff_t n) {        \
+    typedef U T;                                                                         \
+    NDX_CHOOSE_BODY                                                                      \
+}
+
+NDX_CHOOSE(1, uint8_t)
+NDX_CHOOSE(2, uint16_t)
+NDX_CHOOSE(4, uint32_t)
+NDX_CHOOSE(8, uint64_t)
+
+static inline void ndx_choose(char **args, const ptrdiff_t *steps, ptrdiff_t n,
+                              size_t itemsize) {
+    ptrdiff_t i;
+    switch (itemsize) {
+    case 1: NDX_CALL_BEST(ndx_choose_1, n, (args, steps, n)); break;
+    case 2: NDX_CALL_BEST(ndx_choose_2, n, (args, steps, n)); break;
+    case 4: NDX_CALL_BEST(ndx_choose_4, n, (args, steps, n)); break;
+    case 8: NDX_CALL_BEST(ndx_choose_8, n, (args, steps, n)); break;
+    default:
+        for (i = 0; i < n; i++) {
+            uint64_t t = (uint64_t)0 - (uint64_t)(args[0][i * steps[0]] != 0);
+            const ndx_pair *a = (const ndx_pair *)(args[1] + i * steps[1]);
+            const ndx_pair *b = (const ndx_pair *)(args[2] + i * steps[2]);
+            ndx_pair *out = (ndx_pair *)(args[3] + i * steps[3]);
+            out->first = (a->first & t) | (b->first & ~t);
+            out->second = (a->second & t) | (b->second & ~t);
+        }
+    }
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define NDX_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define NDX_INDEPENDENT
+#endif
+
+/* out = min(max(x, low), high); NaN stays, and no bound is NaN. `out` may be `x`. */
+#define NDX_CLIP_BODY {                                                                  \
+    const T low = *(const T *)lowest, high = *(const T *)highest;                        \
+    const ptrdiff_t step = steps[0], out_step = steps[1];                                \
+    const char *from = args[0];                                                          \
+    char *to = args[1];                                                                  \
+    ptrdiff_t i, row;                                                                    \
+    for (row = 0; row < rows; row++, from += row_steps[0], to += row_steps[1]) {         \
+        if (n > 15 && step == (ptrdiff_t)sizeof(T) && out_step == step) {                \
+            const T *x = (const T *)from;                                                \
+            T *out = (T *)to;                                                            \
+            NDX_INDEPENDENT                                                              \
+            for (i = 0; i < n; i++) {                                                    \
+                T v = x[i];                                                              \
+                v = v < low ? low : v;                                                   \
+                out[i] = v > high ? high : v;                                            \
+            }                                                                            \
+        } else {                                                                         \
+            for (i = 0; i < n; i++) {                                                    \
+                T v = *(const T *)(from + i * step);                                     \
+                v = v < low ? low : v;                                                   \
+                *(T *)(to + i * out_step) = v > high ? high : v;                         \
+            }                                                                            \
+        }                                                                                \
+    }                                                                                    \
+}
+#define NDX_CLIP(name, U)                                                                \
+NDX_AVX2 static void ndx_clip_##name##_avx2(                                             \
+        char **args, ptrdiff_t rows, const ptrdiff_t *row_steps, ptrdiff_t n,            \
+        const ptrdiff_t *steps, const char *lowest, const char *highest) {               \
+    typedef U T;                                                                         \
+    NDX_CLIP_BODY                                                                        \
+}                                                                                        \
+static void ndx_clip_##name(                                                             \
+        char **args, ptrdiff_t rows, const ptrdiff_t *row_steps, ptrdiff_t n,            \
+        const ptrdiff_t *steps, const char *lowest, const char *highest) {               \
+    typedef U T;                                                                         \
+    NDX_CLIP_BODY                                                                        \
+}
+
+NDX_CLIP(i8, int8_t)
+NDX_CLIP(i16, int16_t)
+NDX_CLIP(i32, int32_t)
+NDX_CLIP(i64, int64_t)
+NDX_CLIP(u8, uint8_t)
+NDX_CLIP(u16, uint16_t)
+NDX_CLIP(u32, uint32_t)
+NDX_CLIP(u64, uint64_t)
+NDX_CLIP(f32, float)
+NDX_CLIP(f64, double)
+
+/* Clip `rows` rows of `n` elements; the operands are the array and the result. */
+static inline void ndx_clip(char **args, ptrdiff_t rows, const ptrdiff_t *row_steps,
+                            ptrdiff_t n, const ptrdiff_t *steps, const char *low,
+                            const char *high, int dtype) {
+#define NDX_CLIP_AS(name)                                                                \
+    NDX_CALL_BEST(ndx_clip_##name, n, (args, rows, row_steps, n, steps, low, high));     \
+    break
+    switch (dtype) {
+    case 1: NDX_CLIP_AS(i8);
+    case 2: NDX_CLIP_AS(i16);
+    case 3: NDX_CLIP_AS(i32);
+    case 4: NDX_CLIP_AS(i64);
+    case 5: NDX_CLIP_AS(u8);
+    case 6: NDX_CLIP_AS(u16);
+    case 7: NDX_CLIP_AS(u32);
+    case 8: NDX_CLIP_AS(u64);
+    case 9: NDX_CLIP_AS(f32);
+    default: NDX_CLIP_AS(f64);
     }
 }
 #endif

@@ -1,0 +1,3 @@
+from ndx._array.storage cimport BaseArray
+
+cpdef object clip_between(object x, object low, object high, object out)
