@@ -66,7 +66,7 @@ class CythonizeFirst(build_ext):
         super().build_extensions()
 
 
-C_FILES = {"mapping": ["ndx/_files/mappings.c"]}
+C_FILES = {"mapping": ["ndx/_files/mappings.c"], "threads": ["ndx/_compute/pool.c"]}
 HEADERS = [p.as_posix() for p in sorted(Path("ndx").rglob("*.h"))]
 setup(
     cmdclass={"build_ext": CythonizeFirst},

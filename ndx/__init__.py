@@ -63,6 +63,7 @@ from ndx._array.dispatch import set_engine as _set_engine
 from ndx._array.dispatch import synchronize, waitall
 from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
+from ndx._compute.threads import get_num_threads, set_num_threads
 from ndx._context.context import set_default
 from ndx._context.placement import current_backend
 from ndx._context.use import no_workspace, use

@@ -62,6 +62,8 @@ from ndx._array.dispatch import synchronize as synchronize
 from ndx._array.dispatch import waitall as waitall
 from ndx._capi import get_include as get_include
 from ndx._compute.passes.settings import passes as passes
+from ndx._compute.threads import get_num_threads as get_num_threads
+from ndx._compute.threads import set_num_threads as set_num_threads
 from ndx._context.context import set_default as set_default
 from ndx._context.placement import current_backend as current_backend
 from ndx._context.use import no_workspace as no_workspace

@@ -337,9 +337,10 @@ cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
     cdef Py_ssize_t itemsizes[3]
     itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
     itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
-    # A loop that may raise runs in the calling thread, where it can take the GIL.
+    # A loop that may raise runs in the calling thread, where it can take the GIL. Loops
+    # of floats never do.
     return run_large(operands, walk, itemsizes, compute_loop, <void *>loop, ufunc.name,
-                     ufunc.may_set_error)
+                     ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT)
 
 
 cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:

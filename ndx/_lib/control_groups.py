@@ -1,4 +1,4 @@
-"""The control groups (cgroups) that bound the memory of this process, on Linux.
+"""The control groups (cgroups) that bound this process's memory and cores, on Linux.
 
 A container, a systemd unit or a Slurm job is such a group, of version 1 or 2. The
 limits of all parent groups count, too. If a container sees only a part of the tree,
@@ -10,7 +10,7 @@ import posixpath
 import re
 from typing import NamedTuple
 
-__all__ = ["Group", "memory_group", "memory_groups"]
+__all__ = ["Group", "cpu_quota", "memory_group", "memory_groups"]
 
 # Larger limits mean "no limit": version 1 reports the largest number of pages.
 _UNLIMITED = 2**62
@@ -50,21 +50,31 @@ def memory_group(root="/"):
 
 def memory_groups(root="/"):
     """Return the process's groups that have a limit, from its own to the root."""
+    groups = [_read_group(*place) for place in _folders(root, "memory")]
+    return [group for group in groups if group is not None]
+
+
+def cpu_quota(root="/"):
+    """Return how many cores' time the process's groups allow; None if not limited."""
+    quotas = [_read_quota(*place) for place in _folders(root, "cpu")]
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _folders(root, controller):
+    """Return (folder, version) of the process's groups, from its own to the root."""
     found = []
-    paths = _own_paths(root)
-    for version, top, seen in _mounts(root):
+    paths = _own_paths(root, controller)
+    for version, top, seen in _mounts(root, controller):
         at = _below(paths.get(version, "/"), seen)
         while True:
-            group = _read_group(_join(root, top, at), version)
-            if group is not None:
-                found.append(group)
+            found.append((_join(root, top, at), version))
             if at == "/":
                 break
             at = posixpath.dirname(at)
     return found
 
 
-def _own_paths(root):
+def _own_paths(root, controller):
     """Return the path of the process's group, by version of the hierarchy."""
     paths = {}
     for line in _read(_join(root, "/proc/self/cgroup")).splitlines():
@@ -74,12 +84,12 @@ def _own_paths(root):
         _, controllers, path = fields
         if not controllers:
             paths[2] = path
-        elif "memory" in controllers.split(","):
+        elif controller in controllers.split(","):
             paths[1] = path
     return paths
 
 
-def _mounts(root):
+def _mounts(root, controller):
     """Return (version, mount point, group at the mount point) of each hierarchy."""
     found = []
     for line in _read(_join(root, "/proc/self/mountinfo")).splitlines():
@@ -89,13 +99,16 @@ def _mounts(root):
             continue
         if rest[0] == "cgroup2":
             version = 2
-        elif rest[0] == "cgroup" and "memory" in rest[-1].split(","):
+        elif rest[0] == "cgroup" and controller in rest[-1].split(","):
             version = 1
         else:
             continue
         found.append((version, _unescape(fields[4]), _unescape(fields[3])))
     # Fallback: the usual mount points.
-    return found or [(2, "/sys/fs/cgroup", "/"), (1, "/sys/fs/cgroup/memory", "/")]
+    return found or [
+        (2, "/sys/fs/cgroup", "/"),
+        (1, f"/sys/fs/cgroup/{controller}", "/"),
+    ]
 
 
 def _below(path, seen):
@@ -128,6 +141,17 @@ def _read_group(folder, version):
         if name == names[2]:
             used -= min(used, _number(value) or 0)
     return Group(limit, used)
+
+
+def _read_quota(folder, version):
+    """Return the cores' worth of CPU time of a group; None if it has no limit."""
+    if version == 1:
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        texts = [_read(posixpath.join(folder, name)) for name in names]
+    else:
+        texts = _read(posixpath.join(folder, "cpu.max")).split()
+    quota, period = (_number(text) for text in (*texts, "", "")[:2])
+    return quota / period if quota and period and quota > 0 and period > 0 else None
 
 
 def _join(root, *parts):

@@ -1,8 +1,9 @@
 """The machine's resources, in bytes; estimates if the system reports nothing."""
 
+import math
 import os
 
-from ndx._lib.control_groups import memory_group
+from ndx._lib.control_groups import cpu_quota, memory_group
 
 try:
     import resource
@@ -83,12 +84,18 @@ def available_memory(root="/"):
     return available if left is None else min(available, left)
 
 
-def usable_cores():
-    """Return how many cores the process may use."""
+def usable_cores(root="/"):
+    """Return how many cores the process may use.
+
+    These are the cores of its affinity, and no more than its control groups have CPU
+    time for; a part of a core counts as one.
+    """
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    quota = cpu_quota(root)
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def default_directory():

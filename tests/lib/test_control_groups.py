@@ -11,12 +11,13 @@ from helpers.sanitizers import counts_pages
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ndx._lib.control_groups import Group, memory_group, memory_groups
+from ndx._lib.control_groups import Group, cpu_quota, memory_group, memory_groups
 from ndx._lib.system import (
     available_memory,
     machine_memory,
     memory_for_pages,
     physical_memory,
+    usable_cores,
 )
 
 GIB = 2**30
@@ -90,6 +91,34 @@ def test_a_unit_of_version_2_and_those_above_it(tree):
     assert available_memory(tree.root) == 5
     tree.group_2(f"{TOP}/user.slice", "max", 3 * GIB)
     assert memory_group(tree.root) == (4 * GIB, 3 * GIB)
+
+
+def test_the_cpu_time_of_a_unit_of_version_2_and_those_above_it(tree):
+    tree.process(
+        groups="0::/user.slice/job.scope\n", mounts=MOUNT_2.format(seen="/", at=TOP)
+    )
+    cores = usable_cores(tree.root / "nothing")
+    tree.write(f"{TOP}/user.slice/job.scope/cpu.max", "max 100000\n")
+    assert cpu_quota(tree.root) is None
+    assert usable_cores(tree.root) == cores
+    tree.write(f"{TOP}/user.slice/cpu.max", "150000 100000\n")
+    assert cpu_quota(tree.root) == 1.5
+    assert usable_cores(tree.root) == min(cores, 2)
+    tree.write(f"{TOP}/user.slice/job.scope/cpu.max", "5000 100000\n")
+    assert usable_cores(tree.root) == 1
+    tree.write(f"{TOP}/user.slice/job.scope/cpu.max", "a file cut short")
+    assert cpu_quota(tree.root) == 1.5
+
+
+def test_the_cpu_time_of_a_job_of_version_1(tree):
+    tree.process(groups="3:cpu,cpuacct:/job\n4:memory:/other\n", mounts="")
+    assert cpu_quota(tree.root) is None
+    tree.write(f"{TOP}/cpu/job/cpu.cfs_quota_us", "-1\n")
+    tree.write(f"{TOP}/cpu/job/cpu.cfs_period_us", "100000\n")
+    assert cpu_quota(tree.root) is None
+    tree.write(f"{TOP}/cpu/job/cpu.cfs_quota_us", "50000\n")
+    assert cpu_quota(tree.root) == 0.5
+    assert usable_cores(tree.root) == 1
 
 
 def test_a_job_of_version_1_and_those_above_it(tree):

@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Compute, Operands, compute_held, hold, let_go, unlocked
+from ndx._compute.parallel cimport compute_parts
 from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
 from ndx._compute.passes.tiles cimport (
     Grid, Runs, cut, element_bytes, find_place, find_runs, run_start, span, tile_walk,
@@ -499,12 +500,15 @@ cdef bint run_pass(const Operands *held, const Walk *walk,
 cdef int run_large(Operands *operands, const Walk *walk, const Py_ssize_t *itemsizes,
                    Compute function, void *arg, str name,
                    bint single_threaded) except -1:
-    """Compute many elements: in a pass if they are in files, else at once."""
+    """Compute many elements: in a pass if they are in files, else on the threads."""
     hold(operands)
     try:
-        if not run_pass(
-                operands, walk, itemsizes, function, arg, name, single_threaded):
+        if run_pass(operands, walk, itemsizes, function, arg, name, single_threaded):
+            pass
+        elif single_threaded:
             compute_held(operands, walk, function, arg)
+        else:
+            compute_parts(operands, walk, itemsizes, function, arg, name)
     finally:
         let_go(operands)
     return 0

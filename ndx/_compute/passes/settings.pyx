@@ -1,7 +1,6 @@
 """The options of passes over arrays in files, for each thread or task."""
 
 import operator
-import os
 
 from cpython.contextvars cimport (
     PyContextVar_Get, PyContextVar_New, PyContextVar_Reset, PyContextVar_Set,
@@ -15,6 +14,7 @@ from ndx._lib.interpreter cimport current_home
 from ndx._lib.options import option_errors
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import memory_for_pages as pages_of_machine
+from ndx._lib.system import usable_cores
 
 __all__ = ["passes"]
 
@@ -27,13 +27,6 @@ cdef enum:
 
 cdef object variable = PyContextVar_New("ndx.passes", NULL)
 cdef Settings defaults = Settings()
-
-
-cdef Py_ssize_t usable_cores() except -1:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 defaults.progress = None

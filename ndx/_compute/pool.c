@@ -1,0 +1,177 @@
+/* One pool of threads. They sleep on a condition variable whenever there is no work, so
+ * that they take no core from a BLAS. They start when they are first needed, never run
+ * Python, and stay until the process ends: one that sleeps holds nothing.
+ *
+ * A caller opens a task, computes parts of it, closes it, and waits for the threads
+ * that are inside. A thread that wakes too late finds no task and sleeps again: no one
+ * waits for it. */
+#include "ndx/internal/thread_pool.h"
+
+#if defined(_WIN32)
+static long ndx_wanted = 1;
+int ndx_thread_count(void) { return (int)ndx_wanted; }
+void ndx_set_thread_count(int count) { ndx_wanted = count; }
+
+void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
+    ptrdiff_t i;
+    for (i = 0; i < count; ++i) { part(arg, i); }
+}
+#else
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+
+#define NDX_STACK ((size_t)1 << 20)
+
+/* How often a caller looks whether the last thread is done before it sleeps, which
+ * takes longer than a part's rest often does. */
+#define NDX_LOOKS 2000
+
+typedef struct {
+    ndx_part part;
+    void *arg;
+    ptrdiff_t count;
+    ptrdiff_t next;                        /* the part to take; atomic */
+    int seats;                             /* threads that may still join */
+    int inside;                            /* threads that compute; read without lock */
+    fenv_t environment;                    /* the caller's: rounding, subnormals */
+} ndx_task;
+
+static int ndx_wanted = 1;                 /* atomic */
+static int ndx_busy;                       /* whether a caller has the pool; atomic */
+
+static pthread_mutex_t ndx_pool_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The lock guards what follows, and `seats` and `inside` of the task. */
+static pthread_cond_t ndx_work = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t ndx_done = PTHREAD_COND_INITIALIZER;
+static ndx_task *ndx_open;                 /* the task that threads join; or NULL */
+static int ndx_started;
+static int ndx_prepared;                   /* whether forks are prepared for */
+
+int ndx_thread_count(void) { return __atomic_load_n(&ndx_wanted, __ATOMIC_ACQUIRE); }
+
+void ndx_set_thread_count(int count) {
+    __atomic_store_n(&ndx_wanted, count, __ATOMIC_RELEASE);
+}
+
+static void ndx_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+static void ndx_take_parts(ndx_task *task) {
+    for (;;) {
+        ptrdiff_t index = __atomic_fetch_add(&task->next, 1, __ATOMIC_RELAXED);
+        if (index >= task->count) { return; }
+        task->part(task->arg, index);
+    }
+}
+
+static void *ndx_pool_thread(void *unused) {
+    ndx_task *task;
+    (void)unused;
+    pthread_mutex_lock(&ndx_pool_lock);
+    for (;;) {
+        while (ndx_open == NULL || ndx_open->seats == 0) {
+            pthread_cond_wait(&ndx_work, &ndx_pool_lock);
+        }
+        task = ndx_open;
+        --task->seats;
+        __atomic_store_n(&task->inside, task->inside + 1, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&ndx_pool_lock);
+        fesetenv(&task->environment);
+        ndx_take_parts(task);
+        pthread_mutex_lock(&ndx_pool_lock);
+        /* Nothing is left to take. */
+        if (ndx_open == task) { ndx_open = NULL; }
+        if (task->inside == 1) { pthread_cond_signal(&ndx_done); }
+        /* The last access: the caller may return as soon as it sees a 0. */
+        __atomic_store_n(&task->inside, task->inside - 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+/* In a child there are no threads but the one that forked, which was in no part. */
+static void ndx_after_fork(void) {
+    pthread_mutex_init(&ndx_pool_lock, NULL);
+    pthread_cond_init(&ndx_work, NULL);
+    pthread_cond_init(&ndx_done, NULL);
+    ndx_open = NULL;
+    ndx_started = 0;
+    __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+}
+
+/* Start a thread; return whether that succeeded. The caller has the lock. */
+static int ndx_start_thread(void) {
+    pthread_t id;
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+    int started;
+    if (!ndx_prepared) {
+        if (pthread_atfork(NULL, NULL, ndx_after_fork) != 0) { return 0; }
+        ndx_prepared = 1;
+    }
+    if (pthread_attr_init(&attributes) != 0) { return 0; }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, NDX_STACK);
+    /* Signals are for the interpreter's threads, but faults for the one that faults:
+     * a mapping's SIGBUS has a handler. */
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGFPE);
+    sigdelset(&blocked, SIGILL);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGTRAP);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    started = pthread_create(&id, &attributes, ndx_pool_thread, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+static void ndx_compute_together(ndx_task *task, int helpers) {
+    int i, all;
+    pthread_mutex_lock(&ndx_pool_lock);
+    while (ndx_started < helpers && ndx_start_thread()) { ++ndx_started; }
+    helpers = helpers < ndx_started ? helpers : ndx_started;
+    all = helpers == ndx_started;
+    task->seats = helpers;
+    ndx_open = task;
+    pthread_mutex_unlock(&ndx_pool_lock);
+    if (all) { pthread_cond_broadcast(&ndx_work); }
+    for (i = 0; i < helpers && !all; ++i) { pthread_cond_signal(&ndx_work); }
+    ndx_take_parts(task);
+    pthread_mutex_lock(&ndx_pool_lock);
+    ndx_open = NULL;
+    pthread_mutex_unlock(&ndx_pool_lock);
+    for (i = 0; i < NDX_LOOKS; ++i) {
+        if (__atomic_load_n(&task->inside, __ATOMIC_ACQUIRE) == 0) { return; }
+        ndx_pause();
+    }
+    pthread_mutex_lock(&ndx_pool_lock);
+    while (task->inside) { pthread_cond_wait(&ndx_done, &ndx_pool_lock); }
+    pthread_mutex_unlock(&ndx_pool_lock);
+}
+
+void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg) {
+    ndx_task task;
+    ptrdiff_t i;
+    int threads = ndx_thread_count();
+    if (threads > count) { threads = (int)count; }
+    if (threads < 2 || __atomic_exchange_n(&ndx_busy, 1, __ATOMIC_ACQUIRE)) {
+        for (i = 0; i < count; ++i) { part(arg, i); }
+        return;
+    }
+    task.part = part;
+    task.arg = arg;
+    task.count = count;
+    task.next = 0;
+    task.inside = 0;
+    fegetenv(&task.environment);
+    ndx_compute_together(&task, threads - 1);
+    __atomic_store_n(&ndx_busy, 0, __ATOMIC_RELEASE);
+}
+#endif

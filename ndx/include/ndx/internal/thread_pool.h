@@ -1,0 +1,23 @@
+/* The threads of the process that compute parts of large operations. */
+#ifndef NDX_THREAD_POOL_H
+#define NDX_THREAD_POOL_H
+
+#include <stddef.h>
+
+/* Computes one part of an operation. It runs no Python and takes no lock. */
+typedef void (*ndx_part)(void *arg, ptrdiff_t index);
+
+/* The most threads that may compute one operation. */
+#define NDX_MOST_THREADS 256
+
+/* How many threads compute an operation, the calling one included. */
+int ndx_thread_count(void);
+void ndx_set_thread_count(int count);
+
+/* Compute parts 0 to count - 1, each once, in any order, and return when all are done.
+ *
+ * The calling thread computes, too. It computes alone if another operation has the
+ * threads, which is also so for a call inside a part. Call it without the GIL. */
+void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg);
+
+#endif

@@ -1,0 +1,290 @@
+"""Large operations on several threads: the same results, whatever else goes on."""
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+from ndx._compute.threads import count_from_environment
+
+pytestmark = pytest.mark.threads
+
+MANY = 300_000
+NAMES = ["float64", "float32", "int64", "int16", "uint8", "bool", "complex128"]
+# Of MANY elements or somewhat more; with long, short and single axes.
+SHAPES = [
+    (MANY,), (MANY + 7,), (3, MANY // 3 + 1), (MANY // 3 + 1, 3), (601, 503), (1, MANY),
+    (70, 1, 4500), (20, 150, 101),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _restored():
+    before = ndx.get_num_threads()
+    yield
+    ndx.set_num_threads(before)
+
+
+def on_threads(count, function, *args):
+    """Return what a function returns with a number of threads."""
+    before = ndx.get_num_threads()
+    ndx.set_num_threads(count)
+    try:
+        return function(*args)
+    finally:
+        ndx.set_num_threads(before)
+
+
+def numbers(shape, dtype, seed=0):
+    """Return an array of many different values, negative ones and zeros too."""
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal(shape) * 50
+    if np.dtype(dtype).kind == "c":
+        return (found + 1j * rng.standard_normal(shape)).astype(dtype)
+    return np.abs(found).astype(dtype) if dtype == "uint8" else found.astype(dtype)
+
+
+def laid_out(draw, array):
+    """Return an NDArray of the same elements that lies in memory in a drawn way."""
+    order = draw(st.permutations(range(array.ndim)))
+    steps = [draw(st.sampled_from([1, -1, 2])) for _ in order]
+    room = np.zeros(
+        [
+            array.shape[axis] * abs(step)
+            for axis, step in zip(order, steps, strict=True)
+        ],
+        array.dtype,
+    )
+    view = ndx.asarray(room, copy=True)
+    view = view[tuple(slice(None, None, step) for step in steps)]
+    view = ndx.permute_dims(view, tuple(np.argsort(order).tolist()))
+    view[...] = ndx.asarray(array)
+    return view
+
+
+def same(a, b):
+    """Whether two arrays are equal to the last bit."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ------------------------------------------------------------------- the number
+
+
+def test_the_number_of_threads_is_set_for_the_process():
+    ndx.set_num_threads(3)
+    assert ndx.get_num_threads() == 3
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(ndx.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert seen == [3]
+    ndx.set_num_threads(np.int64(2))
+    assert ndx.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("n", [0, -1, 257, 2**70])
+def test_a_number_out_of_range_is_refused(n):
+    before = ndx.get_num_threads()
+    with pytest.raises(ValueError, match=f"can't be {n}; valid are 1 to 256"):
+        ndx.set_num_threads(n)
+    assert ndx.get_num_threads() == before
+
+
+@pytest.mark.parametrize("n", [1.0, "2", None])
+def test_what_is_no_number_is_refused(n):
+    with pytest.raises(TypeError, match="is an int, not .*; valid are 1 to 256"):
+        ndx.set_num_threads(n)
+
+
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [
+        ({"NDX_NUM_THREADS": "3", "OMP_NUM_THREADS": "5"}, 3),
+        ({"NDX_NUM_THREADS": "", "OMP_NUM_THREADS": "5"}, 5),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": "100000"}, 256),
+    ],
+)
+def test_the_environment_says_how_many(environment, count):
+    assert count_from_environment(environment) == count
+
+
+@pytest.mark.parametrize("text", ["", "0", "many", "-2", "²"])
+def test_without_a_valid_number_of_openmp_the_cores_count(text):
+    assert count_from_environment({"OMP_NUM_THREADS": text}) == count_from_environment(
+        {}
+    )
+
+
+@pytest.mark.parametrize("text", ["0", "many", "1.5", "257"])
+def test_an_invalid_variable_is_refused(text):
+    with pytest.raises(ValueError, match=f"NDX_NUM_THREADS='{text}' .*valid are 1 to"):
+        count_from_environment({"NDX_NUM_THREADS": text})
+
+
+def test_a_program_starts_with_the_number_of_its_environment():
+    code = "import ndx; x = ndx.ones(10**6); x + x; print(ndx.get_num_threads())"
+    environment = {**os.environ, "NDX_NUM_THREADS": "5"}
+    # It also ends while four threads sleep.
+    out = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True,
+        check=True, timeout=60,
+    )  # fmt: skip
+    assert out.stdout == "5\n"
+    assert out.stderr == ""
+
+
+# ------------------------------------------------------------------ elementwise
+
+
+@examples(25)
+@given(st.data(), st.sampled_from(SHAPES), st.sampled_from(NAMES))
+def test_elementwise_results_are_equal_for_any_number_of_threads(data, shape, dtype):
+    x, y = numbers(shape, dtype), numbers(shape, dtype, 1)
+    a, b = laid_out(data.draw, x), laid_out(data.draw, y)
+    if data.draw(st.booleans()):
+        b, y = b[:1], y[:1]
+    for function in (
+        ndx.add,
+        ndx.less,
+        ndx.atan2 if dtype == "float64" else ndx.multiply,
+    ):
+        one = on_threads(1, function, a, b)
+        assert same(one, on_threads(2, function, a, b))
+        assert same(one, on_threads(5, function, a, b))
+    expected = x.astype(dtype) + y
+    np.testing.assert_array_equal(on_threads(3, ndx.add, a, b), expected)
+    out = laid_out(data.draw, np.zeros_like(expected))
+    on_threads(3, lambda: ndx.add(a, b, out=out))
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_powers_of_floats_use_threads_and_those_of_integers_raise():
+    x = ndx.asarray(numbers((MANY,), "float64"))
+    assert same(on_threads(1, ndx.pow, x, 2.5), on_threads(3, ndx.pow, x, 2.5))
+    with pytest.raises(ValueError, match="negative"):
+        on_threads(3, ndx.pow, ndx.ones(MANY * 4, dtype=ndx.int64), -1)
+
+
+# ------------------------------------------------------ threads, forks, signals
+
+
+def test_python_threads_compute_at_the_same_time():
+    ndx.set_num_threads(3)
+    x = ndx.asarray(numbers((MANY,), "float64"))
+    expected = (x + x).tobytes()
+
+    def turn(_):
+        return all((x + x).tobytes() == expected for _ in range(20))
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(turn, range(12)))
+
+
+def test_the_number_changes_while_others_compute():
+    x = ndx.asarray(numbers((MANY,), "float64"))
+    expected = ndx.exp(x).tobytes()
+    ended = threading.Event()
+
+    def change():
+        while not ended.is_set():
+            for n in (1, 4, 2, 7):
+                ndx.set_num_threads(n)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        assert all(ndx.exp(x).tobytes() == expected for _ in range(60))
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_has_threads_of_its_own():
+    code = """
+import os, threading, ndx
+ndx.set_num_threads(4)
+x = ndx.ones(10**6)
+ended = threading.Event()
+def compute():
+    while not ended.is_set():
+        x + x
+# Forks fall into operations of another thread, too.
+thread = threading.Thread(target=compute)
+thread.start()
+try:
+    for _ in range(15):
+        child = os.fork()
+        if not child:
+            grandchild = os.fork()
+            good = all(float(ndx.max(x + x)) == 2.0 for _ in range(10))
+            if grandchild:
+                good = good and os.waitpid(grandchild, 0)[1] == 0
+            os._exit(not good)
+        assert os.waitpid(child, 0)[1] == 0
+        assert float(ndx.max(x + x)) == 2.0
+finally:
+    ended.set()
+    thread.join()
+print("done")
+"""
+    out = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+        check=True, timeout=120,
+    )  # fmt: skip
+    assert out.stdout == "done\n"
+
+
+def test_a_program_ends_while_a_daemon_computes():
+    code = """
+import threading, time, ndx
+ndx.set_num_threads(4)
+x = ndx.ones(10**6)
+def compute():
+    while True:
+        x + x
+threading.Thread(target=compute, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            timeout=60,
+        )  # fmt: skip
+        assert out.stderr == ""
+
+
+def until_the_timer(function):
+    """Call a function again and again."""
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    while True:
+        function()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
+def test_an_interrupt_reaches_the_interpreter():
+    ndx.set_num_threads(4)
+    x = ndx.asarray(numbers((MANY,), "float64"))
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(5):
+            with pytest.raises(KeyboardInterrupt):
+                until_the_timer(lambda: x + x)
+            assert same(x + x, x * 2.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
