@@ -16,6 +16,7 @@ from ndx._compute.copies cimport cast, copy as copied
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._compute.orders cimport cast_ordered, check_order, lies_in
+from ndx._compute.sequences cimport from_sequence, is_plain
 from ndx._context.placement cimport device_of_new
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_UINT, dtype_code, dtype_object, kind_of,
@@ -136,6 +137,8 @@ cdef BaseArray shared_array(object obj):
     """Return an array over the memory of `obj`; None if it has none to share."""
     if is_array(obj):
         return obj
+    if is_plain(obj):
+        return None
     if isinstance(obj, np.ndarray):
         return from_numpy(obj)
     if isinstance(obj, (np.generic, str, bytes)):
@@ -177,6 +180,9 @@ cdef BaseArray converted(object obj, int code, object copy):
             obj = int(obj)
         x = new_empty(scalar_default(obj) if code < 0 else code, 0, NULL)
         fill_checked(x, obj)
+        return x
+    x = from_sequence(obj, code)
+    if x is not None:
         return x
     try:
         source = unwrapped(obj)

@@ -4,12 +4,20 @@ import functools
 
 import numpy as np
 
+from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.sequences cimport from_sequence
+from ndx._context.placement cimport placing_device
+from ndx._lib.dtypes cimport code_or_none
 from ndx._methods.numpy_functions cimport call_function, compute_function
 from ndx._methods.ufuncs cimport (
     KnownUfunc, compute_known, compute_ufunc, known_ufunc,
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
+
+# Scalars, which have no memory of their own and override nothing.
+cdef frozenset SCALARS = frozenset((
+    bool, int, float, complex, np.bool, np.int64, np.float64, np.complex128))
 
 
 cdef int describe(object wrapper, object function, str name, str module) except -1:
@@ -35,15 +43,21 @@ cdef class NumPyFunction:
 
     cdef object function
     cdef object create
+    cdef bint takes_sequences
     cdef dict __dict__
 
     def __init__(self, function: Any, str name, str module,
                  create: Any = None) -> None:
         self.function = function
         self.create = create
+        self.takes_sequences = function is np.array or function is np.asarray
         describe(self, function, name, module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.takes_sequences and args:
+            result = array_of(args, kwargs)
+            if result is not None:
+                return result
         if self.create is not None and len(args) + len(kwargs) <= 2:
             try:
                 return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
@@ -63,6 +77,38 @@ cdef class NumPyFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+cdef object array_of(tuple args, dict kwargs):
+    """Return a new array of Python's numbers, with a dtype; None: left to NumPy."""
+    cdef int code = -1
+    cdef object dtype = None
+    kind = type(args[0])
+    if kind is not list and kind is not tuple or len(args) + len(kwargs) > 2 \
+            or placing_device():
+        return None
+    if len(args) == 2:
+        dtype = args[1]
+    elif kwargs:
+        if "dtype" not in kwargs:
+            return None
+        dtype = kwargs["dtype"]
+    if dtype is not None:
+        try:
+            code = code_or_none(np.dtype(dtype))
+        except TypeError:
+            return None
+        if code < 0:
+            return None
+    return from_sequence(args[0], code)
+
+
+cdef bint only_scalars(tuple args) except -1:
+    """Whether all arguments are plain scalars."""
+    for item in args:
+        if type(item) not in SCALARS:
+            return False
+    return True
 
 
 cdef dict dtype_in(tuple args, dict kwargs):
@@ -118,6 +164,12 @@ cdef class NumPyUfunc:
             result = compute_known(self.known, args)
             if result is not NotImplemented:
                 return result
+            if only_scalars(args):
+                token = silence()
+                try:
+                    return self.ufunc(*args)
+                finally:
+                    restore(token)
             kwargs = {}
         else:
             kwargs = given(dict(

@@ -1,0 +1,4 @@
+from ndx._array.storage cimport BaseArray
+
+cdef bint is_plain(object obj) noexcept
+cdef BaseArray from_sequence(object obj, int dtype)
