@@ -45,8 +45,10 @@ def compile_loop(code, values):
 
 
 def names_in(code):
-    """Return the names of variables in the code; attributes are none."""
-    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    """Return the names of variables in the code, loops' own left out."""
+    nodes = list(ast.walk(ast.parse(code)))
+    own = {node.target.id for node in nodes if isinstance(node, ast.For)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - own
 
 
 def side_by_side(loops, repeats, batch_ns):
