@@ -69,6 +69,7 @@ from ndx._context.placement import current_backend
 from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
+from ndx._fusing.function import fuse
 from ndx._lib import import_hooks as _import_hooks
 from ndx._lib.device import Device
 from ndx._lib.errors import (

@@ -69,6 +69,7 @@ from ndx._context.placement import current_backend as current_backend
 from ndx._context.use import no_workspace as no_workspace
 from ndx._context.use import use as use
 from ndx._core import NDArray as NDArray
+from ndx._fusing.function import fuse as fuse
 from ndx._lib.device import Device as Device
 from ndx._lib.errors import DeviceError as DeviceError
 from ndx._lib.errors import MappedFileError as MappedFileError

@@ -21,7 +21,7 @@ LAYERS = [
     ("_lib",), ("_files",), ("backends",), ("_blocks",), ("_arenas",), ("_context",),
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
     ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
-    ("_cuda", "cuda"),
+    ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",),
     ("dask", "einops", "h5py", "numba", "torch", "xarray", "zarr"),
     ("_cli", "__main__", "testing"),

@@ -6,6 +6,7 @@ from ndx._lib.layout cimport Walk
 cdef bint is_scalar(object x) noexcept
 cdef BaseArray as_operand(object x)
 cdef bint computes_itself(object x) except -1
+cdef Ufunc known_power(int dtype, object exponent)
 cdef object operand_error(Ufunc ufunc, object x1, object x2)
 cdef object refused(Ufunc ufunc, object x1, object x2)
 cdef object shape_error(str name, BaseArray a, BaseArray b)

@@ -1,0 +1,1 @@
+"""Fused expressions: functions that are recorded once, and replayed block by block."""

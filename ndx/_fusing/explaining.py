@@ -1,0 +1,27 @@
+"""The text of ``fn.explain()``."""
+
+
+def explain(name, entries, unfit):
+    """Return how a fused function computes each kind of arguments it has met.
+
+    Parameters
+    ----------
+    name : str
+    entries : list
+        With a `label`, and `about` or a `reason`.
+    unfit : int
+        Calls with arguments of which no recording can be made.
+    """
+    lines = []
+    for entry in entries:
+        lines.append(f"{name}({entry.label})")
+        if entry.about is None:
+            lines.append(f"  called as it is: {entry.reason}")
+            continue
+        lines += [f"  {line}" for line in entry.about]
+    if unfit:
+        lines.append(
+            f"{unfit} call(s) as they are, with arguments that are not recorded: "
+            "arrays on a device or of other dtypes, lists, dicts, more than 24 arrays"
+        )
+    return "\n".join(lines or [f"{name} has not been called"])

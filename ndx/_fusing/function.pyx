@@ -1,0 +1,397 @@
+"""`ndx.fuse`: functions that are recorded once for each kind of arguments.
+
+A call makes the signature of its arguments, a few words of C: kinds, dtypes and shapes
+of arrays, the values of other arguments. The signature's program is then replayed. A
+new signature is recorded by calling the function with tracers. If that is impossible,
+the signature has no program, and the function is called as it is.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.string cimport memcmp, memcpy
+
+import functools
+import types
+
+import numpy as np
+
+from ndx._array.storage cimport BaseArray, is_array
+from ndx._compute.elementwise cimport as_operand
+from ndx._fusing.replay cimport MAX_SLOTS, Program
+
+from ndx._fusing.explaining import explain
+from ndx._fusing.recording import record
+from ndx._fusing.tracing import Tracer
+
+__all__ = ["FusedFunction", "fuse"]
+
+cdef enum:
+    WORDS = 160                  # of a signature; longer ones are not recorded
+    SCALARS = 32
+    PROGRAMS = 64                # kept for one function
+    AT_ONCE = 8                  # signatures that are recorded at their first call
+    SEEN = 256                   # later ones that are counted until their second
+
+cdef extern from "ndx/internal/vectorcall.h":
+    ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
+        PyObject *, PyObject **, size_t, PyObject *) noexcept
+    int ndx_set_vectorcall(object cls, Py_ssize_t offset) except -1
+    Py_ssize_t ndx_count(size_t nargsf) noexcept
+    object PyObject_Vectorcall(PyObject *, PyObject **, size_t, PyObject *)
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
+    double PyFloat_AS_DOUBLE(object o) noexcept
+
+# What starts the words of an argument.
+cdef enum Tag:
+    ARRAY = 1
+    SAME                         # the array that an earlier argument is
+    FOREIGN                      # an array of NumPy
+    INT
+    FLOAT                        # whose value does not matter
+    VALUE                        # a float whose value does
+    EQUAL                        # a string, dtype or type, found in `canonical`
+    IDENTICAL
+    TUPLE
+
+
+cdef struct Words:
+    int count
+    int narrays
+    int nscalars
+    bint fits                    # False: can't be recorded
+    bint inside                  # an argument is a tracer: another function is recorded
+    int64_t words[WORDS]
+    PyObject *arrays[MAX_SLOTS]
+    PyObject *scalars[SCALARS]
+
+
+@cython.final
+cdef class Entry:
+    """One signature, and its program; or the reason why it has none."""
+
+    cdef uint64_t hash
+    cdef int count
+    cdef bytes words
+    cdef Program program
+    cdef readonly object reason
+    cdef readonly str label
+    cdef list kept               # objects that the words name by their addresses
+
+    @property
+    def about(self) -> Any:
+        """The description of the program; None without one."""
+        return None if self.program is None else self.program.about
+
+
+cdef inline void add(Words *found, int64_t word) noexcept:
+    if found.count < WORDS:
+        found.words[found.count] = word
+        found.count += 1
+    else:
+        found.fits = False
+
+
+cdef uint64_t hash_of(const Words *found) noexcept:
+    cdef uint64_t result = 0x9E3779B97F4A7C15
+    cdef int i
+    for i in range(found.count):
+        result = (result ^ <uint64_t>found.words[i]) * <uint64_t>0xFF51AFD7ED558CCD
+        result ^= result >> 32
+    return result
+
+
+@cython.final
+cdef class FusedFunction:
+    """A function that `ndx.fuse` has made; see there.
+
+    Parameters
+    ----------
+    function : callable
+        The function to record and replay.
+    """
+
+    cdef Vectorcall vectorcall
+    cdef object function
+    cdef list entries            # of Entry, the latest used first
+    cdef dict canonical
+    cdef dict seen               # hashes of signatures that were met once
+    cdef uint64_t by_value       # bits of floats on which the recording depended
+    cdef Py_ssize_t signatures
+    cdef Py_ssize_t unfit        # calls whose arguments have no signature
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self, function: Callable[..., Any]):
+        if not callable(function):
+            raise TypeError(
+                f"fuse takes a function, not {type(function).__name__}")
+        self.function = function
+        self.vectorcall = <Vectorcall><void *>call_fused
+        self.entries = []
+        self.canonical = {}
+        self.seen = {}
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Only an explicit `__call__` comes here; calls go to `call_fused`, below.
+        return self(*args, **kwargs)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<fused function {self.__module__}.{self.__qualname__}>"
+
+    def explain(self) -> str:
+        """Return a text: the signatures met, and how each is computed, or why not."""
+        return explain(self.__qualname__, list(self.entries), self.unfit)
+
+    def clear(self) -> None:
+        """Forget all recordings: for after a change of a global that they have read."""
+        self.entries = []
+        self.canonical = {}
+        self.seen = {}
+        self.by_value = 0
+        self.signatures = 0
+
+    cdef int describe(self, Words *found, PyObject **args, Py_ssize_t count,
+                      PyObject *names, list owned) except -1:
+        """Write the signature of a call; `owned` keeps arrays made of NumPy's."""
+        cdef Py_ssize_t i, named = 0
+        found.count = found.narrays = found.nscalars = 0
+        found.fits = True
+        found.inside = False
+        if names != NULL:
+            named = len(<tuple>names)
+            self.describe_value(found, <object>names, owned)
+        for i in range(count + named):
+            self.describe_value(found, <object>args[i], owned)
+        return 0
+
+    cdef int describe_value(self, Words *found, object value, list owned) except -1:
+        cdef int overflow = 0
+        cdef int64_t bits = 0
+        cdef double number
+        kind = type(value)
+        if is_array(value):
+            return describe_array(found, <BaseArray>value, ARRAY)
+        if kind is float:
+            if found.nscalars == SCALARS:
+                found.fits = False
+                return 0
+            number = PyFloat_AS_DOUBLE(value)
+            memcpy(&bits, &number, 8)
+            if self.by_value >> found.nscalars & 1:
+                add(found, VALUE)
+                add(found, bits)
+            else:
+                add(found, FLOAT)
+            found.scalars[found.nscalars] = <PyObject *>value
+            found.nscalars += 1
+        elif kind is int:
+            bits = PyLong_AsLongLongAndOverflow(value, &overflow)
+            if overflow:
+                found.fits = False
+            add(found, INT)
+            add(found, bits)
+        elif kind is tuple:
+            add(found, TUPLE)
+            add(found, len(<tuple>value))
+            for item in <tuple>value:
+                self.describe_value(found, item, owned)
+        elif kind is str or kind is bytes or kind is complex or \
+                isinstance(value, (np.dtype, np.generic)):
+            add(found, EQUAL)
+            one = self.one_of(value)
+            add(found, <int64_t><uintptr_t><void *>one)
+        elif kind is np.ndarray:
+            try:
+                array = as_operand(value)
+            except TypeError:
+                found.fits = False
+                return 0
+            owned.append(array)
+            return describe_array(found, <BaseArray>array, FOREIGN)
+        elif kind is Tracer:
+            found.inside = True
+        elif isinstance(value, (list, dict, set, np.ndarray)):
+            # They may change between calls, or calculate themselves.
+            found.fits = False
+        else:
+            add(found, IDENTICAL)
+            add(found, <int64_t><uintptr_t><void *>value)
+        return 0
+
+    cdef object one_of(self, object value):
+        """Return the object that stands for all that equal `value`."""
+        if isinstance(value, (complex, np.generic)):
+            # -0.0 equals 0.0, and a NaN nothing.
+            value = (type(value), repr(value))
+        if len(self.canonical) >= SEEN and value not in self.canonical:
+            self.canonical = {}
+        return self.canonical.setdefault(value, value)
+
+    cdef int keep(self, object value, list kept) except -1:
+        """Append the objects whose addresses a signature has."""
+        if type(value) is tuple:
+            for item in <tuple>value:
+                self.keep(item, kept)
+        elif isinstance(value, (str, bytes, complex, np.dtype, np.generic)):
+            kept.append(self.one_of(value))
+        elif not is_array(value) and type(value) is not np.ndarray:
+            kept.append(value)
+        return 0
+
+    cdef Entry find(self, const Words *found, uint64_t hash):
+        cdef Entry entry
+        cdef list entries = self.entries
+        cdef Py_ssize_t i
+        for i in range(len(entries)):
+            entry = <Entry>entries[i]
+            if entry.hash == hash and entry.count == found.count and memcmp(
+                    <char *>entry.words, found.words, 8 * found.count) == 0:
+                if i > 4:
+                    # A new list: another thread may be walking along this one.
+                    self.entries = [
+                        entry, *[other for other in entries if other is not entry]]
+                return entry
+        return None
+
+    cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
+                     PyObject *names, list owned):
+        """Record a new signature; None: it is too early."""
+        cdef Entry entry = Entry()
+        cdef uint64_t hash = hash_of(found)
+        cdef Py_ssize_t i
+        if self.signatures >= AT_ONCE and hash not in self.seen:
+            # Recording takes longer than a few operations, and each call may differ.
+            if len(self.seen) >= SEEN:
+                self.seen = {}
+            self.seen[hash] = True
+            return None
+        # Kept before the recording, which calls the function, which may do anything.
+        entry.kept = []
+        named = () if names == NULL else <tuple>names
+        self.keep(named, entry.kept)
+        positional = tuple([<object>args[i] for i in range(count)])
+        keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
+        for value in (*positional, *keywords.values()):
+            self.keep(value, entry.kept)
+        recording = record(self.function, positional, keywords)
+        entry.program = recording.program
+        entry.reason = recording.reason
+        entry.label = recording.label
+        if recording.by_value:
+            # Signatures have these values from now on.
+            for i in recording.by_value:
+                self.by_value |= <uint64_t>1 << i
+            self.describe(found, args, count, names, owned)
+            hash = hash_of(found)
+        entry.hash = hash
+        entry.count = found.count
+        entry.words = (<char *>found.words)[:8 * found.count]
+        self.signatures += 1
+        self.entries = [entry, *self.entries[:PROGRAMS - 1]]
+        return entry
+
+
+cdef int describe_array(Words *found, BaseArray x, Tag tag) except -1:
+    cdef int i
+    if x.block.device or found.narrays == MAX_SLOTS:
+        found.fits = False
+        return 0
+    for i in range(found.narrays):
+        if found.arrays[i] == <PyObject *>x:
+            add(found, SAME)
+            add(found, i)
+            return 0
+    found.arrays[found.narrays] = <PyObject *>x
+    found.narrays += 1
+    add(found, tag | x.dtype << 8 | x.ndim << 16 | x.c_contiguous << 24
+        | x.readonly << 25)
+    for i in range(x.ndim):
+        add(found, x.shape[i])
+    if not x.c_contiguous:
+        for i in range(x.ndim):
+            add(found, x.strides[i])
+    return 0
+
+
+cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
+                       PyObject *names):
+    cdef FusedFunction fused = <FusedFunction>self
+    cdef Py_ssize_t count = ndx_count(nargsf)
+    cdef Entry entry = None
+    cdef Words found
+    cdef list owned = None
+    cdef Py_ssize_t i
+    for i in range(count):
+        if not is_array(<object>args[i]):
+            owned = []
+            break
+    if names != NULL:
+        owned = []
+    fused.describe(&found, args, count, names, owned)
+    if found.fits and not found.inside:
+        entry = fused.find(&found, hash_of(&found))
+        if entry is None:
+            entry = fused.learn(&found, args, count, names, owned)
+        if entry is not None and entry.program is not None \
+                and entry.program.may_replay(found.arrays):
+            return entry.program.run(found.arrays, found.scalars)
+    elif not found.fits and not found.inside:
+        fused.unfit += 1
+    return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
+
+
+def fuse(function: Callable[..., Any], /) -> FusedFunction:
+    """Return a function that computes its elementwise steps together, in cache.
+
+    The first call with arguments of a kind calls `function` with stand-ins for the
+    arrays, which record its steps. This and later such calls then replay the steps for
+    a few thousand elements at a time, so that intermediate values stay in the CPU's
+    cache and need no arrays. Usually a decorator.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays, Python scalars, strings and other objects. Its steps may be operators
+        and elementwise functions of ndx, NumPy or `ndx.numpy`, `where`, `clip`,
+        `astype`, slices, assignments to slices and in place, and the reductions `sum`,
+        `mean`, `max`, `min`, `any` and `all`.
+
+    Returns
+    -------
+    callable
+        With the name, docstring and signature of `function`. ``explain()`` says how
+        each kind of arguments is computed, and ``clear()`` forgets all recordings.
+
+    Notes
+    -----
+    Results, dtypes and errors are those of `function`; sums may be rounded otherwise.
+    What can't be recorded is computed by calling `function`: conditions on elements,
+    indexing by arrays, sorting, products of matrices, arrays that are not arguments,
+    arrays on a device or in large files. The function should have no effects but on
+    its arguments. Globals and attributes that it reads count as constants.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> @ndx.fuse
+    ... def score(a, b):
+    ...     return (a - b) ** 2 / (a + b)
+    >>> score(ndx.asarray([1.0, 2.0]), ndx.asarray([3.0, 6.0]))
+    NDArray([1., 2.])
+    """
+    return FusedFunction(function)
+
+
+cdef FusedFunction sample = FusedFunction(len)
+ndx_set_vectorcall(
+    FusedFunction, <char *>&sample.vectorcall - <char *><PyObject *>sample)

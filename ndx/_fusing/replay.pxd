@@ -1,0 +1,100 @@
+from cpython.object cimport PyObject
+
+from ndx._array.storage cimport BaseArray
+from ndx._compute.numpy_private cimport LoopFunction
+
+cdef enum:
+    MAX_SLOTS = 24               # arrays of a program: arguments, results, temporaries
+    MAX_AXES = 8
+    MAX_CONSTANTS = 48
+    MAX_PARAMETERS = 16
+
+# Where a step finds an operand.
+cdef enum Place:
+    REGISTER                     # a piece of the block's scratch, contiguous
+    LEAF                         # a part of an array
+    CONSTANT
+    PARTIAL                      # what a block contributes to the reduction of all
+
+cdef struct Operand:
+    int place
+    int index
+    Py_ssize_t itemsize
+
+cdef struct Step:
+    LoopFunction function
+    void *data
+    int count                    # operands, the result included
+    bint rows                    # whether one is a leaf
+    Operand operands[4]
+
+# A part of an array: the axes of the stage, the innermost one apart.
+cdef struct Leaf:
+    int slot
+    Py_ssize_t offset
+    Py_ssize_t inner
+    Py_ssize_t outer[MAX_AXES]
+
+# The reduction of all elements: a partial result for each block, then one of all.
+cdef struct Partial:
+    int slot                     # of the partial results
+    int target                   # slot of the result
+    int constant                 # the operation's identity
+    Py_ssize_t itemsize
+    LoopFunction function
+    void *data
+
+# One walk over elements of one shape, block by block: `block_rows` rows of the
+# innermost axis, or a part of one.
+cdef struct Stage:
+    int ndim                     # axes without the innermost one
+    Py_ssize_t shape[MAX_AXES]
+    Py_ssize_t rows
+    Py_ssize_t cols
+    Py_ssize_t block_rows
+    Py_ssize_t block_cols
+    Py_ssize_t row_blocks
+    Py_ssize_t col_blocks
+    Py_ssize_t register_bytes
+    bint serial                  # its blocks can't be shared among threads
+    int nleaves
+    int nsteps
+    int npartials
+    Leaf *leaves
+    Step *steps
+    Partial *partials
+
+# An array that a call makes.
+cdef struct Made:
+    int dtype
+    int ndim
+    int order[MAX_AXES]
+    Py_ssize_t shape[MAX_AXES]
+
+cdef struct Parameter:
+    int constant
+    int position
+    int dtype
+
+cdef class Program:
+    cdef int nargs
+    cdef int nslots
+    cdef int nstages
+    cdef int nconstants
+    cdef int nparameters
+    cdef unsigned int used       # bits of arguments whose elements are read or written
+    cdef unsigned int stored     # bits of arguments that are written
+    cdef bint large
+    cdef Made made[MAX_SLOTS]
+    cdef Stage *stages
+    cdef Parameter parameters[MAX_PARAMETERS]
+    cdef char constants[MAX_CONSTANTS][16]
+    cdef int result_slot         # of the only result; -1: see `result`
+    cdef object result
+    cdef readonly object about
+
+    cdef object run(self, PyObject **arrays, PyObject **scalars)
+    cdef int fill(self, Stage *stage, dict given) except -1
+    cdef BaseArray make(self, int i)
+    cdef object build(self, tuple spec, PyObject **arrays, list made)
+    cdef bint may_replay(self, PyObject **arrays) except -1

@@ -1,0 +1,490 @@
+"""The replay of a recorded function: block by block, in cache, over inner loops.
+
+A `Program` is made by `_fusing.planning`. It never changes, so that threads share it.
+A call allocates the results and temporaries, checks and pins all arrays, and runs the
+stages, one after the other. A block's intermediate values are in a few registers, which
+are pieces of the stack. No Python runs meanwhile.
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from ndx._array.pinning cimport (
+    Operands, hold, let_go, locate, put, recheck_all, unlocked,
+)
+from ndx._array.storage cimport (
+    BaseArray, new_array, new_view, require_live, set_layout, strided,
+)
+from ndx._blocks.block cimport block_is_live
+from ndx._compute.copies cimport LARGE
+from ndx._compute.loops cimport Loop, find_ufunc, loop_of
+from ndx._compute.numpy_private cimport reporting
+from ndx._compute.passes.settings cimport settings
+from ndx._files.mapping cimport Mapped, find_mapping
+from ndx._fusing.kernels cimport cast_data, run_cast, run_copy, run_select
+from ndx._lib.dtypes cimport itemsize_of, store_scalar
+from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
+
+__all__ = ["Program", "limits"]
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
+
+cdef enum:
+    SCRATCH = 48 << 10           # bytes of a block's registers
+    MOST_ROWS = 64               # of a block
+    MAX_LEAVES = 24
+    CHUNKS = (MAX_SLOTS + 5) // 6
+
+
+def limits():
+    """Return what a program may have of each, for `_fusing.planning`."""
+    return {
+        "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
+        "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
+        "leaves": MAX_LEAVES,
+    }
+
+
+assert CHUNKS * MAXOPS >= MAX_SLOTS
+
+# What one call needs in C.
+cdef struct Replay:
+    const Stage *stages
+    int nstages
+    char *data[MAX_SLOTS]
+    char constants[MAX_CONSTANTS][16]
+
+cdef struct Job:
+    const Stage *stage
+    const Replay *replay
+
+
+# ---------------------------------------------------------------- without the GIL
+
+cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Compute the blocks from `first` to before `last` of a stage, with own scratch."""
+    cdef const Job *job = <const Job *>arg
+    cdef const Stage *stage = job.stage
+    cdef char[SCRATCH] scratch
+    cdef char *rows[MAX_LEAVES][MOST_ROWS]
+    cdef char *start[MAX_LEAVES]
+    cdef const Leaf *leaf
+    cdef const Partial *partial
+    cdef Py_ssize_t block, row, col, nrows, ncols
+    cdef int i
+    for block in range(first, last):
+        row = block // stage.col_blocks * stage.block_rows
+        col = block % stage.col_blocks * stage.block_cols
+        nrows = min(stage.block_rows, stage.rows - row)
+        ncols = min(stage.block_cols, stage.cols - col)
+        for i in range(stage.nleaves):
+            leaf = &stage.leaves[i]
+            start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
+            if stage.ndim == 1:
+                start[i] += row * leaf.outer[0]
+        if stage.ndim > 1:
+            find_rows(stage, row, nrows, start, rows)
+        for i in range(stage.npartials):
+            partial = &stage.partials[i]
+            memcpy(job.replay.data[partial.slot] + block * partial.itemsize,
+                   job.replay.constants[partial.constant], partial.itemsize)
+        for i in range(stage.nsteps):
+            run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start, rows)
+
+
+cdef void find_rows(const Stage *stage, Py_ssize_t row, Py_ssize_t nrows, char **start,
+                    char *(*rows)[MOST_ROWS]) noexcept nogil:
+    """Set the address of each row of a block, in each leaf; `start` is row 0 of all."""
+    cdef Py_ssize_t index[MAX_AXES]
+    cdef char *at
+    cdef const Leaf *leaf
+    cdef Py_ssize_t rest = row, r, offset
+    cdef int axis, i
+    for axis in range(stage.ndim - 1, -1, -1):
+        index[axis] = rest % stage.shape[axis]
+        rest //= stage.shape[axis]
+    for i in range(stage.nleaves):
+        leaf = &stage.leaves[i]
+        offset = 0
+        for axis in range(stage.ndim):
+            offset += index[axis] * leaf.outer[axis]
+        start[i] += offset
+        rows[i][0] = start[i]
+    for r in range(1, nrows):
+        axis = stage.ndim - 1
+        index[axis] += 1
+        if index[axis] < stage.shape[axis]:
+            for i in range(stage.nleaves):
+                rows[i][r] = rows[i][r - 1] + stage.leaves[i].outer[axis]
+            continue
+        for i in range(stage.nleaves):
+            at = rows[i][r - 1] - (index[axis] - 1) * stage.leaves[i].outer[axis]
+            rows[i][r] = at
+        index[axis] = 0
+        while True:
+            axis -= 1
+            index[axis] += 1
+            for i in range(stage.nleaves):
+                rows[i][r] += stage.leaves[i].outer[axis]
+            if index[axis] < stage.shape[axis]:
+                break
+            for i in range(stage.nleaves):
+                rows[i][r] -= index[axis] * stage.leaves[i].outer[axis]
+            index[axis] = 0
+
+
+cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
+                          Py_ssize_t nrows, Py_ssize_t ncols, char *scratch,
+                          char **start, char *(*rows)[MOST_ROWS]) noexcept nogil:
+    cdef const Stage *stage = job.stage
+    cdef const Operand *operand
+    cdef const Partial *partial
+    cdef char *args[4]
+    cdef char *at[4]
+    cdef Py_ssize_t steps[4]
+    cdef Py_ssize_t between[4]
+    cdef Py_ssize_t count, row
+    cdef int i
+    for i in range(step.count):
+        operand = &step.operands[i]
+        if operand.place == REGISTER:
+            at[i] = scratch + operand.index * stage.register_bytes
+            steps[i] = operand.itemsize
+            between[i] = ncols * operand.itemsize
+        elif operand.place == LEAF:
+            at[i] = start[operand.index]
+            steps[i] = stage.leaves[operand.index].inner
+            between[i] = stage.leaves[operand.index].outer[0]
+        elif operand.place == CONSTANT:
+            at[i] = <char *>job.replay.constants[operand.index]
+            steps[i] = between[i] = 0
+        else:
+            partial = &stage.partials[operand.index]
+            at[i] = job.replay.data[partial.slot] + block * partial.itemsize
+            steps[i] = between[i] = 0
+    if not step.rows or nrows == 1:
+        count = nrows * ncols
+        step.function(at, &count, steps, step.data)
+        return
+    for row in range(nrows):
+        # Copies: some loops change the pointers and the count.
+        count = ncols
+        for i in range(step.count):
+            if stage.ndim > 1 and step.operands[i].place == LEAF:
+                args[i] = rows[step.operands[i].index][row]
+            else:
+                args[i] = at[i] + row * between[i]
+        step.function(args, &count, steps, step.data)
+
+
+cdef void run_stages(void *arg) noexcept nogil:
+    """Run all stages in order; each one's blocks could be shared among threads."""
+    cdef const Replay *replay = <const Replay *>arg
+    cdef const Partial *partial
+    cdef char *args[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t blocks
+    cdef Job job
+    cdef int i, k
+    job.replay = replay
+    for i in range(replay.nstages):
+        job.stage = &replay.stages[i]
+        blocks = job.stage.row_blocks * job.stage.col_blocks
+        run_blocks(&job, 0, blocks)
+        for k in range(job.stage.npartials):
+            partial = &job.stage.partials[k]
+            args[0] = args[2] = replay.data[partial.target]
+            args[1] = replay.data[partial.slot]
+            steps[0] = steps[2] = 0
+            steps[1] = partial.itemsize
+            partial.function(args, &blocks, steps, partial.data)
+            blocks = job.stage.row_blocks * job.stage.col_blocks
+
+
+# ---------------------------------------------------------------- a program
+
+cdef class Program:
+    """A recorded function as C data; see `_fusing.planning.plan`, which describes it.
+
+    Parameters
+    ----------
+    nargs : int
+        Arrays among the arguments.
+    used, stored : list of int
+        Those whose elements are read or written, and those that are written.
+    made : list of (dtype, shape, order)
+        Arrays to allocate; their slots follow the arguments'.
+    constants : list of bytes
+    parameters : list of (constant, position, dtype)
+        Constants that are scalars among the arguments.
+    stages : list of dict
+    result : object
+        What is returned; see `_fusing.planning`.
+    about : object
+        For `explain`.
+    """
+
+    def __cinit__(self, int nargs, list used, list stored, list made, list constants,
+                  list parameters, list stages, result, about):
+        cdef int i, axis
+        self.nargs = nargs
+        self.nslots = nargs + len(made)
+        self.nconstants = len(constants)
+        self.nparameters = len(parameters)
+        self.about = about
+        self.result = result
+        self.result_slot = result[1] if result[0] == "slot" else -1
+        for i in used:
+            self.used |= <unsigned int>1 << i
+        for i in stored:
+            self.stored |= <unsigned int>1 << i
+        for i, (dtype, shape, order) in enumerate(made):
+            self.made[i].dtype = dtype
+            self.made[i].ndim = len(shape)
+            for axis in range(self.made[i].ndim):
+                self.made[i].shape[axis] = shape[axis]
+                self.made[i].order[axis] = order[axis]
+        for i, value in enumerate(constants):
+            memcpy(self.constants[i], <char *><bytes>value, len(value))
+        for i, (constant, position, dtype) in enumerate(parameters):
+            self.parameters[i].constant = constant
+            self.parameters[i].position = position
+            self.parameters[i].dtype = dtype
+        self.stages = <Stage *>calloc(max(len(stages), 1), sizeof(Stage))
+        if self.stages == NULL:
+            raise MemoryError()
+        for i, stage in enumerate(stages):
+            # Counted first: `__dealloc__` frees what a failure leaves.
+            self.nstages = i + 1
+            self.fill(&self.stages[i], stage)
+
+    def __dealloc__(self):
+        cdef int i
+        if self.stages != NULL:
+            for i in range(self.nstages):
+                free(self.stages[i].leaves)
+                free(self.stages[i].steps)
+                free(self.stages[i].partials)
+            free(self.stages)
+
+    cdef int fill(self, Stage *stage, dict given) except -1:
+        cdef int i, axis, k
+        cdef Leaf *leaf
+        cdef Step *step
+        cdef Partial *partial
+        cdef list shape = given["shape"]
+        stage.ndim = len(shape)
+        stage.rows = 1
+        for axis in range(stage.ndim):
+            stage.shape[axis] = shape[axis]
+            stage.rows *= stage.shape[axis]
+        stage.cols = given["cols"]
+        stage.block_rows = given["block_rows"]
+        stage.block_cols = given["block_cols"]
+        stage.row_blocks = (stage.rows - 1) // stage.block_rows + 1
+        stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
+        stage.register_bytes = given["register_bytes"]
+        stage.serial = given["serial"]
+        self.large |= stage.rows * stage.cols >= LARGE
+        leaves, steps, partials = given["leaves"], given["steps"], given["partials"]
+        stage.leaves = <Leaf *>calloc(max(len(leaves), 1), sizeof(Leaf))
+        stage.steps = <Step *>calloc(max(len(steps), 1), sizeof(Step))
+        stage.partials = <Partial *>calloc(max(len(partials), 1), sizeof(Partial))
+        if stage.leaves == NULL or stage.steps == NULL or stage.partials == NULL:
+            raise MemoryError()
+        for i, (slot, offset, strides) in enumerate(leaves):
+            leaf = &stage.leaves[i]
+            leaf.slot = slot
+            leaf.offset = offset
+            for axis in range(stage.ndim):
+                leaf.outer[axis] = strides[axis]
+            leaf.inner = strides[stage.ndim]
+        stage.nleaves = len(leaves)
+        for i, (slot, target, constant, name, dtype) in enumerate(partials):
+            partial = &stage.partials[i]
+            partial.slot = slot
+            partial.target = target
+            partial.constant = constant
+            partial.itemsize = itemsize_of[dtype]
+            find_loop(name, dtype, 0, &partial.function, &partial.data)
+        stage.npartials = len(partials)
+        for i, (name, dtype, into, operands) in enumerate(steps):
+            step = &stage.steps[i]
+            find_loop(name, dtype, into, &step.function, &step.data)
+            step.count = len(operands)
+            for k, (place, index, itemsize) in enumerate(operands):
+                step.operands[k].place = place
+                step.operands[k].index = index
+                step.operands[k].itemsize = itemsize
+                step.rows |= place == LEAF
+        stage.nsteps = len(steps)
+        return 0
+
+    cdef bint may_replay(self, PyObject **arrays) except -1:
+        """Whether the arrays of this call can be replayed: in memory, and apart."""
+        cdef Strided layout
+        cdef Py_ssize_t low[MAX_SLOTS]
+        cdef Py_ssize_t high[MAX_SLOTS]
+        cdef BaseArray x
+        cdef Mapped mapped
+        cdef int i, k
+        cdef bint written
+        # NumPy reports floating-point errors then; only its functions do that.
+        if reporting != 0:
+            return False
+        if not self.stored and not self.large:
+            return True
+        for i in range(self.nargs):
+            x = <BaseArray>arrays[i]
+            if not self.used >> i & 1 or not block_is_live(x.block):
+                continue
+            strided(x, &layout)
+            if self.large and x.size * itemsize_of[x.dtype] >= settings().threshold \
+                    and find_mapping(layout.data, &mapped):
+                # Computed in passes, which read a file from start to end.
+                return False
+            if self.stored:
+                byte_bounds(&layout, itemsize_of[x.dtype], &low[i], &high[i])
+                low[i] += <Py_ssize_t><uintptr_t>layout.data
+                high[i] += <Py_ssize_t><uintptr_t>layout.data
+                for k in range(i):
+                    written = (self.stored >> i | self.stored >> k) & 1
+                    if written and self.used >> k & 1 \
+                            and block_is_live((<BaseArray>arrays[k]).block) \
+                            and low[i] < high[k] and low[k] < high[i]:
+                        return False
+        return True
+
+    cdef object run(self, PyObject **arrays, PyObject **scalars):
+        """Replay; the caller has asked `may_replay`, and owns the arguments."""
+        cdef Operands[CHUNKS] chunks
+        cdef int[MAX_SLOTS] slots
+        cdef Replay replay
+        cdef BaseArray only = None
+        cdef list made = None
+        cdef PyObject *array
+        cdef int i, nchunks = 0, count = 0
+        cdef bint live
+        for i in range(self.nargs):
+            if self.used >> i & 1:
+                require_live(<BaseArray>arrays[i])
+        replay.stages = self.stages
+        replay.nstages = self.nstages
+        memcpy(replay.constants, self.constants, 16 * self.nconstants)
+        for i in range(self.nparameters):
+            store_scalar(<object>scalars[self.parameters[i].position],
+                         self.parameters[i].dtype,
+                         replay.constants[self.parameters[i].constant])
+        if self.nslots == self.nargs + 1:
+            only = self.make(0)
+        else:
+            made = [self.make(i) for i in range(self.nslots - self.nargs)]
+        chunks[0].count = 0
+        for i in range(self.nslots):
+            if i >= self.nargs:
+                array = <PyObject *>only if only is not None \
+                    else PyList_GET_ITEM(made, i - self.nargs)
+            elif self.used >> i & 1:
+                array = arrays[i]
+            else:
+                continue
+            if chunks[nchunks].count == MAXOPS:
+                nchunks += 1
+                chunks[nchunks].count = 0
+            put(&chunks[nchunks], <BaseArray>array)
+            slots[count] = i
+            count += 1
+        nchunks += 1
+        if self.large:
+            run_held(chunks, nchunks, 0, slots, &replay)
+        elif self.nstages:
+            live = True
+            for i in range(count):
+                live = live and block_is_live(
+                    (<BaseArray>chunks[i // MAXOPS].arrays[i % MAXOPS]).block)
+            if live:
+                # Nothing waits here, so that no Python runs until the end.
+                for i in range(nchunks):
+                    locate(&chunks[i])
+                set_data(chunks, nchunks, slots, &replay)
+                run_stages(&replay)
+                for i in range(nchunks):
+                    recheck_all(&chunks[i])
+            else:
+                run_held(chunks, nchunks, 0, slots, &replay)
+        if only is not None:
+            if self.result_slot == self.nargs:
+                return only
+            made = [only]
+        return self.build(self.result, arrays, made)
+
+    cdef BaseArray make(self, int i):
+        cdef Made *made = &self.made[i]
+        return new_array(0, made.dtype, made.ndim, made.shape, made.order, False)
+
+    cdef object build(self, tuple spec, PyObject **arrays, list made):
+        """Return what the function returned when it was recorded."""
+        cdef BaseArray base, view
+        cdef int slot, axis
+        what = spec[0]
+        if what == "value":
+            return spec[1]
+        if what == "tuple":
+            return tuple([self.build(item, arrays, made) for item in spec[1]])
+        if what == "list":
+            return [self.build(item, arrays, made) for item in spec[1]]
+        if what == "dict":
+            return {key: self.build(item, arrays, made) for key, item in spec[1]}
+        slot = spec[1]
+        base = <BaseArray>arrays[slot] if slot < self.nargs else made[slot - self.nargs]
+        if what == "slot":
+            return base
+        _, _, offset, shape, strides = spec
+        view = new_view(base, len(shape))
+        view.offset += <Py_ssize_t>offset
+        for axis in range(len(shape)):
+            view.shape[axis] = shape[axis]
+            view.strides[axis] = strides[axis]
+        set_layout(view)
+        return view
+
+
+cdef int find_loop(str name, int dtype, int into, LoopFunction *function,
+                   void **data) except -1:
+    cdef const Loop *loop
+    if name == "cast":
+        function[0] = run_cast
+        data[0] = cast_data(dtype, into)
+    elif name == "copy" or name == "select":
+        function[0] = run_copy if name == "copy" else run_select
+        data[0] = <void *>itemsize_of[dtype]
+    else:
+        loop = loop_of(find_ufunc(name), dtype)
+        function[0] = loop.function
+        data[0] = loop.data
+    return 0
+
+
+cdef void set_data(const Operands *chunks, int nchunks, const int *slots,
+                   Replay *replay) noexcept:
+    cdef int i, k, count = 0
+    for i in range(nchunks):
+        for k in range(chunks[i].count):
+            replay.data[slots[count]] = chunks[i].data[k]
+            count += 1
+
+
+cdef int run_held(Operands *chunks, int nchunks, int done, const int *slots,
+                  Replay *replay) except -1:
+    """Hold all arrays, a few at a time, and run without the GIL."""
+    if done == nchunks:
+        set_data(chunks, nchunks, slots, replay)
+        return unlocked(&chunks[0], run_stages, replay)
+    hold(&chunks[done])
+    try:
+        return run_held(chunks, nchunks, done + 1, slots, replay)
+    finally:
+        let_go(&chunks[done])

@@ -1,0 +1,129 @@
+"""What an operation does to dtypes: the rules of the array's own operators.
+
+Recorded functions ask here, so that what is replayed is what would have been computed.
+All dtypes are codes (`_lib.dtypes`).
+"""
+
+from ndx._compute.copies cimport can_store
+from ndx._compute.elementwise cimport known_power
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
+from ndx._fusing.kernels cimport can_convert
+from ndx._lib.dtypes cimport (
+    KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
+    scalar_dtype, store_scalar,
+)
+from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
+
+__all__ = [
+    "casts", "code_of", "dtype_of", "is_narrow", "itemsize", "kind", "layout_of",
+    "nin_of", "operation", "power", "promoted", "public_ufunc", "scalar_bytes",
+    "stores", "with_scalar",
+]
+
+
+def code_of(dtype):
+    """Return the code of a dtype-like object; TypeError if ndx lacks it."""
+    return dtype_code(dtype)
+
+
+def dtype_of(int code):
+    """Return the ``np.dtype`` of a code."""
+    return dtype_object(code)
+
+
+def itemsize(int code):
+    """Return the bytes of an element."""
+    return itemsize_of[code]
+
+
+def kind(int code):
+    """Return the place of a dtype's kind in the order of promotion."""
+    return kind_of[code]
+
+
+def is_narrow(int code):
+    """Whether NumPy may compute a function of these integers in float16."""
+    return kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2
+
+
+def promoted(int a, int b):
+    """Return the common dtype of two arrays."""
+    return promote_table[a][b]
+
+
+def with_scalar(int code, scalar):
+    """Return the dtype of an operation on an array and a Python scalar."""
+    return scalar_dtype(code, scalar)
+
+
+def scalar_bytes(scalar, int code):
+    """Return a Python scalar as an element; OverflowError if it does not fit."""
+    cdef char[16] value
+    store_scalar(scalar, code, value)
+    return value[:itemsize_of[code]]
+
+
+def power(int code, exponent):
+    """Return the operation for a power of all elements; None: `pow` itself."""
+    cdef Ufunc found = known_power(code, exponent)
+    return None if found is None else found.name
+
+
+def operation(str name, int code):
+    """Return (dtype of the inputs, dtype of the result); TypeError if not taken.
+
+    None if no loop can be replayed.
+    """
+    cdef Ufunc ufunc = find_ufunc(name)
+    cdef const Loop *loop = loop_of(ufunc, code)
+    if loop.function == NULL or (
+            ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT):
+        return None
+    return loop.in_dtype, loop.out_dtype
+
+
+def nin_of(str name):
+    """Return the number of operands of an operation."""
+    return find_ufunc(name).nin
+
+
+def public_ufunc(str name):
+    """Return NumPy's ufunc of an operation."""
+    return find_ufunc(name).public
+
+
+def casts(int code, int into):
+    """Whether a cast can be replayed."""
+    return can_convert(code, into)
+
+
+def stores(int code, int into):
+    """Whether values keep their kind when stored in an array of another dtype."""
+    return can_store(code, into)
+
+
+def layout_of(tuple shape, list operands, Py_ssize_t itemsize):
+    """Return (order of the axes, strides) of the result of operands of one shape."""
+    cdef Strided layouts[3]
+    cdef Strided *ops[3]
+    cdef Py_ssize_t shapes[MAXDIMS]
+    cdef Py_ssize_t strides[3][MAXDIMS]
+    cdef int order[MAXDIMS]
+    cdef int ndim = len(shape), nops = len(operands), i, axis
+    cdef Py_ssize_t step = itemsize
+    for axis in range(ndim):
+        shapes[axis] = shape[axis]
+    for i in range(nops):
+        for axis in range(ndim):
+            strides[i][axis] = operands[i][axis]
+        layouts[i].data = NULL
+        layouts[i].ndim = ndim
+        layouts[i].shape = shapes
+        layouts[i].strides = strides[i]
+        ops[i] = &layouts[i]
+    memory_order(ndim, nops, ops, order)
+    found = [0] * ndim
+    for axis in reversed(range(ndim)):
+        found[order[axis]] = step
+        step *= max(shapes[order[axis]], 1)
+    return tuple([order[axis] for axis in range(ndim)]), tuple(found)

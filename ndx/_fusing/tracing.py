@@ -1,0 +1,548 @@
+"""Tracers: what stands for arrays while a function is recorded.
+
+A `Trace` is the list of the function's steps, in order, on parts of *buffers*. A buffer
+is an array among the arguments, or one that the function would make. A `Tracer` is a
+part of a buffer: an offset and strides, as of any view. Each operation asks
+`_fusing.rules` for dtypes, appends a step, and returns the tracer of a new buffer; an
+assignment writes to the part of an old one. So aliases mean the same as for arrays.
+
+What can't be recorded raises `NotRecorded`, and marks the trace, so that a function
+which catches the exception is not recorded either.
+"""
+
+import math
+
+import numpy as np
+
+import ndx._fusing.rules as rules
+from ndx._core import NDArray
+from ndx._fusing.steps import (
+    BOOL,
+    Buffer,
+    Constant,
+    NotRecorded,
+    Parameter,
+    Part,
+    Step,
+    identity,
+    may_clash,
+)
+
+_MOST_STEPS = 400
+
+
+class Trace:
+    """The steps of a function."""
+
+    def __init__(self):
+        self.steps = []
+        self.reason = None
+        self.open = True
+        self.by_value = set()
+
+    def refuse(self, reason):
+        """Give up: raise `NotRecorded`."""
+        if self.reason is None:
+            self.reason = reason
+        raise NotRecorded(reason)
+
+    def check(self):
+        """Refuse a tracer that outlived its trace, and too many steps."""
+        if not self.open:
+            msg = "a stand-in for an array was kept after its function was recorded"
+            raise RuntimeError(msg)
+        if len(self.steps) >= _MOST_STEPS:
+            self.refuse(f"it has more than {_MOST_STEPS} steps")
+
+    def new(self, code, shape, operands=()):
+        """Return the tracer of a new array, laid out like operands of its shape."""
+        order, strides = rules.layout_of(shape, list(operands), rules.itemsize(code))
+        return Tracer(self, Buffer(code, shape, strides, order), 0, shape, strides)
+
+    def add(self, name, code, into, target, sources, shape=None, reduces=False):
+        """Append a step that writes to a tracer."""
+        self.check()
+        shape = target.shape if shape is None else shape
+        self.steps.append(
+            Step(name, code, into, shape, target.part(shape), tuple(sources), reduces)
+        )
+
+    # ---- Operands
+
+    def operand(self, value):
+        """Return a tracer, a Python scalar, or a `Scalar`; refuse anything else."""
+        if type(value) is Tracer or type(value) is Scalar:
+            if value.trace is not self:
+                self.refuse("it uses a stand-in of another recording")
+            return value
+        if isinstance(value, np.generic):
+            return self.element(value)
+        if isinstance(value, int | float | complex):
+            return value
+        if isinstance(value, NDArray | np.ndarray):
+            self.refuse("it computes with an array that is not an argument")
+        return self.refuse(f"it computes with a {type(value).__name__}")
+
+    def element(self, value):
+        """Return NumPy's scalar as an array without axes."""
+        code = rules.code_of(value.dtype)
+        made = self.new(code, ())
+        data = Constant(np.asarray(value).astype(rules.dtype_of(code)).tobytes())
+        self.add("copy", code, code, made, [data])
+        return made
+
+    def source(self, value, code, shape):
+        """Return an operand of a step in a dtype: a part, broadcast; or a constant."""
+        if type(value) is Tracer:
+            return self.cast(value, code).part(shape)
+        if type(value) is Scalar:
+            if rules.kind(code) < 3:
+                return Constant(rules.scalar_bytes(value.now(), code))
+            return Parameter(value.position, code)
+        return Constant(rules.scalar_bytes(value, code))
+
+    def cast(self, x, code):
+        """Return the elements of a tracer in a dtype."""
+        if x.code == code:
+            return x
+        made = self.new(code, x.shape, [x.strides])
+        self.convert(x, made, x.shape)
+        return made
+
+    def convert(self, x, target, shape):
+        """Append the step that copies or casts a tracer's elements to another's."""
+        if x.code == target.code:
+            self.add("copy", x.code, x.code, target, [x.part(shape)])
+        elif target.code == BOOL:
+            zero = Constant(rules.scalar_bytes(0, x.code))
+            self.add("not_equal", x.code, BOOL, target, [x.part(shape), zero])
+        elif rules.casts(x.code, target.code):
+            self.add("cast", x.code, target.code, target, [x.part(shape)])
+        else:
+            names = rules.dtype_of(x.code), rules.dtype_of(target.code)
+            self.refuse(f"it casts {names[0]} to {names[1]}")
+
+    def common(self, values):
+        """Return the dtype of an operation on tracers and Python scalars."""
+        code = None
+        for x in values:
+            if type(x) is Tracer:
+                code = x.code if code is None else rules.promoted(code, x.code)
+        for x in values:
+            if type(x) is not Tracer:
+                code = rules.with_scalar(code, x.value if type(x) is Scalar else x)
+        return code
+
+    # ---- Operations
+
+    def elementwise(self, name, *values, out=None):
+        """Record one of ndx's elementwise operations."""
+        values = [self.operand(value) for value in values]
+        if not any(type(x) is Tracer for x in values):
+            self.refuse(f"{name} has no array among its operands")
+        if (
+            name == "pow"
+            and type(values[0]) is Tracer
+            and type(values[1]) is not Tracer
+        ):
+            exponent = values[1].now() if type(values[1]) is Scalar else values[1]
+            known = rules.power(values[0].code, exponent)
+            if known is not None:
+                name, values = known, values[:1]
+        code = self.common(values)
+        found = rules.operation(name, code)
+        if found is None:
+            self.refuse(f"{name} of {rules.dtype_of(code)} has no loop to replay")
+        taken, result = found
+        shape = np.broadcast_shapes(*(x.shape for x in values if type(x) is Tracer))
+        sources = [self.source(x, taken, shape) for x in values]
+        if out is not None:
+            return self.write(name, taken, result, out, shape, sources)
+        operands = [part.strides for part in sources if type(part) is Part]
+        made = self.new(result, shape, operands)
+        self.add(name, taken, result, made, sources)
+        return made
+
+    def write(self, name, taken, result, out, shape, sources):
+        """Record an operation that writes to an existing array."""
+        if type(out) is not Tracer or out.code != result or out.shape != shape:
+            self.refuse(f"the result of {name} does not fit the array it is for")
+        out.require_writeable()
+        target = out.part(shape)
+        if any(may_clash(target, part, shape) for part in sources):
+            made = self.new(result, shape)
+            self.add(name, taken, result, made, sources)
+            self.convert(made, out, shape)
+        else:
+            self.add(name, taken, result, out, sources)
+        return out
+
+    def inplace(self, name, x, value):
+        """Record ``x = x op value`` in the memory of `x`."""
+        other = self.operand(value)
+        code = self.common([x, other])
+        found = rules.operation(name, code)
+        if found is None:
+            self.refuse(f"{name} of {rules.dtype_of(code)} has no loop to replay")
+        if found[1] == x.code:
+            return self.elementwise(name, x, other, out=x)
+        kinds = rules.kind(found[1]), rules.kind(x.code)
+        if not rules.stores(found[1], x.code) or kinds == (1, 2):
+            self.refuse(f"{name} in place does not keep the dtype")
+        made = self.elementwise(name, x, other)
+        if made.shape != x.shape:
+            self.refuse(f"{name} in place does not keep the shape")
+        x.require_writeable()
+        self.convert(made, x, x.shape)
+        return x
+
+    def where(self, condition, x1, x2):
+        """Record `where`."""
+        condition = self.operand(condition)
+        values = [self.operand(x1), self.operand(x2)]
+        if type(condition) is not Tracer or not any(type(x) is Tracer for x in values):
+            self.refuse("where has too few arrays among its arguments")
+        condition = self.truth(condition)
+        code = self.common(values)
+        found = [condition, *(x for x in values if type(x) is Tracer)]
+        shape = np.broadcast_shapes(*(x.shape for x in found))
+        sources = [
+            condition.part(shape),
+            *(self.source(x, code, shape) for x in values),
+        ]
+        operands = [part.strides for part in sources if type(part) is Part]
+        made = self.new(code, shape, operands)
+        self.add("select", code, code, made, sources)
+        return made
+
+    def truth(self, x):
+        """Return which elements are not zero."""
+        return x if x.code == BOOL else self.elementwise("not_equal", x, 0)
+
+    def fill(self, target, value):
+        """Record the assignment of a Python scalar to all elements."""
+        number = value.value if type(value) is Scalar else value
+        if not rules.stores(rules.with_scalar(target.code, number), target.code):
+            if isinstance(number, complex):
+                self.refuse("it stores a complex number in a real array")
+            number = value.now() if type(value) is Scalar else value
+            value = bool(number) if target.code == BOOL else int(number)
+        source = self.source(value, target.code, target.shape)
+        self.add("copy", target.code, target.code, target, [source])
+
+    def reduce(self, name, x, axis, keepdims):
+        """Record a reduction by an operation over axes."""
+        axes = _axes(axis, len(x.shape))
+        kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        count = math.prod(x.shape)
+        if count == 0 and name in ("maximum", "minimum"):
+            self.refuse(f"an empty array has no {name}")
+        if rules.kind(x.code) == 4 and name in ("maximum", "minimum"):
+            self.refuse(f"the {name} of complex numbers is not replayed")
+        if rules.operation(name, x.code) is None:
+            self.refuse(f"{name} of {rules.dtype_of(x.code)} has no loop to replay")
+        made = self.new(x.code, kept)
+        start = Constant(rules.scalar_bytes(identity(name, x.code, count), x.code))
+        self.add("copy", x.code, x.code, made, [start])
+        if count:
+            self.add(name, x.code, x.code, made, [x.part(x.shape)], x.shape, True)
+        if not keepdims:
+            shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+            strides = tuple(n for i, n in enumerate(made.strides) if i not in axes)
+            return Tracer(self, made.buffer, 0, shape, strides)
+        return made
+
+
+def _axes(axis, ndim):
+    """Return the axes of a reduction as a set of numbers from 0."""
+    if axis is None:
+        return set(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    found = {np.lib.array_utils.normalize_axis_index(i, ndim) for i in axes}
+    if len(found) != len(axes):
+        msg = f"an axis is named twice: {axis}"
+        raise ValueError(msg)
+    return found
+
+
+class Scalar:
+    """A Python float among the arguments.
+
+    As an operand of arrays it is read at each replay. If the function looks at it in
+    any other way, the recording holds for this value only.
+    """
+
+    __slots__ = ("position", "trace", "value")
+
+    def __init__(self, trace, position, value):
+        self.trace, self.position, self.value = trace, position, value
+
+    def now(self):
+        """Return the value, which becomes a part of the signature."""
+        self.trace.by_value.add(self.position)
+        return self.value
+
+    @property
+    def __class__(self):
+        return float
+
+    def __getattr__(self, name):
+        return getattr(self.now(), name)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """Compute with the value, unless a tracer computes."""
+        if any(type(x) is Tracer for x in inputs):
+            return NotImplemented
+        values = [x.now() if type(x) is Scalar else x for x in inputs]
+        return getattr(ufunc, method)(*values, **kwargs)
+
+
+def _forward(name):
+    def method(self, *args):
+        if any(type(x) is Tracer for x in args):
+            return NotImplemented
+        values = [x.now() if type(x) is Scalar else x for x in args]
+        return getattr(self.now(), name)(*values)
+
+    method.__name__ = name
+    return method
+
+
+for _name in dir(float):
+    if _name.startswith("__") and _name not in (
+        "__class__", "__getattribute__", "__init__", "__new__", "__setattr__",
+        "__delattr__", "__init_subclass__", "__subclasshook__", "__getformat__",
+        "__doc__", "__dir__", "__sizeof__", "__getstate__",
+    ):  # fmt: skip
+        setattr(Scalar, _name, _forward(_name))
+
+
+class Tracer:
+    """Stands for an array while a function is recorded.
+
+    It has the attributes and methods of arrays that can be replayed; all others refuse.
+    """
+
+    __slots__ = ("buffer", "foreign", "offset", "readonly", "shape", "strides", "trace")
+    __hash__ = None
+
+    def __init__(self, trace, buffer, offset, shape, strides, foreign=False,
+                 readonly=False):  # fmt: skip
+        self.trace, self.buffer, self.offset = trace, buffer, offset
+        self.shape, self.strides = shape, strides
+        self.foreign, self.readonly = foreign, readonly
+
+    def part(self, shape):
+        """Return the elements, broadcast to a shape."""
+        missing = len(shape) - len(self.shape)
+        strides = (0,) * missing + tuple(
+            0 if n == 1 else step
+            for n, step in zip(self.shape, self.strides, strict=True)
+        )
+        return Part(self.buffer, self.offset, strides)
+
+    def view(self, offset, shape, strides):
+        """Return a part of the same elements."""
+        return Tracer(self.trace, self.buffer, self.offset + offset, shape, strides,
+                      self.foreign, self.readonly)  # fmt: skip
+
+    def require_writeable(self):
+        """Refuse writes that would raise, or that write an element twice."""
+        if self.foreign or self.readonly:
+            self.trace.refuse("it writes to an array of NumPy, or to a read-only one")
+        if any(n > 1 and not step for n, step in
+               zip(self.shape, self.strides, strict=True)):  # fmt: skip
+            self.trace.refuse("it writes to an array that repeats elements")
+
+    # ---- Attributes
+
+    @property
+    def __class__(self):
+        return np.ndarray if self.foreign else NDArray
+
+    @property
+    def code(self):
+        """Code of the dtype."""
+        return self.buffer.code
+
+    @property
+    def dtype(self):
+        """Data type of the elements."""
+        return rules.dtype_of(self.buffer.code)
+
+    @property
+    def ndim(self):
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return rules.itemsize(self.buffer.code)
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self):
+        """The array with its axes in reverse order."""
+        return self.view(0, self.shape[::-1], self.strides[::-1])
+
+    def __len__(self):
+        if not self.shape:
+            msg = "an array without axes has no len()"
+            raise TypeError(msg)
+        return self.shape[0]
+
+    def __iter__(self):
+        return self.trace.refuse("it iterates over an array")
+
+    def __getattr__(self, name):
+        return self.trace.refuse(f"it uses x.{name}")
+
+    # ---- Parts
+
+    def __getitem__(self, key):
+        offset, shape, strides = self.select(key)
+        view = self.view(offset, shape, strides)
+        if shape or not self.shape:
+            return view
+        # An element is a copy.
+        made = self.trace.new(self.code, ())
+        self.trace.convert(view, made, ())
+        made.buffer.element = True
+        return made
+
+    def __setitem__(self, key, value):
+        target = self.view(*self.select(key))
+        target.require_writeable()
+        value = self.trace.operand(value)
+        if type(value) is not Tracer:
+            self.trace.fill(target, value)
+            return
+        if not rules.stores(value.code, self.code) and rules.kind(value.code) == 4:
+            self.trace.refuse("it stores complex numbers in a real array")
+        while len(value.shape) > len(target.shape) and value.shape[0] == 1:
+            value = value.view(0, value.shape[1:], value.strides[1:])
+        if np.broadcast_shapes(value.shape, target.shape) != target.shape:
+            self.trace.refuse("it stores values of another shape")
+        part, source = target.part(target.shape), value.part(target.shape)
+        if part == source and self.code == value.code:
+            return
+        if may_clash(part, source, target.shape):
+            made = self.trace.new(value.code, value.shape)
+            self.trace.convert(value, made, value.shape)
+            value = made
+        self.trace.convert(value, target, target.shape)
+
+    def select(self, key):
+        """Return (offset, shape, strides) of a key of slices and integers."""
+        items = key if type(key) is tuple else (key,)
+        for item in items:
+            if not (item is None or item is Ellipsis or type(item) is slice
+                    or (isinstance(item, int | np.integer)
+                        and not isinstance(item, bool))):  # fmt: skip
+                self.trace.refuse("it indexes by an array or a list")
+        used = sum(item is not None and item is not Ellipsis for item in items)
+        if used > len(self.shape) or sum(item is Ellipsis for item in items) > 1:
+            msg = "too many indices"
+            raise IndexError(msg)
+        if Ellipsis not in items:
+            items = (*items, Ellipsis)
+        offset, axis, shape, strides = 0, 0, [], []
+        for item in items:
+            if item is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            if item is Ellipsis:
+                rest = len(self.shape) - used
+                shape += self.shape[axis : axis + rest]
+                strides += self.strides[axis : axis + rest]
+                axis += rest
+                continue
+            length, step = self.shape[axis], self.strides[axis]
+            axis += 1
+            if type(item) is slice:
+                chosen = range(*item.indices(length))
+                offset += chosen.start * step if len(chosen) else 0
+                shape.append(len(chosen))
+                strides.append(step * chosen.step)
+            else:
+                if not -length <= item < length:
+                    msg = f"index {item} is out of bounds"
+                    raise IndexError(msg)
+                offset += (int(item) % length) * step
+        return offset, tuple(shape), tuple(strides)
+
+
+def _operator(name, swapped=False):
+    def method(self, other):
+        if isinstance(other, list | tuple) or other is None:
+            return self.trace.refuse("it computes with a list, a tuple or None")
+        foreign = type(other) is not Tracer or other.foreign
+        if self.foreign and foreign:
+            return self.trace.refuse("it computes with arrays of NumPy alone")
+        values = (other, self) if swapped else (self, other)
+        return self.trace.elementwise(name, *values)
+
+    return method
+
+
+def _inplace(name):
+    def method(self, other):
+        if self.foreign:
+            return self.trace.refuse("it writes to an array of NumPy")
+        return self.trace.inplace(name, self, other)
+
+    return method
+
+
+def _unary(name):
+    def method(self):
+        if self.foreign:
+            return self.trace.refuse("it computes with arrays of NumPy alone")
+        return self.trace.elementwise(name, self)
+
+    return method
+
+
+def _refusing(name):
+    def method(self, *args, **kwargs):
+        return self.trace.refuse(f"it uses {name}, which needs the elements")
+
+    return method
+
+
+_OPERATORS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and",
+    "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift", "pow": "pow",
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal",
+}  # fmt: skip
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs",
+          "invert": "bitwise_invert"}  # fmt: skip
+_REFUSED = ("bool", "int", "float", "complex", "index", "contains", "matmul", "rmatmul",
+            "imatmul", "array", "divmod", "rdivmod", "round", "format", "dlpack",
+            "copy", "deepcopy", "delitem")  # fmt: skip
+for _name, _operation in _OPERATORS.items():
+    setattr(Tracer, f"__{_name}__", _operator(_operation))
+    setattr(Tracer, f"__r{_name}__", _operator(_operation, swapped=True))
+    setattr(Tracer, f"__i{_name}__", _inplace(_operation))
+for _name, _operation in _COMPARISONS.items():
+    setattr(Tracer, f"__{_name}__", _operator(_operation))
+for _name, _operation in _UNARY.items():
+    setattr(Tracer, f"__{_name}__", _unary(_operation))
+for _name in _REFUSED:
+    setattr(Tracer, f"__{_name}__", _refusing(f"__{_name}__"))
