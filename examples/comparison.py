@@ -42,6 +42,7 @@ STYLES = (
     {"color": "#2f6fb3", "linewidth": 1.4},
     {"color": "#d1531b", "linewidth": 2},
     {"color": "#3d8b40", "linewidth": 2},
+    {"color": "#8e44ad", "linewidth": 2},
 )
 
 
@@ -110,6 +111,7 @@ class Variant(NamedTuple):
     backend: str | None = None
     workspace: str | None = None
     policies: dict | None = None
+    options: dict | None = None  # more arguments of the run
 
     def memory(self):
         """Return the context manager in which its arrays are made."""
@@ -308,7 +310,9 @@ def compare(make_run, variants, repeats, on_repeat=lambda run: None):
     runs, meters = [], []
     for variant in variants:
         with variant.memory():
-            runs.append(make_run(variant.xp, variant.scope()))
+            runs.append(
+                make_run(variant.xp, variant.scope(), **(variant.options or {}))
+            )
         meters.append(Meter(variant.counters if variant.xp is ndx else None))
     for turn in range(repeats):
         # Each goes first in turn, so that none always finds the same one's caches.
@@ -339,7 +343,7 @@ def sample(make_run, variant):
     with variant.memory(), gauge as look:
         scope = variant.scope(", sampled")
         with sampled(look, make_run_file(make_run)) as samples:
-            run = make_run(variant.xp, scope)
+            run = make_run(variant.xp, scope, **(variant.options or {}))
             run.repeat(samples, samples.end_step)
     return samples
 

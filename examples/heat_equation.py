@@ -1,12 +1,13 @@
-"""Simulate a square that cools down, four times.
+"""Simulate a square that cools down, five times.
 
 The simulation (``heat_solver.py``) is written once, against an array namespace. The
 same code then runs
 
 1. on NumPy,
 2. on ndx,
-3. on ndx with each step in time inside a workspace, and
-4. on ndx with each step inside a workspace that plans by the arrays' lifetimes,
+3. on ndx with each step in time inside a workspace,
+4. on ndx with each step inside a workspace that plans by the arrays' lifetimes, and
+5. on ndx in such a workspace, with the operations of a step fused (`ndx.fuse`),
 
 and a table shows the costs of each: time, allocations, page faults, bytes. A picture of
 array memory over the first steps is saved beside it. The results are checked against
@@ -25,7 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in train_digits.py
 
 import comparison
 from comparison import at_least
-from heat_solver import RATE, Simulation
+from heat_solver import RATE, Simulation, advance
 
 import ndx
 
@@ -83,6 +84,10 @@ def main(argv=None):
     variants = comparison.variants(
         args.backend, workspace={}, liveness={"learn": "liveness"}
     )
+    fused = variants[-1]._replace(
+        label="ndx, fused", workspace="fused", options={"step": ndx.fuse(advance)}
+    )
+    variants.append(fused)
     with comparison.progress(
         args.repeats,
         "rep",

@@ -15,20 +15,23 @@ import ndx
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def simulated(xp, *scope, points=33, steps=40):
-    from heat_solver import Simulation
+def simulated(xp, *scope, points=33, steps=40, fused=False):
+    from heat_solver import Simulation, advance
 
-    run = Simulation(xp, *scope, points=points, steps=steps)
+    step = ndx.fuse(advance) if fused else advance
+    run = Simulation(xp, *scope, points=points, steps=steps, step=step)
     run.repeat()
+    assert not fused or "called as it is" not in step.explain()
     return run
 
 
+@pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("learn", ["first", "liveness"])
-def test_a_step_in_a_workspace_asks_for_nothing_after_the_first(learn):
+def test_a_step_in_a_workspace_asks_for_nothing_after_the_first(learn, fused):
     steps = CountedSteps(learn=learn)
-    run = simulated(ndx, steps, steps=12)
+    run = simulated(ndx, steps, steps=12, fused=fused)
     assert len(steps.asked) == 12
-    steps.check()
+    steps.check(least=5 if fused else 10)
     assert run.error() < 2 / 32**2
 
 
@@ -38,6 +41,7 @@ def test_the_variants_agree_to_the_last_bit():
         simulated(np),
         simulated(ndx),
         *(simulated(ndx, lambda w=w: w) for w in workspaces),
+        simulated(ndx, lambda: workspaces[1], fused=True),
     ]
     for other in others:
         np.testing.assert_array_equal(reference.u, np.asarray(other.u))
@@ -87,7 +91,7 @@ def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
     done = run("--no-progress", "--points", "33", "--picture", str(picture))
     assert done.returncode == 0, done.stderr
-    for variant in ("NumPy", "ndx ", "ndx + workspace", "ndx + liveness"):
+    for variant in ("NumPy", "ndx ", "ndx + workspace", "ndx + liveness", "ndx, fused"):
         assert variant in done.stdout
     assert "orders 1.98, 2.01" in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -37,10 +37,10 @@ class CountedSteps:
         keys = ("system_allocations", "total_allocations")
         self.asked.append(tuple(after[key] - before[key] for key in keys))
 
-    def check(self):
-        """Check that the steps after the first asked for nothing."""
+    def check(self, least=10):
+        """Check that the first step asked often, and those after it never."""
         # The first cycle is served by the backend, and its end makes the arena.
-        assert self.asked[0][1] > 10
+        assert self.asked[0][1] > least
         assert set(self.asked[1:]) == {(0, 0)}
         assert set(self.numpy_data[1:]) == {(0, 0)}
         stats = self.workspace.stats()
