@@ -35,6 +35,7 @@ from ndx._lib import built as _built
 # isort: split
 from ndx import _cuda, backends, cuda, fft, linalg, memory, random
 from ndx._api import elementwise as _elementwise
+from ndx._api import searching as _searching
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
 from ndx._api.creation_matrices import *
@@ -91,7 +92,7 @@ newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
-_register_methods(NDArray)
+_register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.

@@ -5,9 +5,10 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty, strided
-from ndx._compute.copies cimport cast, copy_into
+from ndx._compute.copies cimport cast
 from ndx._compute.elementwise cimport binary, compute_loop
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
+from ndx._compute.masks cimport in_c_order
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.parts cimport Steps, steps_over
 from ndx._lib.dtypes cimport (
@@ -25,19 +26,22 @@ __all__ = ["take", "take_along_axis"]
 cdef Ufunc MINIMUM = find_ufunc("minimum")
 cdef object INT64_MAX = 2**63 - 1
 
+cdef extern from "ndx/internal/select.h" nogil:
+    bint ndx_offsets(Py_ssize_t *offsets, const char *index, Py_ssize_t index_step,
+                     size_t n, int dtype, Py_ssize_t length, Py_ssize_t stride,
+                     bint more)
+    void ndx_gather(char *out, const char *x, const Py_ssize_t *offsets, size_t n,
+                    size_t nbytes, size_t unit)
+
 cdef enum:
+    BLOCK = 1024             # offsets that are computed at a time
     # Operations on this many bytes or more release the GIL.
     LARGE = 262144
 
 
 cdef BaseArray compact(BaseArray x):
     """Return `x` if it is C-contiguous, else a C-contiguous copy."""
-    cdef BaseArray result
-    if x.c_contiguous:
-        return x
-    result = new_empty(x.dtype, x.ndim, x.shape)
-    copy_into(result, x)
-    return result
+    return x if x.c_contiguous else in_c_order(x, x.dtype)
 
 
 cdef BaseArray positions(object x, str name):
@@ -69,33 +73,43 @@ cdef struct Chunks:
 cdef void copy_chunks(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Copy a run of operand 0 to operand 2 for each outer position and index.
 
-    Operand 1 has the indices. Each is checked when it is read, because another thread
-    may write to them.
+    Operand 1 has the indices. They are checked when they are read, because another
+    thread may write to them.
     """
     cdef Chunks *chunks = <Chunks *>arg
     cdef const char *x = data[0] + chunks.first * chunks.length * chunks.nbytes
     cdef const int64_t *indices = <const int64_t *>data[1]
     cdef char *out = data[2] + (
         chunks.first * chunks.count + chunks.start) * chunks.nbytes
-    cdef Py_ssize_t i, nbytes = chunks.nbytes
-    cdef int64_t index
+    cdef Py_ssize_t offsets[BLOCK]
+    cdef Py_ssize_t i, n = 0, nbytes = chunks.nbytes, unit = 1
+    if nbytes == 8 or nbytes == 4 or nbytes == 2:
+        # A loop over elements has no multiplication.
+        unit = nbytes
     for _ in range(chunks.outer):
-        for i in range(chunks.start, chunks.stop):
-            index = indices[i]
-            if index < 0:
-                index += chunks.length
-            if index < 0 or index >= chunks.length:
-                chunks.bad = i
-                return
-            # A memcpy of constant size is one instruction.
-            if nbytes == 8:
-                memcpy(out, x + index * 8, 8)
-            elif nbytes == 4:
-                memcpy(out, x + index * 4, 4)
-            else:
-                memcpy(out, x + index * nbytes, nbytes)
-            out += nbytes
+        i = chunks.start
+        while i < chunks.stop:
+            if n < chunks.stop - chunks.start:
+                # Offsets that fit in one block are computed once.
+                n = min(BLOCK, chunks.stop - i)
+                if ndx_offsets(offsets, <const char *>(indices + i), 8, n, INT64,
+                               chunks.length, nbytes // unit, False):
+                    chunks.bad = i + first_bad(indices + i, n, chunks.length)
+                    return
+            ndx_gather(out, x, offsets, n, nbytes, unit)
+            out += n * nbytes
+            i += n
         x += chunks.length * nbytes
+
+
+cdef Py_ssize_t first_bad(const int64_t *indices, Py_ssize_t n,
+                          Py_ssize_t length) noexcept nogil:
+    """Return the place of the first index that is out of bounds."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if indices[i] < -length or indices[i] >= length:
+            return i
+    return 0
 
 
 cdef bint take_steps(Operands *operands, Chunks *chunks) except -1:
@@ -290,6 +304,20 @@ cdef void run_along(char **args, const Py_ssize_t *counts, const Py_ssize_t *ste
     cdef char *indices = args[1]
     cdef char *out = args[2]
     cdef int64_t index
+    cdef Chunks chunks
+    if steps[0] == 0 and steps[1] == 8 and steps[2] == along.itemsize == along.stride:
+        # All indices are for one contiguous row.
+        chunks.outer = 1
+        chunks.length = along.length
+        chunks.nbytes = along.itemsize
+        chunks.count = chunks.stop = counts[0]
+        chunks.first = chunks.start = 0
+        chunks.bad = -1
+        copy_chunks(&chunks, args, NULL)
+        if chunks.bad >= 0:
+            along.bad = (<int64_t *>indices)[chunks.bad]
+            along.failed = True
+        return
     for _ in range(counts[0]):
         index = (<int64_t *>indices)[0]
         if index < -along.length or index >= along.length:

@@ -46,7 +46,7 @@ cdef extern from "numpy/arrayobject.h":
     object PyArray_ArgMax(cnp.ndarray array, int axis, cnp.ndarray out)
     object PyArray_ArgMin(cnp.ndarray array, int axis, cnp.ndarray out)
 
-cdef extern from "ndx/internal/select.h" nogil:
+cdef extern from "ndx/internal/choose.h" nogil:
     void ndx_choose(char **args, const Py_ssize_t *steps, Py_ssize_t n, size_t itemsize)
 
 

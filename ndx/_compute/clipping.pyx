@@ -13,7 +13,7 @@ from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport BOOL, FLOAT64, itemsize_of, scalar_dtype, store_scalar
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge, walk_order
 
-cdef extern from "ndx/internal/select.h" nogil:
+cdef extern from "ndx/internal/choose.h" nogil:
     void ndx_clip(char **args, Py_ssize_t rows, const Py_ssize_t *row_steps,
                   Py_ssize_t n, const Py_ssize_t *steps, const char *low,
                   const char *high, int dtype)

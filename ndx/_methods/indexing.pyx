@@ -19,7 +19,8 @@ from ndx._compute.copies cimport can_store, cast, copy, copy_into, fill
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype, store_scalar,
+    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype,
+    store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._methods.selection cimport (

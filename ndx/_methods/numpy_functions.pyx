@@ -174,9 +174,9 @@ cdef object compute_function(object function, tuple args, dict kwargs):
 # Functions that a method computes, and how many parameters mean the same by position.
 cdef dict SAME = {
     "all": 64, "any": 64, "argmax": 64, "argmin": 64, "argsort": 4, "clip": 4,
-    "cumprod": 64, "cumsum": 64, "max": 64, "mean": 64, "min": 64, "prod": 64,
-    "ravel": 1, "reshape": 2, "std": 64, "sum": 64, "swapaxes": 3, "transpose": 2,
-    "var": 64, "amax": 64, "amin": 64,
+    "cumprod": 64, "cumsum": 64, "max": 64, "mean": 64, "min": 64, "nonzero": 1,
+    "prod": 64, "ravel": 1, "reshape": 2, "std": 64, "sum": 64, "swapaxes": 3,
+    "take": 5, "transpose": 2, "var": 64, "amax": 64, "amin": 64,
 }
 cdef dict RENAMED = {"amax": "max", "amin": "min"}
 # Keywords that the methods have by another name, or not at all.
@@ -199,8 +199,24 @@ def _empty_like(prototype, dtype=None, *args, **kwargs):
     return call_function(np.empty_like, (prototype, dtype, *args), kwargs)
 
 
-def register_methods(kind):
-    """Let the methods of a class of arrays compute the functions that are the same."""
+cdef object ndx_where = None
+
+
+def _where(condition, *operands):
+    """Compute `numpy.where`: by ndx's function for arrays, whose dtypes it promotes."""
+    if len(operands) == 2 and is_array(operands[0]) and is_array(operands[1]):
+        return ndx_where(condition, *operands)
+    return call_function(np.where, (condition, *operands), {})
+
+
+def register_methods(kind, where):
+    """Let the methods of a class of arrays compute the functions that are the same.
+
+    `where` is ndx's function.
+    """
+    global ndx_where
+    ndx_where = where
+    methods[np.where] = _where, 3, frozenset()
     methods[np.empty_like] = _empty_like, 64, frozenset()
     for name, most in SAME.items():
         other = frozenset(OTHER_KEYWORDS.get(name, ()))

@@ -6,16 +6,36 @@ import pickle
 import numpy as np
 
 from ndx._array.storage cimport (
-    BaseArray, new_view, require_usable, require_writeable, set_layout,
+    BaseArray, is_array, new_view, require_usable, require_writeable, set_layout,
 )
 from ndx._lib.dtypes cimport (
-    KIND_COMPLEX, KIND_FLOAT, code_or_none, kind_of,
+    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none, kind_of,
 )
 
 
 cdef bint as_index(object axis) except -1:
     """Whether an axis is None or an int: not what NumPy refuses in its own words."""
     return axis is None or isinstance(axis, int)
+
+
+cdef bint takes_along(BaseArray x, object indices, object axis) noexcept:
+    """Whether `take` is ndx's: by an array of integers of one axis, along an axis."""
+    cdef BaseArray found
+    cdef int which
+    if not is_array(indices):
+        return False
+    found = indices
+    if found.ndim != 1 or found.dtype == UINT64 or kind_of[found.dtype] != KIND_INT \
+            and kind_of[found.dtype] != KIND_UINT:
+        return False
+    if axis is None:
+        return x.ndim == 1
+    if type(axis) is not int:
+        return False
+    for which in range(x.ndim):
+        if axis == which:
+            return True
+    return False
 
 
 cdef bint is_complex(BaseArray x) noexcept:

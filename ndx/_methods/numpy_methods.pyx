@@ -7,11 +7,13 @@ view of the array, with its new arrays in memory of ndx.
 
 import numpy as np
 
+from ndx._compute.clipping cimport clip_between
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
     as_index, axes_of, change_in_place, is_complex, is_inexact, is_real_floating,
-    lengths_of, ones_of, pickle_of, refused_type, reverse_axes, stays_plain, write_file,
+    lengths_of, ones_of, pickle_of, refused_type, reverse_axes, stays_plain,
+    takes_along, write_file,
 )
 
 __all__ = ["NumPyMethods"]
@@ -1273,6 +1275,8 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.take([0, 2])
         NDArray([3, 2])
         """
+        if takes_along(self, indices, axis) and out is None and mode == 'raise':
+            return ndx.take(self, indices, axis=axis)
         named = {"axis": axis, "out": out, "mode": mode}
         return call_method("take", (self, indices), named)
 
@@ -1474,6 +1478,9 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.clip(2, None)
         NDArray([3, 2, 2])
         """
+        clipped = None if kwargs else clip_between(self, min, max, out)
+        if clipped is not None:
+            return clipped
         return call_method(
             'clip', (self, min, max), {'out': out, **kwargs} if out is not None else
             kwargs)

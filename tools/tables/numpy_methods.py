@@ -313,6 +313,8 @@ _ELEMENTS = [
         "Return elements by their index along an axis.",
         _I + ">>> x.take([0, 2])\nNDArray([3, 2])",
         positional=("indices",),
+        direct="ndx.take(self, indices, axis=axis)",
+        only="takes_along(self, indices, axis)",
         parameters=_ONE_AXIS | {"indices": ("array_like of int", "The indices.")},
     ),
 ]
@@ -387,7 +389,10 @@ _NUMBERS = [
         "min=None, max=None, out=None, **kwargs",
         "Return the elements, limited to an interval.",
         _I + ">>> x.clip(2, None)\nNDArray([3, 2, 2])",
-        body="return call_method('clip', (self, min, max), "
+        body="clipped = None if kwargs else clip_between(self, min, max, out)\n"
+        "if clipped is not None:\n"
+        "    return clipped\n"
+        "return call_method('clip', (self, min, max), "
         "{'out': out, **kwargs} if out is not None else kwargs)",
         parameters={
             "min": ("array_like, optional", "The least value."),
