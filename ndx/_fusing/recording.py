@@ -10,7 +10,7 @@ from ndx._api.public_function import set_interceptor
 from ndx._core import NDArray
 from ndx._fusing.calls import call_of_ndx
 from ndx._fusing.planning import TooLarge, plan
-from ndx._fusing.rules import code_of
+from ndx._fusing.rules import code_of, is_contiguous, is_readonly
 from ndx._fusing.steps import Buffer, NotRecorded
 from ndx._fusing.tracing import Scalar, Trace, Tracer
 
@@ -62,7 +62,7 @@ class _Arguments:
                     return tracer
             buffer = Buffer(code_of(value.dtype), value.shape, value.strides, None,
                             len(self.arrays))  # fmt: skip
-            readonly = kind is NDArray and not value.flags.writeable
+            readonly = kind is NDArray and is_readonly(value)
             tracer = Tracer(self.trace, buffer, 0, value.shape, value.strides,
                             kind is np.ndarray, readonly)  # fmt: skip
             self.arrays.append(value)
@@ -87,6 +87,8 @@ def record(function, args, kwargs):
     try:
         taken = arguments.stand_in(args)
         named = {name: arguments.stand_in(value) for name, value in kwargs.items()}
+        if not arguments.arrays:
+            trace.refuse("it has no array among its arguments")
         with _intercepted():
             result = function(*taken, **named)
         if trace.reason is None:
@@ -132,7 +134,8 @@ def _words(value):
     """Return a short text for an argument."""
     if type(value) in (NDArray, np.ndarray):
         lengths = "x".join(map(str, value.shape)) or "no axes"
-        layout = "" if value.flags.c_contiguous else ", strided"
+        plain = type(value) is np.ndarray or is_contiguous(value)
+        layout = "" if plain else ", strided"
         return f"{value.dtype}[{lengths}{layout}]"
     if isinstance(value, tuple):
         return f"({', '.join(map(_words, value))})"

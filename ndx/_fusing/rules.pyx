@@ -4,6 +4,7 @@ Recorded functions ask here, so that what is replayed is what would have been co
 All dtypes are codes (`_lib.dtypes`).
 """
 
+from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
@@ -15,9 +16,9 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 
 __all__ = [
-    "casts", "code_of", "dtype_of", "is_narrow", "itemsize", "kind", "layout_of",
-    "nin_of", "operation", "power", "promoted", "public_ufunc", "scalar_bytes",
-    "stores", "with_scalar",
+    "casts", "code_of", "dtype_of", "is_contiguous", "is_narrow", "is_readonly",
+    "itemsize", "kind", "layout_of", "nin_of", "operation", "power", "promoted",
+    "public_ufunc", "scalar_bytes", "stores", "with_scalar",
 ]
 
 
@@ -39,6 +40,16 @@ def itemsize(int code):
 def kind(int code):
     """Return the place of a dtype's kind in the order of promotion."""
     return kind_of[code]
+
+
+def is_contiguous(BaseArray x):
+    """Whether an array is in C order; it may be stale."""
+    return x.c_contiguous
+
+
+def is_readonly(BaseArray x):
+    """Whether an array refuses writes; it may be stale."""
+    return x.readonly
 
 
 def is_narrow(int code):

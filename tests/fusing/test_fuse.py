@@ -146,6 +146,27 @@ def test_stale_operands_raise():
         double(x)
 
 
+def test_a_first_call_with_a_stale_array_spoils_nothing():
+    double = ndx.fuse(lambda x: x + x)
+    with ndx.workspace("fused"):
+        x = ndx.ones(3)
+    with pytest.raises(ndx.StaleArrayError):
+        double(x)
+    assert double(ndx.ones(3)).tolist() == [2.0] * 3
+    assert is_replayed(double)
+
+
+def test_results_without_arrays_are_not_constants():
+    count = []
+
+    @ndx.fuse
+    def counted(step):
+        count.append(step)
+        return len(count)
+
+    assert [counted(1.0), counted(1.0)] == [1, 2]
+
+
 def test_results_are_in_the_workspace():
     @ndx.fuse
     def step(x):
