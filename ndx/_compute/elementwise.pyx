@@ -21,7 +21,7 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_elementwise
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
@@ -343,8 +343,12 @@ cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
                      ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT)
 
 
-cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
-    run_elementwise(<const Loop *>loop, walk.nops, data, walk)
+cdef void compute_loop(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Loop *loop = <const Loop *>arg
+    cdef Py_ssize_t itemsizes[3]
+    itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
+    itemsizes[walk.nops - 1] = itemsize_of[loop.out_dtype]
+    run_short(loop, walk.nops, data, walk, itemsizes)
 
 
 cdef int raise_current() except -1:

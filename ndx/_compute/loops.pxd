@@ -29,10 +29,12 @@ cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
 cdef Ufunc find_ufunc(str name)
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,
                           const Walk *walk) noexcept nogil
+cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
+                    const Py_ssize_t *itemsizes) noexcept nogil
 cdef void run_reduce(const Loop *loop, char *out, char *x,
                      const Walk *walk) noexcept nogil
-cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
-                  Py_ssize_t itemsize) noexcept nogil
+cdef void run_gathered(const Loop *loop, char *out, char *x, const Walk *walk,
+                       Py_ssize_t itemsize) noexcept nogil
 cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
                       const Py_ssize_t *core_sizes,
                       const Py_ssize_t *core_strides) noexcept nogil

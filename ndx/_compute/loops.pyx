@@ -14,8 +14,16 @@ from ndx._compute.special_values cimport own_loop
 from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
+cdef extern from "ndx/internal/move.h" nogil:
+    void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
+                  Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
+                  Py_ssize_t length, size_t itemsize)
+
 cdef enum:
-    GATHERED = 32768             # bytes summed together
+    GATHERED = 32768             # bytes reduced together
+    SHORT = 24                   # elements: axes up to here are gathered
+    BLOCK = 1024                 # elements computed together
+    LEAST_GATHERED = 96          # elements for which that pays
 
 # ndx's name -> NumPy's name, and the kinds of dtype (as in np.dtype.kind) that the
 # operation takes. A final 'F': other real dtypes are computed in float64.
@@ -222,6 +230,68 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
             return
 
 
+cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
+                    const Py_ssize_t *itemsizes) noexcept nogil:
+    """Like `run_elementwise`, for innermost axes that may be short.
+
+    A loop takes longer to begin than to compute a few elements. Where operands are not
+    in order along the last two axes, blocks of them are copied to and from a buffer.
+    """
+    cdef char[16 * BLOCK] buffers[3]
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef Py_ssize_t inner[3]
+    cdef char *start[3]
+    cdef char *args[3]
+    cdef bint flat[3]
+    cdef bint filled[3]
+    cdef Walk outer
+    cdef int op, last = walk.ndim - 1
+    cdef Py_ssize_t length, most, first, rows, count, row, step
+    if last < 1 or walk.shape[last] > SHORT \
+            or walk.shape[last] * walk.shape[last - 1] < LEAST_GATHERED:
+        run_elementwise(loop, nargs, data, walk)
+        return
+    length = walk.shape[last]
+    most = BLOCK // length
+    # A walk over all axes but the last two: `step_outer` leaves out the last one.
+    memcpy(&outer, walk, sizeof(Walk))
+    outer.ndim = last
+    for op in range(nargs):
+        start[op] = data[op]
+        row = walk.strides[op][last - 1]
+        step = walk.strides[op][last]
+        flat[op] = row == length * step
+        inner[op] = step if flat[op] else itemsizes[op]
+    start_outer(last - 1, index)
+    while True:
+        filled[0] = filled[1] = False
+        first = 0
+        while first < walk.shape[last - 1]:
+            rows = min(most, walk.shape[last - 1] - first)
+            for op in range(nargs):
+                row = walk.strides[op][last - 1]
+                args[op] = start[op] + first * row
+                if flat[op]:
+                    continue
+                if op < nargs - 1 and not (filled[op] and row == 0):
+                    ndx_move(buffers[op], length * itemsizes[op], itemsizes[op],
+                             args[op], row, walk.strides[op][last], rows, length,
+                             itemsizes[op])
+                    filled[op] = True
+                args[op] = buffers[op]
+            count = rows * length
+            loop.function(args, &count, inner, loop.data)
+            op = nargs - 1
+            if not flat[op]:
+                row = walk.strides[op][last - 1]
+                ndx_move(start[op] + first * row, row, walk.strides[op][last],
+                         buffers[op], length * itemsizes[op], itemsizes[op], rows,
+                         length, itemsizes[op])
+            first += rows
+        if not step_outer(&outer, index, nargs, start):
+            return
+
+
 cdef void run_reduce(const Loop *loop, char *out, char *x,
                      const Walk *walk) noexcept nogil:
     """Accumulate x (operand 1 of the walk) into out (operand 0).
@@ -252,9 +322,9 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
             return
 
 
-cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
-                  Py_ssize_t itemsize) noexcept nogil:
-    """Like `run_reduce`, for sums of floats; exact also over short innermost axes.
+cdef void run_gathered(const Loop *loop, char *out, char *x, const Walk *walk,
+                       Py_ssize_t itemsize) noexcept nogil:
+    """Like `run_reduce`, for short innermost axes, and sums of floats exact over them.
 
     If several axes are reduced, the loop sums pairwise only along the innermost one,
     and adds each such sum to the total. So short stretches are gathered in a buffer, as
@@ -262,7 +332,7 @@ cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
     """
     cdef char[GATHERED] buffer
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t length, i, step, filled = 0
+    cdef Py_ssize_t length, step, filled = 0
     cdef char *total
     cdef char *at[2]
     cdef int last = walk.ndim - 1
@@ -280,18 +350,8 @@ cdef void run_sum(const Loop *loop, char *out, char *x, const Walk *walk,
         if filled + length * itemsize > GATHERED:
             add_gathered(loop, at[0], buffer, filled, itemsize)
             filled = 0
-        if itemsize == 4:
-            for i in range(length):
-                memcpy(buffer + filled, at[1] + i * step, 4)
-                filled += 4
-        elif itemsize == 8:
-            for i in range(length):
-                memcpy(buffer + filled, at[1] + i * step, 8)
-                filled += 8
-        else:
-            for i in range(length):
-                memcpy(buffer + filled, at[1] + i * step, itemsize)
-                filled += itemsize
+        ndx_move(buffer + filled, itemsize, 0, at[1], step, 0, length, 1, itemsize)
+        filled += length * itemsize
         total = at[0]
         more = step_outer(walk, index, 2, at)
         if not more or at[0] != total:

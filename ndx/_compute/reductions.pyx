@@ -7,16 +7,17 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_reduce, run_sum
+from ndx._compute.folds cimport Folding, fold, fold_parts
+from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
 from ndx._compute.repeats cimport combined, distinct, repeats
-from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._lib.dtypes cimport (
+    BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
+)
 from ndx._lib.layout cimport (
     MAXDIMS, Walk, parse_axes, read_axes, shape_tuple, walk_merge, walk_order,
 )
-
-cdef Ufunc ADD = find_ufunc("add")
 
 # The name of the reduction by an operation.
 cdef dict NAMES = {
@@ -83,33 +84,23 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     walk_order(&walk)
     walk_merge(&walk)
     folding.loop = loop
-    folding.itemsize = 0
-    if ufunc is ADD and kind_of[x.dtype] >= KIND_FLOAT:
-        folding.itemsize = itemsize_of[x.dtype]
+    folding.itemsize = itemsize_of[x.dtype]
+    folding.two_parts = kind_of[x.dtype] == KIND_COMPLEX
     if x.size < LARGE:
-        return compute_on(&operands, &walk, compute_fold, &folding, False)
+        return compute_on(&operands, &walk, fold, &folding, False)
+    folding.decides = x.dtype == BOOL and (
+        ufunc.name == "logical_and" or ufunc.name == "logical_or")
+    folding.failed = False
+    store_scalar(identity(ufunc, x.dtype), x.dtype, folding.identity)
     hold(&operands)
     try:
         if not reduce_in_pass(ufunc, &folding, &operands, &walk, x.dtype):
-            compute_held(&operands, &walk, compute_fold, &folding)
+            compute_held(&operands, &walk, fold_parts, &folding)
     finally:
         let_go(&operands)
+    if folding.failed:
+        raise MemoryError("no memory for the partial results of a reduction")
     return 0
-
-
-# Arguments of a reduction.
-cdef struct Folding:
-    const Loop *loop
-    Py_ssize_t itemsize              # of sums of floats, which `run_sum` computes; or 0
-
-
-cdef void compute_fold(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Accumulate operand 1 into operand 0."""
-    cdef const Folding *folding = <const Folding *>arg
-    if folding.itemsize and walk.ndim > 1:
-        run_sum(folding.loop, data[0], data[1], walk, folding.itemsize)
-    else:
-        run_reduce(folding.loop, data[0], data[1], walk)
 
 
 cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
@@ -128,7 +119,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     cdef int axis
     if not begin(&job, held, walk, itemsizes, 0):
         return False
-    job.compute = compute_fold
+    job.compute = fold
     job.arg = folding
     for axis in range(walk.ndim):
         if walk.strides[0][axis] == 0:
@@ -175,9 +166,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
         job.ops[0].data = partials.data[1]
         job.ops[0].mapped = False
         run(&job, NAMES[ufunc.name])
-        # Gathering does not help here: each partial result is the sum of a tile.
-        folding.itemsize = 0
-        compute_held(&partials, &rows, compute_fold, folding)
+        compute_held(&partials, &rows, fold, folding)
     finally:
         let_go(&partials)
     return True

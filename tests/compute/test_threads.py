@@ -175,6 +175,83 @@ def test_powers_of_floats_use_threads_and_those_of_integers_raise():
         on_threads(3, ndx.pow, ndx.ones(MANY * 4, dtype=ndx.int64), -1)
 
 
+# ------------------------------------------------------------------- reductions
+
+REDUCED = [
+    (400_007,), (1031, 1000), (130_001, 3), (3, 130_001), (9, 150, 401), (150, 401, 9),
+    (50_000, 20), (20, 50_000), (1, 400_007), (50, 9, 3, 700),
+]  # fmt: skip
+
+
+@examples(40)
+@given(st.data(), st.sampled_from(REDUCED), st.sampled_from(NAMES))
+def test_reductions_are_equal_for_any_number_of_threads(data, shape, dtype):
+    x = numbers(shape, dtype)
+    a = laid_out(data.draw, x)
+    axes = [None, *range(x.ndim), (0, x.ndim - 1) if x.ndim > 1 else 0]
+    axis, keepdims = data.draw(st.sampled_from(axes)), data.draw(st.booleans())
+    names = ["sum", "prod", "any", "all"] + ["max", "min", "std"] * (dtype[0] != "c")
+    for name in names:
+        function = getattr(ndx, name)
+
+        def compute(function=function):
+            return function(a, axis=axis, keepdims=keepdims)
+
+        one = on_threads(1, compute)
+        assert same(one, on_threads(2, compute)), name
+        assert same(one, on_threads(5, compute)), name
+        if name == "prod" and x.dtype.kind in "fc":
+            continue
+        wider = np.longdouble if x.dtype.kind == "f" else None
+        if name in ("sum", "prod", "std"):
+            expected = getattr(np, name)(x, axis=axis, keepdims=keepdims, dtype=wider)
+        else:
+            expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+        if x.dtype.kind in "fc" and name in ("sum", "std"):
+            scale = np.sum(np.abs(x), axis=axis, keepdims=keepdims)
+            error = np.abs(np.asarray(one) - expected)
+            assert np.all(error <= 4 * np.finfo(x.dtype).eps * scale)
+        elif name == "std":
+            np.testing.assert_allclose(np.asarray(one), expected, rtol=1e-9)
+        else:
+            np.testing.assert_array_equal(np.asarray(one), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+@pytest.mark.parametrize("size", [131_072, 400_007, 1_000_003, 999_999])
+def test_the_sum_of_a_stretch_is_the_pairwise_sum(dtype, size):
+    x = numbers((size,), dtype)
+    a = ndx.asarray(x)
+    assert same(on_threads(3, ndx.sum, a), ndx.asarray(np.sum(x)))
+    twice = ndx.asarray(np.repeat(x, 2))[::2]
+    assert same(on_threads(3, ndx.sum, twice), ndx.asarray(np.sum(x)))
+
+
+@pytest.mark.parametrize("shape", [(400_000,), (400, 1000), (1000, 400), (100_000, 4)])
+def test_special_values_survive_in_parts(shape):
+    x = np.full(shape, -0.0)
+    for n in (1, 3):
+        total = on_threads(n, ndx.sum, ndx.asarray(x))
+        assert np.signbit(np.asarray(total))
+        assert np.all(
+            np.signbit(
+                np.asarray(on_threads(n, lambda: ndx.sum(ndx.asarray(x), axis=0)))
+            )
+        )
+        for place in (0, x.size // 2, x.size - 1):
+            y = x.copy()
+            y.flat[place] = np.nan
+            assert np.isnan(float(on_threads(n, ndx.max, ndx.asarray(y))))
+            assert np.isnan(float(on_threads(n, ndx.min, ndx.asarray(y))))
+            assert np.isnan(float(on_threads(n, ndx.sum, ndx.asarray(y))))
+            flags = x == 0
+            flags.flat[place] = False
+            assert not on_threads(n, ndx.all, ndx.asarray(flags))
+            assert on_threads(n, ndx.any, ndx.asarray(~flags))
+        assert on_threads(n, ndx.max, ndx.asarray(x - np.inf)) == -np.inf
+        assert on_threads(n, ndx.min, ndx.asarray(x + np.inf)) == np.inf
+
+
 # ------------------------------------------------------ threads, forks, signals
 
 

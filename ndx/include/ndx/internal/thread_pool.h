@@ -20,4 +20,21 @@ void ndx_set_thread_count(int count);
  * threads, which is also so for a call inside a part. Call it without the GIL. */
 void ndx_parallel_for(ptrdiff_t count, ndx_part part, void *arg);
 
+/* A flag that one part raises, and others look at before they start. */
+static inline void ndx_raise_flag(int *flag) {
+#if defined(_MSC_VER)
+    *flag = 1;
+#else
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline int ndx_flag_is_up(int *flag) {
+#if defined(_MSC_VER)
+    return *flag;
+#else
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+#endif
+}
+
 #endif

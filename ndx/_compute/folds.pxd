@@ -1,0 +1,14 @@
+from ndx._compute.loops cimport Loop
+from ndx._lib.layout cimport Walk
+
+# Arguments of a reduction.
+cdef struct Folding:
+    const Loop *loop
+    Py_ssize_t itemsize
+    bint decides                     # any element but the identity decides the result
+    bint two_parts                  # an element is two numbers
+    bint failed                      # no memory for partial results
+    char[16] identity
+
+cdef void fold(void *folding, char **data, const Walk *walk) noexcept nogil
+cdef void fold_parts(void *folding, char **data, const Walk *walk) noexcept nogil

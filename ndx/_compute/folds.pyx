@@ -1,0 +1,278 @@
+"""Reductions in C: of one stretch of memory, or of parts that threads take in turn.
+
+How an array is cut depends on its layout, never on the number of threads, and partial
+results are combined in a fixed order. So the result is the same for any number.
+
+- Several rows of the result are computed each for itself, as without threads.
+- One contiguous stretch is cut where pairwise summation cuts it, so that the sum is
+  NumPy's, to the last bit.
+- Else the outermost reduced axis is cut, and each part has a row of partial results.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from ndx._compute.loops cimport run_gathered, run_reduce
+from ndx._compute.passes.tiles cimport Grid, find_place, tile_walk, walk_size
+from ndx._compute.threads cimport parallel_for
+from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge
+
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    void ndx_raise_flag(int *flag)
+    bint ndx_flag_is_up(int *flag)
+
+cdef extern from "ndx/internal/fill.h" nogil:
+    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
+
+cdef enum:
+    WORTHWHILE = 1 << 20         # bytes of the operand that are cut at all
+    PART = 128 << 10             # bytes of a part, or somewhat more
+    SHORT = 8                    # elements of a row
+    LONG = 16                    # rows
+    STRIP = 1024                 # fewest elements of a part's contiguous stretch
+    LINE = 64                    # elements: whole cache lines of any dtype
+    ENOUGH = 16                  # parts
+    LEAVES = 1024                # the most parts of a contiguous stretch, a power of 2
+    ROWS = 32                    # the most rows of partial results
+
+
+cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Accumulate operand 1 into operand 0."""
+    cdef const Folding *folding = <const Folding *>arg
+    cdef int op, last = walk.ndim - 1
+    cdef int few = SHORT // 2 if folding.two_parts else SHORT
+    cdef Walk turned
+    if last < 1 or walk.strides[0][last] != 0:
+        run_reduce(folding.loop, data[0], data[1], walk)
+    elif walk.strides[0][last - 1] == 0 or walk.shape[last] >= few \
+            or walk.shape[last - 1] < LONG:
+        run_gathered(folding.loop, data[0], data[1], walk, folding.itemsize)
+    else:
+        # Many short rows: their first elements, their second ones, and so on. Fewer
+        # than 8 numbers are summed in this order anyway.
+        memcpy(&turned, walk, sizeof(Walk))
+        turned.shape[last] = walk.shape[last - 1]
+        turned.shape[last - 1] = walk.shape[last]
+        for op in range(2):
+            turned.strides[op][last] = walk.strides[op][last - 1]
+            turned.strides[op][last - 1] = walk.strides[op][last]
+        run_reduce(folding.loop, data[0], data[1], &turned)
+
+
+cdef void fold_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Accumulate operand 1 into operand 0, in parts if it is large."""
+    cdef Folding *folding = <Folding *>arg
+    cdef Rows rows
+    if walk.ndim == 0 or walk_size(walk) < WORTHWHILE // folding.itemsize:
+        fold(folding, data, walk)
+    elif walk.ndim == 1 and walk.strides[0][0] == 0:
+        fold_stretch(folding, data, walk)
+    elif cut_kept(&rows.grid, walk, folding.itemsize):
+        rows.folding = folding
+        rows.data = data
+        rows.walk = walk
+        rows.step = 0
+        parallel_for(rows.grid.total, fold_rows, &rows)
+    else:
+        fold_partially(folding, data, walk)
+
+
+# ------------------------------------------------------------- rows of the result
+
+# A reduction cut along some axes.
+cdef struct Rows:
+    Folding *folding
+    char **data
+    const Walk *walk
+    Grid grid
+    Py_ssize_t step                  # bytes from one row of partial results to the next
+
+
+cdef bint cut_kept(Grid *grid, const Walk *walk, Py_ssize_t itemsize) noexcept nogil:
+    """Cut the axes that the result keeps; return whether that gives enough parts."""
+    cdef Py_ssize_t nbytes = walk_size(walk) * itemsize, count
+    cdef int axis, last = walk.ndim - 1
+    grid.ndim = walk.ndim
+    grid.total = 1
+    for axis in range(walk.ndim):
+        grid.shape[axis] = grid.tile[axis] = walk.shape[axis]
+        grid.counts[axis] = 1
+        if walk.strides[0][axis] == 0 or nbytes <= PART:
+            continue
+        # From the outermost axis on, as many parts as are needed.
+        count = min(walk.shape[axis], (nbytes + PART - 1) // PART)
+        grid.tile[axis] = (walk.shape[axis] + count - 1) // count
+        if axis == last:
+            grid.tile[axis] = max(STRIP, grid.tile[axis])
+            grid.tile[axis] += -grid.tile[axis] & (LINE - 1)
+        grid.counts[axis] = \
+            (walk.shape[axis] + grid.tile[axis] - 1) // grid.tile[axis]
+        grid.total *= grid.counts[axis]
+        nbytes //= grid.counts[axis]
+    return grid.total >= ENOUGH or (grid.total > 1 and nbytes <= PART)
+
+
+cdef void fold_rows(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Rows *rows = <const Rows *>arg
+    cdef Py_ssize_t place[MAXDIMS]
+    cdef char *data[2]
+    cdef Walk tile
+    cdef int axis
+    find_place(&rows.grid, index, place)
+    tile_walk(&rows.grid, place, rows.walk, &tile)
+    data[0] = rows.data[0] + index * rows.step
+    data[1] = rows.data[1]
+    for axis in range(tile.ndim):
+        place[axis] *= rows.grid.tile[axis]
+        data[0] += place[axis] * tile.strides[0][axis]
+        data[1] += place[axis] * tile.strides[1][axis]
+    walk_merge(&tile)
+    fold(rows.folding, data, &tile)
+
+
+# ---------------------------------------------------------------- one stretch
+
+# A stretch of elements with one stride, and the results of its leaves.
+cdef struct Stretch:
+    Folding *folding
+    char *data
+    Py_ssize_t stride
+    Py_ssize_t count
+    int depth
+    int decided
+    char results[16 * LEAVES]
+
+
+cdef inline Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil:
+    """Return the elements of the first half, as NumPy's pairwise sum divides them."""
+    cdef Py_ssize_t half = count if two_parts else count // 2
+    half -= half % 8
+    return half // 2 if two_parts else half
+
+
+cdef void fold_stretch(Folding *folding, char **data, const Walk *walk) noexcept nogil:
+    cdef Stretch stretch
+    cdef char[16] result
+    cdef Py_ssize_t itemsize = folding.itemsize, width, i
+    stretch.folding = folding
+    stretch.data = data[1]
+    stretch.stride = walk.strides[1][0]
+    stretch.count = walk.shape[0]
+    stretch.decided = False
+    stretch.depth = 0
+    while (2 << stretch.depth) <= LEAVES \
+            and (stretch.count >> (stretch.depth + 1)) * itemsize >= PART:
+        stretch.depth += 1
+    width = 1 << stretch.depth
+    for i in range(width):
+        memcpy(stretch.results + i * itemsize, folding.identity, itemsize)
+    if folding.decides:
+        # The first leaf often decides; then no thread is woken.
+        fold_leaf(&stretch, 0)
+    if not stretch.decided:
+        parallel_for(width, fold_leaf, &stretch)
+    while width > 1:
+        width //= 2
+        for i in range(width):
+            combine(folding, stretch.results + 2 * i * itemsize,
+                    stretch.results + (2 * i + 1) * itemsize, result)
+            memcpy(stretch.results + i * itemsize, result, itemsize)
+    combine(folding, data[0], stretch.results, result)
+    memcpy(data[0], result, itemsize)
+
+
+cdef void combine(const Folding *folding, char *a, char *b,
+                  char *result) noexcept nogil:
+    cdef char *args[3]
+    cdef Py_ssize_t count = 1
+    cdef Py_ssize_t[3] steps = [folding.itemsize, folding.itemsize, folding.itemsize]
+    args[0] = a
+    args[1] = b
+    args[2] = result
+    folding.loop.function(args, &count, steps, folding.loop.data)
+
+
+cdef void fold_leaf(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef Stretch *stretch = <Stretch *>arg
+    cdef const Folding *folding = stretch.folding
+    cdef Py_ssize_t start = 0, count = stretch.count, half
+    cdef Py_ssize_t[3] steps = [0, stretch.stride, 0]
+    cdef char *args[3]
+    cdef char *result = stretch.results + index * folding.itemsize
+    cdef int level
+    if folding.decides and ndx_flag_is_up(&stretch.decided):
+        return
+    for level in range(stretch.depth - 1, -1, -1):
+        half = first_half(count, folding.two_parts)
+        if index >> level & 1:
+            start += half
+            count -= half
+        else:
+            count = half
+    args[0] = result
+    args[1] = stretch.data + start * stretch.stride
+    args[2] = result
+    folding.loop.function(args, &count, steps, folding.loop.data)
+    if folding.decides and result[0] != folding.identity[0]:
+        ndx_raise_flag(&stretch.decided)
+
+
+# ------------------------------------------------------------- partial results
+
+cdef void fold_partially(Folding *folding, char **data,
+                         const Walk *walk) noexcept nogil:
+    """Cut the outermost reduced axis, and combine the rows of partial results."""
+    cdef Rows rows
+    cdef Walk cut, together
+    cdef char *room = NULL
+    cdef char *parts[2]
+    cdef Py_ssize_t itemsize = folding.itemsize, kept = 1, count
+    cdef int axis, chosen = -1
+    memcpy(&cut, walk, sizeof(Walk))
+    # The last axis of `together` varies fastest: the rows are added one by one.
+    together.ndim = 1
+    together.nops = 2
+    # The rows have the kept axes in the walk's order.
+    for axis in range(walk.ndim - 1, -1, -1):
+        if walk.strides[0][axis] != 0:
+            cut.strides[0][axis] = kept * itemsize
+            kept *= walk.shape[axis]
+        else:
+            chosen = axis
+    count = min(walk.shape[chosen] if chosen >= 0 else 1, ROWS,
+                walk_size(walk) * itemsize // (2 * PART))
+    if count > 1:
+        room = <char *>malloc(count * kept * itemsize)
+        folding.failed = room == NULL
+    if room == NULL:
+        if not folding.failed:
+            fold(folding, data, walk)
+        return
+    ndx_fill(room, count * kept * itemsize, folding.identity, itemsize)
+    rows.folding = folding
+    rows.data = parts
+    rows.walk = &cut
+    rows.grid.ndim = walk.ndim
+    rows.grid.total = 1
+    for axis in range(walk.ndim):
+        rows.grid.shape[axis] = rows.grid.tile[axis] = walk.shape[axis]
+        if axis == chosen:
+            rows.grid.tile[axis] = (walk.shape[axis] + count - 1) // count
+        rows.grid.counts[axis] = \
+            (walk.shape[axis] + rows.grid.tile[axis] - 1) // rows.grid.tile[axis]
+        rows.grid.total *= rows.grid.counts[axis]
+        if walk.strides[0][axis] != 0:
+            together.shape[together.ndim] = walk.shape[axis]
+            together.strides[0][together.ndim] = walk.strides[0][axis]
+            together.strides[1][together.ndim] = cut.strides[0][axis]
+            together.ndim += 1
+    parts[0] = room
+    parts[1] = data[1]
+    rows.step = kept * itemsize
+    parallel_for(rows.grid.total, fold_rows, &rows)
+    together.shape[0] = rows.grid.total
+    together.strides[0][0] = 0
+    together.strides[1][0] = kept * itemsize
+    walk_merge(&together)
+    run_reduce(folding.loop, data[0], room, &together)
+    free(room)
