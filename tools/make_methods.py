@@ -31,12 +31,14 @@ view of the array, with its new arrays in memory of ndx.
 import numpy as np
 
 from ndx._compute.clipping cimport clip_between
+from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, change_in_place, is_complex, is_inexact, is_real_floating,
-    lengths_of, ones_of, pickle_of, refused_type, reverse_axes, stays_plain,
-    takes_along, write_file,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, is_complex, is_contiguous,
+    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, pickle_of,
+    plain_cast, plain_product, readonly_diagonal, refused_type, reverse_axes,
+    rounded_floats, sorts_plainly, stays_plain, takes_along, write_file,
 )
 
 __all__ = ["NumPyMethods"]

@@ -1,11 +1,12 @@
 """Linear algebra of the main namespace; `ndx.linalg` has the rest."""
 
-from ndx._array.storage cimport BaseArray, is_array, new_view, set_layout
+from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport operand_error
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul as multiply_matrices, vecdot as multiply_vectors
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.layout cimport read_int
+from ndx._methods.numpy_layout cimport diagonal_view
 
 from ndx._api.manipulation_views import matrix_transpose, permute_dims, reshape
 from ndx._compute.numpy_calls import as_int, axes_of, axis_index
@@ -197,26 +198,8 @@ def diagonal(x: Array, /, *, offset: int = 0) -> NDArray:
     NDArray([1, 4])
     """
     cdef BaseArray array = argument(x, "diagonal")
-    cdef Py_ssize_t skipped = read_int(offset, "offset"), rows, columns, length
-    cdef BaseArray view
-    cdef int i, last = array.ndim - 1
-    if last < 1:
+    cdef Py_ssize_t skipped = read_int(offset, "offset")
+    if array.ndim < 2:
         raise ValueError(
             f"diagonal is for arrays of 2 axes or more, this one has {array.ndim}")
-    rows = array.shape[last - 1]
-    columns = array.shape[last]
-    if skipped >= 0:
-        length = min(rows, columns - skipped)
-    else:
-        length = min(rows + skipped, columns)
-    view = new_view(array, last)
-    for i in range(last - 1):
-        view.shape[i] = array.shape[i]
-        view.strides[i] = array.strides[i]
-    view.shape[last - 1] = max(length, 0)
-    view.strides[last - 1] = array.strides[last - 1] + array.strides[last]
-    if length > 0:
-        view.offset += (skipped * array.strides[last] if skipped >= 0
-                        else -skipped * array.strides[last - 1])
-    set_layout(view)
-    return view
+    return diagonal_view(array, skipped)

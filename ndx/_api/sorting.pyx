@@ -1,30 +1,15 @@
 """Sorting functions of the standard."""
 
-cimport numpy as cnp
-
-from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.copies cimport copy_into
+from ndx._compute.copies cimport LARGE, copy_into
 from ndx._compute.numpy_calls cimport argument
-from ndx._compute.passes.sorting cimport sort_steps
+from ndx._compute.sorting cimport MAX_ITERATED, sort_in_place, sorting_indices
 from ndx._lib.layout cimport normalize_axis
 
 from ndx._api.manipulation_views import flip, moveaxis, reshape
 from ndx._compute.numpy_calls import call, into, on_device
 
 __all__ = ["argsort", "sort"]
-
-cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    ctypedef enum NPY_SORTKIND:
-        NPY_QUICKSORT
-        NPY_STABLESORT
-    int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
-
-cdef enum:
-    # Limit of axes in NumPy's iterators, which its sorting uses.
-    MAX_ITERATED = 32
 
 
 cdef object by_rows(object function, object x, int axis, object descending,
@@ -83,20 +68,11 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False,
         return by_rows(sort, array, which, descending, stable)
     cdef BaseArray result = new_empty(array.dtype, array.ndim, array.shape)
     cdef BaseArray view = result
-    cdef Operands operands
     copy_into(result, array)
     if descending and result.size:
         # An ascending sort of the reversed view keeps the order of equal elements.
         view = flip(result, axis=which)
-    operands.count = 0
-    put(&operands, view)
-    hold(&operands)
-    try:
-        if not sort_steps(&operands, which):
-            PyArray_Sort(<cnp.ndarray>view_of(&operands, 0), which,
-                         NPY_STABLESORT if stable else NPY_QUICKSORT)
-    finally:
-        let_go(&operands)
+    sort_in_place(view, which, stable)
     return result
 
 
@@ -142,9 +118,14 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
                          stable=bool(stable))
     if array.ndim > MAX_ITERATED:
         return by_rows(argsort, array, which, descending, stable)
-    kind = "stable" if stable else None
-    if not descending:
-        return call("ndarray.argsort", array, axis=which, kind=kind)
-    order = call("ndarray.argsort", flip(array, axis=which), axis=which, kind=kind)
-    into(order, "subtract", array.shape[which] - 1, order)
-    return flip(order, axis=which)
+    if descending:
+        order = ascending(flip(array, axis=which), which, stable)
+        into(order, "subtract", array.shape[which] - 1, order)
+        return flip(order, axis=which)
+    return ascending(array, which, stable)
+
+
+cdef object ascending(BaseArray x, int axis, bint stable):
+    if x.size < LARGE:
+        return sorting_indices(x, axis, stable)
+    return call("ndarray.argsort", x, axis=axis, kind="stable" if stable else None)

@@ -14,3 +14,14 @@ cdef object refused_type(object kind)
 cdef bytes pickle_of(BaseArray x)
 cdef int write_file(object file, bytes data) except -1
 cdef BaseArray reverse_axes(BaseArray x)
+cdef bint is_matrix(BaseArray x) noexcept
+cdef BaseArray diagonal_view(BaseArray x, Py_ssize_t skipped)
+cdef BaseArray readonly_diagonal(BaseArray x)
+cdef bint is_contiguous(BaseArray x) noexcept
+cdef bytes bytes_of(BaseArray x)
+cdef BaseArray flat_view(BaseArray x)
+cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
+                        object stable) noexcept
+cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy)
+cdef object plain_product(BaseArray x, object other)
+cdef object rounded_floats(BaseArray x, object decimals)

@@ -5,12 +5,28 @@ import pickle
 
 import numpy as np
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, is_array, new_view, require_usable, require_writeable, set_layout,
+    BaseArray, is_array, new_view, require_live, require_usable, require_writeable,
+    set_layout,
 )
+from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.elementwise cimport binary, inplace, unary
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.matmul cimport matmul
+from ndx._compute.sorting cimport MAX_ITERATED
 from ndx._lib.dtypes cimport (
-    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none, kind_of,
+    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none, itemsize_of,
+    kind_of,
 )
+from ndx._lib.layout cimport Walk
+
+cdef Ufunc DIVIDE = find_ufunc("divide")
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc RINT = find_ufunc("rint")
 
 
 cdef bint as_index(object axis) except -1:
@@ -112,3 +128,140 @@ cdef int write_file(object file, bytes data) except -1:
     with open(os.fspath(file), "wb") as opened:
         opened.write(data)
     return 0
+
+
+cdef bint is_matrix(BaseArray x) noexcept:
+    """Whether an array has two axes, and is the CPU's."""
+    return x.ndim == 2 and x.block.device == 0
+
+
+cdef BaseArray diagonal_view(BaseArray x, Py_ssize_t skipped):
+    """Return a view of the diagonals of the last two axes; 0 is the main one."""
+    cdef int i, last = x.ndim - 1
+    cdef Py_ssize_t rows = x.shape[last - 1], columns = x.shape[last], length
+    cdef BaseArray view = new_view(x, last)
+    if skipped >= 0:
+        length = min(rows, columns - skipped)
+    else:
+        length = min(rows + skipped, columns)
+    for i in range(last - 1):
+        view.shape[i] = x.shape[i]
+        view.strides[i] = x.strides[i]
+    view.shape[last - 1] = max(length, 0)
+    view.strides[last - 1] = x.strides[last - 1] + x.strides[last]
+    if length > 0:
+        view.offset += (skipped * x.strides[last] if skipped >= 0
+                        else -skipped * x.strides[last - 1])
+    set_layout(view)
+    return view
+
+
+cdef BaseArray readonly_diagonal(BaseArray x):
+    """Return the main diagonal of a matrix, as NumPy does: nobody can write to it."""
+    cdef BaseArray view = diagonal_view(x, 0)
+    view.readonly = True
+    return view
+
+
+cdef bint is_contiguous(BaseArray x) noexcept:
+    """Whether the elements lie in C order without gaps, in the CPU's memory."""
+    return x.c_contiguous and x.block.device == 0
+
+
+# Arguments of a copy to memory that is no array's.
+cdef struct Reading:
+    char *out
+    size_t nbytes
+
+
+cdef void run_read(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef const Reading *reading = <const Reading *>arg
+    memcpy(reading.out, data[0], reading.nbytes)
+
+
+cdef bytes bytes_of(BaseArray x):
+    """Return the bytes of a contiguous array."""
+    cdef Py_ssize_t nbytes = x.size * itemsize_of[x.dtype]
+    cdef Operands operands
+    cdef Reading reading
+    require_live(x)
+    # Not seen by other code before it is filled.
+    cdef bytes result = PyBytes_FromStringAndSize(NULL, nbytes)
+    operands.count = 0
+    put(&operands, x)
+    reading.out = PyBytes_AS_STRING(result)
+    reading.nbytes = nbytes
+    compute_on(&operands, NULL, run_read, &reading, x.size >= LARGE)
+    return result
+
+
+cdef BaseArray flat_view(BaseArray x):
+    """Return a view of a contiguous array with one axis."""
+    cdef BaseArray view = new_view(x, 1)
+    view.shape[0] = x.size
+    view.strides[0] = itemsize_of[x.dtype]
+    view.size = x.size
+    view.c_contiguous = view.f_contiguous = True
+    return view
+
+
+cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
+                        object stable) noexcept:
+    """Whether the arguments of `sort` need nothing of NumPy's own checks."""
+    return (type(axis) is int and -x.ndim <= axis < x.ndim and kind is None
+            and order is None and stable is None and x.block.device == 0
+            and x.ndim <= MAX_ITERATED)
+
+
+cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
+    """Return a cast to one of ndx's dtypes; None for what is left to NumPy."""
+    cdef int code
+    try:
+        code = code_or_none(np.dtype(dtype))
+    except TypeError:
+        return None
+    if code < 0 or (
+            kind_of[x.dtype] == KIND_COMPLEX and kind_of[code] != KIND_COMPLEX):
+        return None
+    require_usable(x)
+    return x if code == x.dtype and not copy else cast(x, code)
+
+
+cdef object plain_product(BaseArray x, object other):
+    """Return `numpy.dot` where it is a matrix product; NotImplemented elsewhere.
+
+    For axes of one element, or other layouts, the two add in different orders, and
+    zeros get different signs.
+    """
+    cdef BaseArray y
+    cdef int axis
+    if not is_array(other):
+        return NotImplemented
+    y = other
+    if x.dtype != y.dtype or kind_of[x.dtype] < KIND_FLOAT or x.block.device \
+            or y.block.device or not x.c_contiguous or not y.c_contiguous \
+            or x.ndim == 0 or y.ndim == 0 or x.ndim > 2 or y.ndim > 2 \
+            or x.size >= LARGE or y.size >= LARGE \
+            or x.shape[x.ndim - 1] != y.shape[0]:
+        return NotImplemented
+    for axis in range(x.ndim):
+        if x.shape[axis] < 2:
+            return NotImplemented
+    for axis in range(y.ndim):
+        if y.shape[axis] < 2:
+            return NotImplemented
+    return matmul(x, y, None)
+
+
+cdef object rounded_floats(BaseArray x, object decimals):
+    """Return floats rounded to a few decimals; NotImplemented for the rest."""
+    cdef BaseArray result
+    if kind_of[x.dtype] != KIND_FLOAT or x.block.device or type(decimals) is not int \
+            or not 0 <= decimals <= 8:
+        return NotImplemented
+    if decimals == 0:
+        return unary(RINT, x, None)
+    scale = 10.0 ** decimals
+    result = binary(MULTIPLY, x, scale, None)
+    unary(RINT, result, result)
+    return inplace(DIVIDE, result, scale)

@@ -8,12 +8,14 @@ view of the array, with its new arrays in memory of ndx.
 import numpy as np
 
 from ndx._compute.clipping cimport clip_between
+from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, change_in_place, is_complex, is_inexact, is_real_floating,
-    lengths_of, ones_of, pickle_of, refused_type, reverse_axes, stays_plain,
-    takes_along, write_file,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, is_complex, is_contiguous,
+    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, pickle_of,
+    plain_cast, plain_product, readonly_diagonal, refused_type, reverse_axes,
+    rounded_floats, sorts_plainly, stays_plain, takes_along, write_file,
 )
 
 __all__ = ["NumPyMethods"]
@@ -656,6 +658,10 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.trace()
         NDArray(4.)
         """
+        if (
+                is_matrix(self) and offset == 0 and axis1 == 0 and axis2 == 1 and dtype
+                is None and out is None):
+            return ndx.linalg.trace(self)
         named = {
             "offset": offset, "axis1": axis1, "axis2": axis2, "dtype": dtype,
             "out": out}
@@ -749,6 +755,8 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.diagonal()
         NDArray([1., 3.])
         """
+        if is_matrix(self) and offset == 0 and axis1 == 0 and axis2 == 1:
+            return readonly_diagonal(self)
         named = {"offset": offset, "axis1": axis1, "axis2": axis2}
         return call_method("diagonal", (self,), named)
 
@@ -815,10 +823,11 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.ravel()
         NDArray([1., 4., 2., 3.])
         """
+        if order == 'C' and is_contiguous(self):
+            return flat_view(self)
         if order == 'C':
             return ndx.reshape(self, (-1,))
-        named = {"order": order}
-        return call_method("ravel", (self,), named)
+        return call_method('ravel', (self,), {'order': order})
 
     def repeat(self, repeats: Any, axis: Axes | None = None) -> NDArray:
         """Return the array with its elements repeated.
@@ -1439,6 +1448,9 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1, 2, 3])
         """
         change_in_place(self)
+        if sorts_plainly(self, axis, kind, order, stable):
+            sort_in_place(self, axis + self.ndim if axis < 0 else axis, False)
+            return
         named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}
         call_method('sort', (self,), named)
 
@@ -1569,6 +1581,10 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([[ 9., 16.],
                  [ 8., 17.]])
         """
+        if out is None:
+            found = plain_product(self, b)
+            if found is not NotImplemented:
+                return found
         return call_function(np.dot, (self, b), {'out': out})
 
     def round(self, decimals: int = 0, out: NDArray | None = None) -> NDArray:
@@ -1601,8 +1617,11 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.asarray([1.25, 1.36]).round(1)
         NDArray([1.2, 1.4])
         """
-        named = {"decimals": decimals, "out": out}
-        return call_method("round", (self,), named)
+        if out is None:
+            found = rounded_floats(self, decimals)
+            if found is not NotImplemented:
+                return found
+        return call_method('round', (self,), {'decimals': decimals, 'out': out})
 
     # ------------------------------------------------------------ conversions
 
@@ -1643,12 +1662,12 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.astype('float32')
         NDArray([3., 1., 2.], dtype=float32)
         """
-        if (
-                stays_plain(self, dtype) and order == 'K' and casting == 'unsafe' and
-                subok is True):
-            return ndx.astype(self, np.dtype(dtype), copy=copy)
-        named = {"order": order, "casting": casting, "subok": subok, "copy": copy}
-        return call_method("astype", (self, dtype), named)
+        if order == 'K' and casting == 'unsafe' and isinstance(copy, bool):
+            found = plain_cast(self, dtype, copy)
+            if found is not None:
+                return found
+        named = {'order': order, 'casting': casting, 'subok': subok, 'copy': copy}
+        return call_method('astype', (self, dtype), named)
 
     def byteswap(self, inplace: bool = False) -> NDArray:
         """Return the elements with their bytes reversed.
@@ -1828,6 +1847,8 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.asarray([1], dtype='uint8').tobytes()
         b'\\x01'
         """
+        if is_contiguous(self) and order == 'C':
+            return bytes_of(self)
         named = {"order": order}
         return call_method("tobytes", (self,), named)
 

@@ -137,6 +137,8 @@ _REDUCTIONS = [
         "offset=0, axis1=0, axis2=1, dtype=None, out=None",
         "Return the sums along the diagonals of two axes.",
         _X + ">>> x.trace()\nNDArray(4.)",
+        direct="ndx.linalg.trace(self)",
+        only="is_matrix(self)",
     ),
     _reduction(
         "var",
@@ -155,6 +157,8 @@ _VIEWS = [
         "offset=0, axis1=0, axis2=1",
         "Return the diagonals of two axes, as a read-only view.",
         _X + ">>> x.diagonal()\nNDArray([1., 3.])",
+        direct="readonly_diagonal(self)",
+        only="is_matrix(self)",
     ),
     Method(
         "flatten",
@@ -168,7 +172,9 @@ _VIEWS = [
         "order='C'",
         "Return the elements along one axis, a view if possible.",
         _X + ">>> x.ravel()\nNDArray([1., 4., 2., 3.])",
-        direct="ndx.reshape(self, (-1,))",
+        body="if order == 'C' and is_contiguous(self):\n    return flat_view(self)\n"
+        "if order == 'C':\n    return ndx.reshape(self, (-1,))\n"
+        "return call_method('ravel', (self,), {'order': order})",
     ),
     Method(
         "repeat",
@@ -372,6 +378,9 @@ _ORDER = [
         kind="None",
         returns=None,
         body="change_in_place(self)\n"
+        "if sorts_plainly(self, axis, kind, order, stable):\n"
+        "    sort_in_place(self, axis + self.ndim if axis < 0 else axis, False)\n"
+        "    return\n"
         "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
         "call_method('sort', (self,), named)",
         parameters=_SORTED
@@ -419,13 +428,18 @@ _NUMBERS = [
         _X + ">>> x.dot(x)\nNDArray([[ 9., 16.],\n         [ 8., 17.]])",
         positional=("b",),
         parameters={"b": ("array_like", "The other array.")},
-        body="return call_function(np.dot, (self, b), {'out': out})",
+        body="if out is None:\n    found = plain_product(self, b)\n"
+        "    if found is not NotImplemented:\n        return found\n"
+        "return call_function(np.dot, (self, b), {'out': out})",
     ),
     Method(
         "round",
         "decimals=0, out=None",
         "Return the elements, rounded to decimals.",
         ">>> ndx.asarray([1.25, 1.36]).round(1)\nNDArray([1.2, 1.4])",
+        body="if out is None:\n    found = rounded_floats(self, decimals)\n"
+        "    if found is not NotImplemented:\n        return found\n"
+        "return call_method('round', (self,), {'decimals': decimals, 'out': out})",
     ),
 ]
 
@@ -438,8 +452,11 @@ _CONVERSIONS = [
         kind="Any",
         positional=("dtype",),
         parameters={"dtype": ("dtype", "The dtype of the result.")},
-        direct="ndx.astype(self, np.dtype(dtype), copy=copy)",
-        only="stays_plain(self, dtype)",
+        body="if order == 'K' and casting == 'unsafe' and isinstance(copy, bool):\n"
+        "    found = plain_cast(self, dtype, copy)\n"
+        "    if found is not None:\n        return found\n"
+        "named = {'order': order, 'casting': casting, 'subok': subok, 'copy': copy}\n"
+        "return call_method('astype', (self, dtype), named)",
         notes=("For a dtype that no NDArray has the result is NumPy's array.",),
     ),
     Method(
@@ -498,6 +515,8 @@ _CONVERSIONS = [
         ">>> ndx.asarray([1], dtype='uint8').tobytes()\nb'\\\\x01'",
         kind="bytes",
         returns=("bytes", "In C order, whatever the layout is."),
+        direct="bytes_of(self)",
+        only="is_contiguous(self)",
     ),
     Method(
         "tofile",

@@ -1,0 +1,9 @@
+from ndx._array.storage cimport BaseArray
+
+cdef enum:
+    # Limit of axes in NumPy's iterators, which its sorting uses.
+    MAX_ITERATED = 32
+
+cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1
+cdef BaseArray sorting_indices(BaseArray x, int axis, bint stable)
+cdef BaseArray places_in(BaseArray x, BaseArray values, bint right)
