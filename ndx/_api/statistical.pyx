@@ -1,6 +1,7 @@
 """Reductions of the standard."""
 
 from ndx._array.storage cimport BaseArray, new_empty
+from ndx._compute.accumulating cimport accumulate_small
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
@@ -391,6 +392,8 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
         return result
     if array.dtype != code:
         array = cast(array, code)
+    if accumulate_small(ufunc, array, rest, which):
+        return result
     into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
     return result
 
