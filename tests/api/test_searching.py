@@ -280,3 +280,21 @@ def test_take_along_axis_of_large_arrays(dtype, step):
 def test_take_along_axis_shapes_that_do_not_match(indices):
     with pytest.raises(ValueError, match="take_along_axis: "):
         ndx.take_along_axis(ndx.ones((2, 3)), ndx.asarray(indices))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "float64"])
+@pytest.mark.parametrize("size", [5, 300, 40_000])
+@pytest.mark.parametrize("special", ["none", "negative zeros", "NaN"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_stable_sort_to_the_last_bit(dtype, size, special, descending):
+    rng = np.random.default_rng(size)
+    a = rng.integers(0, 9, size).astype(dtype)
+    if special == "negative zeros":
+        a *= rng.choice([1, -1], size).astype(dtype)
+    elif special == "NaN" and a.dtype.kind == "f":
+        a[::3] = np.nan
+        a[1::9] = -a[::9][: len(a[1::9])]
+    found = np.asarray(ndx.sort(ndx.asarray(a), descending=descending))
+    wanted = np.sort(a[::-1] if descending else a, kind="stable")
+    wanted = wanted[::-1] if descending else wanted
+    assert found.tobytes() == wanted.tobytes()
