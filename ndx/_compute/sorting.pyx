@@ -28,7 +28,7 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_Sort(cnp.ndarray array, int axis, NPY_SORTKIND kind) except -1
     cnp.ndarray PyArray_ArgSort(cnp.ndarray array, int axis, NPY_SORTKIND kind)
     cnp.ndarray PyArray_SearchSorted(
-        cnp.ndarray array, cnp.ndarray values, NPY_SEARCHSIDE side, void *sorter)
+        cnp.ndarray array, object values, NPY_SEARCHSIDE side, void *sorter)
 
 
 ctypedef fused Bits:
@@ -136,7 +136,7 @@ cdef BaseArray places_in(BaseArray x, BaseArray values, bint right):
     hold(&operands)
     try:
         found = PyArray_SearchSorted(
-            <cnp.ndarray>view_of(&operands, 0), <cnp.ndarray>view_of(&operands, 1),
+            <cnp.ndarray>view_of(&operands, 0), view_of(&operands, 1),
             NPY_SEARCHRIGHT if right else NPY_SEARCHLEFT, NULL)
     finally:
         let_go(&operands)

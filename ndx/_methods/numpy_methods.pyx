@@ -1331,7 +1331,8 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("argpartition", (self, kth), named)
 
     def argsort(self, axis: Axes | None = -1, kind: SortKind | None = None,
-                order: Any = None, *, stable: bool | None = None) -> NDArray:
+                order: Any = None, *, stable: bool | None = None,
+                descending: Any = None) -> NDArray:
         """Return the indices that sort the array.
 
         Parameters
@@ -1344,6 +1345,8 @@ cdef class NumPyMethods(NumPyAttributes):
             NumPy's, for structured dtypes.
         stable : bool, optional
             Keep the order of equal elements.
+        descending : bool, optional
+            Largest first; needs NumPy 2.5.
 
         Returns
         -------
@@ -1366,12 +1369,13 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.argsort()
         NDArray([1, 2, 0])
         """
-        if (
-                self.ndim > 0 and axis is not None and kind is None and order is None
-                and stable is None):
+        plain = kind is order is stable is descending is None
+        if plain and self.ndim > 0 and axis is not None:
             return ndx.argsort(self, axis=axis)
-        named = {"axis": axis, "kind": kind, "order": order, "stable": stable}
-        return call_method("argsort", (self,), named)
+        named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}
+        if descending is not None:
+            named['descending'] = descending
+        return call_method('argsort', (self,), named)
 
     def partition(self, kth: Any, axis: Axes | None = -1,
                   kind: PartitionKind = "introselect", order: Any = None) -> None:
@@ -1413,7 +1417,8 @@ cdef class NumPyMethods(NumPyAttributes):
         call_method('partition', (self, kth), named)
 
     def sort(self, axis: Axes | None = -1, kind: SortKind | None = None,
-             order: Any = None, *, stable: bool | None = None) -> None:
+             order: Any = None, *, stable: bool | None = None,
+             descending: Any = None) -> None:
         """Sort the array in place.
 
         Parameters
@@ -1426,6 +1431,8 @@ cdef class NumPyMethods(NumPyAttributes):
             NumPy's, for structured dtypes.
         stable : bool, optional
             Keep the order of equal elements.
+        descending : bool, optional
+            Largest first; needs NumPy 2.5.
 
         Raises
         ------
@@ -1448,10 +1455,12 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1, 2, 3])
         """
         change_in_place(self)
-        if sorts_plainly(self, axis, kind, order, stable):
+        if descending is None and sorts_plainly(self, axis, kind, order, stable):
             sort_in_place(self, axis + self.ndim if axis < 0 else axis, False)
             return
         named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}
+        if descending is not None:
+            named['descending'] = descending
         call_method('sort', (self,), named)
 
     # ------------------------------------------------------------ numbers

@@ -42,8 +42,9 @@ def functions(node, owner, name):
             cls = getattr(owner, each.name)
             yield from functions(each, cls, f"{name}.{each.name}")
         elif isinstance(each, ast.FunctionDef) and not each.decorator_list:
-            # Before 3.12 the buffer has no name.
-            default = [None] if each.name == "__buffer__" else []
+            # Before 3.12 the buffer has no name; NumPy 2.5 dropped functions of 2.4.
+            absent = owner is numpy and not hasattr(np, each.name)
+            default = [None] if absent or each.name == "__buffer__" else []
             yield f"{name}.{each.name}", each, getattr(owner, each.name, *default)
 
 

@@ -16,6 +16,7 @@ _FOLD = (
 _BOUND = "axis=None, out=None, keepdims=False, initial=np._NoValue, where=True"
 _TEST = "axis=None, out=None, keepdims=False, *, where=True"
 _ONE_AXIS = {"axis": ("int, optional", "The axis; None: of all elements, flattened.")}
+_DESCENDING = ("bool, optional", "Largest first; needs NumPy 2.5.")
 _SORTED = {"axis": ("int, optional", "The axis, by default the last.")}
 
 
@@ -341,16 +342,22 @@ _ORDER = [
     ),
     Method(
         "argsort",
-        "axis=-1, kind=None, order=None, *, stable=None",
+        "axis=-1, kind=None, order=None, *, stable=None, descending=None",
         "Return the indices that sort the array.",
         _I + ">>> x.argsort()\nNDArray([1, 2, 0])",
         parameters=_SORTED
         | {
             "order": ("None", "NumPy's, for structured dtypes."),
             "stable": ("bool, optional", "Keep the order of equal elements."),
+            "descending": _DESCENDING,
         },
-        direct="ndx.argsort(self, axis=axis)",
-        only="self.ndim > 0 and axis is not None",
+        body="plain = kind is order is stable is descending is None\n"
+        "if plain and self.ndim > 0 and axis is not None:\n"
+        "    return ndx.argsort(self, axis=axis)\n"
+        "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
+        "if descending is not None:\n"
+        "    named['descending'] = descending\n"
+        "return call_method('argsort', (self,), named)",
     ),
     Method(
         "partition",
@@ -372,21 +379,24 @@ _ORDER = [
     ),
     Method(
         "sort",
-        "axis=-1, kind=None, order=None, *, stable=None",
+        "axis=-1, kind=None, order=None, *, stable=None, descending=None",
         "Sort the array in place.",
         _I + ">>> x.sort()\n>>> x\nNDArray([1, 2, 3])",
         kind="None",
         returns=None,
         body="change_in_place(self)\n"
-        "if sorts_plainly(self, axis, kind, order, stable):\n"
+        "if descending is None and sorts_plainly(self, axis, kind, order, stable):\n"
         "    sort_in_place(self, axis + self.ndim if axis < 0 else axis, False)\n"
         "    return\n"
         "named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}\n"
+        "if descending is not None:\n"
+        "    named['descending'] = descending\n"
         "call_method('sort', (self,), named)",
         parameters=_SORTED
         | {
             "order": ("None", "NumPy's, for structured dtypes."),
             "stable": ("bool, optional", "Keep the order of equal elements."),
+            "descending": _DESCENDING,
         },
         raises=(_WRITES,),
     ),
