@@ -21,7 +21,9 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
+from ndx._compute.loops cimport (
+    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_short,
+)
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
@@ -339,11 +341,17 @@ cdef int run_loop(Ufunc ufunc, const Loop *loop, Operands *operands,
     itemsizes[ufunc.nin] = itemsize_of[loop.out_dtype]
     # A loop that may raise runs in the calling thread, where it can take the GIL. Loops
     # of floats never do.
-    return run_large(operands, walk, itemsizes, compute_loop, <void *>loop, ufunc.name,
+    return run_large(operands, walk, itemsizes, compute_rows, <void *>loop, ufunc.name,
                      ufunc.may_set_error and kind_of[loop.in_dtype] < KIND_FLOAT)
 
 
-cdef void compute_loop(void *arg, char **data, const Walk *walk) noexcept nogil:
+cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil:
+    """Run any loop, of which only the function and its data are set."""
+    run_elementwise(<const Loop *>loop, walk.nops, data, walk)
+
+
+cdef void compute_rows(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Run the loop of an operation; short rows are gathered."""
     cdef const Loop *loop = <const Loop *>arg
     cdef Py_ssize_t itemsizes[3]
     itemsizes[0] = itemsizes[1] = itemsize_of[loop.in_dtype]
@@ -458,7 +466,7 @@ cdef object compute_walk(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
     if out.size >= LARGE:
         run_loop(ufunc, loop, &operands, &walk)
     else:
-        compute_on(&operands, &walk, compute_loop, <void *>loop, False)
+        compute_on(&operands, &walk, compute_rows, <void *>loop, False)
     if ufunc.may_set_error and PyErr_Occurred() != NULL:
         raise_current()
     return out

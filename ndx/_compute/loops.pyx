@@ -11,6 +11,7 @@ import numpy as np
 from ndx._compute.loop_checks cimport mend
 from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.special_values cimport own_loop
+from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
@@ -182,30 +183,6 @@ cdef Ufunc find_ufunc(str name):
     return ufunc
 
 
-cdef inline void start_outer(int count, Py_ssize_t *index) noexcept nogil:
-    """Start a walk over the first `count` axes."""
-    cdef int axis
-    for axis in range(count):
-        index[axis] = 0
-
-
-cdef inline bint step_outer(const Walk *walk, Py_ssize_t *index, int nops,
-                            char **data) noexcept nogil:
-    """Move `data` one step on along all axes but the last; False at the end."""
-    cdef int op, axis = walk.ndim - 2
-    while axis >= 0:
-        index[axis] += 1
-        for op in range(nops):
-            data[op] += walk.strides[op][axis]
-        if index[axis] < walk.shape[axis]:
-            return True
-        index[axis] = 0
-        for op in range(nops):
-            data[op] -= walk.strides[op][axis] * walk.shape[axis]
-        axis -= 1
-    return False
-
-
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,
                           const Walk *walk) noexcept nogil:
     """Run a loop over all elements: inputs first, then the output."""
@@ -220,13 +197,13 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
         inner[op] = walk.strides[op][last] if last >= 0 else 0
     if last >= 0:
         count = walk.shape[last]
-    start_outer(last, index)
+    start_walk(last, index)
     while True:
         # Copy the pointers: some loops change them.
         for op in range(nargs):
             args[op] = start[op]
         loop.function(args, &count, inner, loop.data)
-        if not step_outer(walk, index, nargs, start):
+        if not step_walk(walk, last, index, nargs, start):
             return
 
 
@@ -244,7 +221,6 @@ cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
     cdef char *args[3]
     cdef bint flat[3]
     cdef bint filled[3]
-    cdef Walk outer
     cdef int op, last = walk.ndim - 1
     cdef Py_ssize_t length, most, first, rows, count, row, step
     if last < 1 or walk.shape[last] > SHORT \
@@ -253,16 +229,13 @@ cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
         return
     length = walk.shape[last]
     most = BLOCK // length
-    # A walk over all axes but the last two: `step_outer` leaves out the last one.
-    memcpy(&outer, walk, sizeof(Walk))
-    outer.ndim = last
     for op in range(nargs):
         start[op] = data[op]
         row = walk.strides[op][last - 1]
         step = walk.strides[op][last]
         flat[op] = row == length * step
         inner[op] = step if flat[op] else itemsizes[op]
-    start_outer(last - 1, index)
+    start_walk(last - 1, index)
     while True:
         filled[0] = filled[1] = False
         first = 0
@@ -288,7 +261,7 @@ cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
                          buffers[op], length * itemsizes[op], itemsizes[op], rows,
                          length, itemsizes[op])
             first += rows
-        if not step_outer(&outer, index, nargs, start):
+        if not step_walk(walk, last - 1, index, nargs, start):
             return
 
 
@@ -312,13 +285,13 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
     inner[2] = inner[0]
     if last >= 0:
         count = walk.shape[last]
-    start_outer(last, index)
+    start_walk(last, index)
     while True:
         args[0] = at[0]
         args[1] = at[1]
         args[2] = at[0]
         loop.function(args, &count, inner, loop.data)
-        if not step_outer(walk, index, 2, at):
+        if not step_walk(walk, last, index, 2, at):
             return
 
 
@@ -345,7 +318,7 @@ cdef void run_gathered(const Loop *loop, char *out, char *x, const Walk *walk,
     at[1] = x
     length = walk.shape[last]
     step = walk.strides[1][last]
-    start_outer(last, index)
+    start_walk(last, index)
     while True:
         if filled + length * itemsize > GATHERED:
             add_gathered(loop, at[0], buffer, filled, itemsize)
@@ -353,7 +326,7 @@ cdef void run_gathered(const Loop *loop, char *out, char *x, const Walk *walk,
         ndx_move(buffer + filled, itemsize, 0, at[1], step, 0, length, 1, itemsize)
         filled += length * itemsize
         total = at[0]
-        more = step_outer(walk, index, 2, at)
+        more = step_walk(walk, last, index, 2, at)
         if not more or at[0] != total:
             # The next stretch belongs to another element of the result.
             add_gathered(loop, total, buffer, filled, itemsize)
@@ -394,10 +367,10 @@ cdef void run_stacked(const Loop *loop, char **data, const Walk *batch,
         start[op] = data[op]
         steps[op] = batch.strides[op][last] if last >= 0 else 0
     memcpy(&steps[3], core_strides, 6 * sizeof(Py_ssize_t))
-    start_outer(last, index)
+    start_walk(last, index)
     while True:
         for op in range(3):
             args[op] = start[op]
         loop.function(args, counts, steps, loop.data)
-        if not step_outer(batch, index, 3, start):
+        if not step_walk(batch, last, index, 3, start):
             return

@@ -1279,6 +1279,7 @@ class NumPyMethods(NumPyAttributes):
         order: Any = None,
         *,
         stable: bool | None = None,
+        descending: Any = None,
     ) -> NDArray:
         """Return the indices that sort the array.
 
@@ -1292,6 +1293,8 @@ class NumPyMethods(NumPyAttributes):
             NumPy's, for structured dtypes.
         stable : bool, optional
             Keep the order of equal elements.
+        descending : bool, optional
+            Largest first; needs NumPy 2.5.
 
         Returns
         -------
@@ -1363,6 +1366,7 @@ class NumPyMethods(NumPyAttributes):
         order: Any = None,
         *,
         stable: bool | None = None,
+        descending: Any = None,
     ) -> None:
         """Sort the array in place.
 
@@ -1376,6 +1380,8 @@ class NumPyMethods(NumPyAttributes):
             NumPy's, for structured dtypes.
         stable : bool, optional
             Keep the order of equal elements.
+        descending : bool, optional
+            Largest first; needs NumPy 2.5.
 
         Raises
         ------
