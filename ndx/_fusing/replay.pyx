@@ -22,6 +22,7 @@ from ndx._compute.copies cimport LARGE
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting
 from ndx._compute.passes.settings cimport settings
+from ndx._compute.threads cimport parallel_for
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._fusing.kernels cimport cast_data, run_cast, run_copy, run_select
 from ndx._lib.dtypes cimport itemsize_of, store_scalar
@@ -37,6 +38,7 @@ cdef enum:
     MOST_ROWS = 64               # of a block
     MAX_LEAVES = 24
     CHUNKS = (MAX_SLOTS + 5) // 6
+    SHARE = 16                   # blocks that a thread takes at a time
 
 
 def limits():
@@ -54,6 +56,7 @@ assert CHUNKS * MAXOPS >= MAX_SLOTS
 cdef struct Replay:
     const Stage *stages
     int nstages
+    bint threaded                # whether it runs without the GIL, on all threads
     char *data[MAX_SLOTS]
     char constants[MAX_CONSTANTS][16]
 
@@ -180,8 +183,14 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         step.function(args, &count, steps, step.data)
 
 
+cdef void run_share(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Job *job = <const Job *>arg
+    cdef Py_ssize_t blocks = job.stage.row_blocks * job.stage.col_blocks
+    run_blocks(arg, index * SHARE, min((index + 1) * SHARE, blocks))
+
+
 cdef void run_stages(void *arg) noexcept nogil:
-    """Run all stages in order; each one's blocks could be shared among threads."""
+    """Run all stages in order; threads share the blocks of each."""
     cdef const Replay *replay = <const Replay *>arg
     cdef const Partial *partial
     cdef char *args[3]
@@ -193,7 +202,10 @@ cdef void run_stages(void *arg) noexcept nogil:
     for i in range(replay.nstages):
         job.stage = &replay.stages[i]
         blocks = job.stage.row_blocks * job.stage.col_blocks
-        run_blocks(&job, 0, blocks)
+        if replay.threaded and not job.stage.serial:
+            parallel_for((blocks + SHARE - 1) // SHARE, run_share, &job)
+        else:
+            run_blocks(&job, 0, blocks)
         for k in range(job.stage.npartials):
             partial = &job.stage.partials[k]
             args[0] = args[2] = replay.data[partial.target]
@@ -373,6 +385,7 @@ cdef class Program:
                 require_live(<BaseArray>arrays[i])
         replay.stages = self.stages
         replay.nstages = self.nstages
+        replay.threaded = False
         memcpy(replay.constants, self.constants, 16 * self.nconstants)
         for i in range(self.nparameters):
             store_scalar(<object>scalars[self.parameters[i].position],
@@ -482,6 +495,7 @@ cdef int run_held(Operands *chunks, int nchunks, int done, const int *slots,
     """Hold all arrays, a few at a time, and run without the GIL."""
     if done == nchunks:
         set_data(chunks, nchunks, slots, replay)
+        replay.threaded = True
         return unlocked(&chunks[0], run_stages, replay)
     hold(&chunks[done])
     try:
