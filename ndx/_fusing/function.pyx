@@ -76,7 +76,7 @@ cdef class Entry:
     cdef int count
     cdef bytes words
     cdef Program program
-    cdef readonly object reason
+    cdef readonly str reason
     cdef readonly str label
     cdef list kept               # objects that the words name by their addresses
 
@@ -124,7 +124,7 @@ cdef class FusedFunction:
     cdef dict __dict__
     cdef object __weakref__
 
-    def __cinit__(self, function: Callable[..., Any]):
+    def __cinit__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise TypeError(
                 f"fuse takes a function, not {type(function).__name__}")
