@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "cpu.h"
 
@@ -18,8 +19,11 @@ typedef struct { uint64_t first, second; } ndx_pair;
     const T *__restrict a = (const T *)args[1], *__restrict b = (const T *)args[2];      \
     T *__restrict out = (T *)args[3];                                                    \
     const ptrdiff_t size = (ptrdiff_t)sizeof(T);                                         \
-    const T first = *a, second = *b;                                                     \
+    T first, second;                                                                     \
     ptrdiff_t i;                                                                         \
+    /* Constants may lie anywhere. */                                                    \
+    memcpy(&first, args[1], sizeof(T));                                                  \
+    memcpy(&second, args[2], sizeof(T));                                                 \
     if (steps[0] == 1 && steps[3] == size && steps[1] == size && steps[2] == size) {     \
         for (i = 0; i < n; i++) {                                                        \
             T t = (T)-(T)(mask[i] != 0);                                                 \
@@ -93,11 +97,13 @@ static inline void ndx_choose(char **args, const ptrdiff_t *steps, ptrdiff_t n,
 
 /* out = min(max(x, low), high); NaN stays, and no bound is NaN. `out` may be `x`. */
 #define NDX_CLIP_BODY {                                                                  \
-    const T low = *(const T *)lowest, high = *(const T *)highest;                        \
+    T low, high;                                                                         \
     const ptrdiff_t step = steps[0], out_step = steps[1];                                \
     const char *from = args[0];                                                          \
     char *to = args[1];                                                                  \
     ptrdiff_t i, row;                                                                    \
+    memcpy(&low, lowest, sizeof(T));                                                     \
+    memcpy(&high, highest, sizeof(T));                                                   \
     for (row = 0; row < rows; row++, from += row_steps[0], to += row_steps[1]) {         \
         if (n > 15 && step == (ptrdiff_t)sizeof(T) && out_step == step) {                \
             const T *x = (const T *)from;                                                \
