@@ -16,6 +16,7 @@ import ndx.testing
 from ndx import numpy
 
 ROOT = Path(ndx.__file__).parent
+NEWER = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
 
 
 def module_of(path):
@@ -69,6 +70,10 @@ def test_functions_have_the_same_parameters(name):
     exec(f"from __future__ import annotations\n{ast.unparse(node)}", made)
     stub = inspect.signature(made[node.name]).parameters.values()
     runtime = parameters_of(function)
+    if name.startswith("ndx.numpy.") and NEWER:
+        # The stubs are those of 2.4, the oldest NumPy; later ones add parameters.
+        known = {p.name for p in stub}
+        runtime = [p for p in runtime if p.name in known]
     assert [(p.name, p.kind, p.default) for p in stub] == [
         (p.name, p.kind, p.default) for p in runtime
     ]
