@@ -222,8 +222,8 @@ def var(
 
     Notes
     -----
-    Array API 2025.12, `var`. Computed in two passes over the data. Arrays that are
-    small or not in a file are copied.
+    Array API 2025.12, `var`. Computed in two passes over the data: the mean, then the
+    squared distances from it, which are not kept.
 
     Examples
     --------

@@ -3,7 +3,8 @@
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.accumulating cimport accumulate_small
 from ndx._compute.copies cimport cast, fill, require_castable
-from ndx._compute.elementwise cimport binary, inplace, unary
+from ndx._compute.deviations cimport sum_squares
+from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
@@ -30,7 +31,6 @@ cdef Ufunc MAXIMUM = find_ufunc("maximum")
 cdef Ufunc MINIMUM = find_ufunc("minimum")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc SQRT = find_ufunc("sqrt")
-cdef Ufunc SUBTRACT = find_ufunc("subtract")
 
 
 cdef int accumulator(int dtype, object wanted) except -1:
@@ -265,12 +265,15 @@ def mean(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> ND
     >>> ndx.mean(ndx.asarray([1.0, 2.0, 6.0]))
     NDArray(3.)
     """
-    cdef BaseArray values = argument(x, "mean")
+    return average("mean", argument(x, "mean"), axis, keepdims)
+
+
+cdef BaseArray average(str name, BaseArray values, object axis, bint keepdims):
     if values.block.device:
         return on_device("mean", values, axis=normalize_axes(axis, values.ndim),
                          keepdims=bool(keepdims))
     axis = read_axes(axis)
-    total = combine("mean", ADD, values, floating(values.dtype), axis, keepdims)
+    total = combine(name, ADD, values, floating(values.dtype), axis, keepdims)
     return inplace(DIVIDE, total, reduced_count(values, axis))
 
 
@@ -297,8 +300,8 @@ def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
 
     Notes
     -----
-    Array API 2025.12, `var`. Computed in two passes over the data. Arrays that are
-    small or not in a file are copied.
+    Array API 2025.12, `var`. Computed in two passes over the data: the mean, then the
+    squared distances from it, which are not kept.
 
     Examples
     --------
@@ -306,11 +309,16 @@ def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
     >>> ndx.var(ndx.asarray([1.0, 2.0, 3.0]), correction=1)
     NDArray(1.)
     """
-    cdef BaseArray values = argument(x, "var"), center, deviations, total
+    return variance("var", argument(x, "var"), axis, correction, keepdims)
+
+
+cdef BaseArray variance(str name, BaseArray values, object axis, object correction,
+                        bint keepdims):
+    cdef BaseArray center, total
     cdef int dtype = floating(values.dtype)
     cdef double freedom
     if kind_of[dtype] == KIND_COMPLEX:
-        raise TypeError("var takes real dtypes, not complex ones")
+        raise TypeError(f"{name} takes real dtypes, not complex ones")
     axis = read_axes(axis)
     freedom = reduced_count(values, axis) - correction
     if values.block.device:
@@ -319,14 +327,12 @@ def var(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
         if not freedom > 0:
             fill(total, float("nan"))
         return total
-    center = mean(values, axis=axis, keepdims=True)
+    center = average("var", values, axis, True)
     total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
     if total is None:
         if values.dtype != dtype:
             values = cast(values, dtype)
-        deviations = binary(SUBTRACT, values, center, None)
-        inplace(MULTIPLY, deviations, deviations)
-        total = reduce(ADD, deviations, axis, keepdims)
+        total = sum_squares(values, center, axis, keepdims)
     return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
 
 
@@ -359,7 +365,8 @@ def std(x: Array, /, *, axis: Axes | None = None, correction: float = 0.0,
     >>> ndx.std(ndx.asarray([1.0, 3.0]))
     NDArray(1.)
     """
-    result = var(x, axis=axis, correction=correction, keepdims=keepdims)
+    cdef BaseArray result = variance(
+        "std", argument(x, "std"), axis, correction, keepdims)
     return unary(SQRT, result, result)
 
 

@@ -1,14 +1,19 @@
+from ndx._array.pinning cimport Compute
 from ndx._compute.loops cimport Loop
 from ndx._lib.layout cimport Walk
 
 # Arguments of a reduction.
 cdef struct Folding:
     const Loop *loop
+    Compute run                      # `fold`, or a function like it
     Py_ssize_t itemsize
     bint decides                     # any element but the identity decides the result
     bint two_parts                  # an element is two numbers
     bint failed                      # no memory for partial results
     char[16] identity
 
+cdef void combine(const Folding *folding, char *a, char *b,
+                  char *result) noexcept nogil
+cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil
 cdef void fold(void *folding, char **data, const Walk *walk) noexcept nogil
 cdef void fold_parts(void *folding, char **data, const Walk *walk) noexcept nogil

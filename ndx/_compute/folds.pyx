@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 from ndx._compute.loops cimport run_gathered, run_reduce
 from ndx._compute.passes.tiles cimport Grid, find_place, tile_walk, walk_size
 from ndx._compute.threads cimport parallel_for
-from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge
+from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
 
 cdef extern from "ndx/internal/thread_pool.h" nogil:
     void ndx_raise_flag(int *flag)
@@ -60,11 +60,14 @@ cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef void fold_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Accumulate operand 1 into operand 0, in parts if it is large."""
+    """Accumulate into operand 0, in parts if operand 1 is large.
+
+    `Folding.run` accumulates a part; it may read more operands.
+    """
     cdef Folding *folding = <Folding *>arg
     cdef Rows rows
     if walk.ndim == 0 or walk_size(walk) < WORTHWHILE // folding.itemsize:
-        fold(folding, data, walk)
+        folding.run(folding, data, walk)
     elif walk.ndim == 1 and walk.strides[0][0] == 0:
         fold_stretch(folding, data, walk)
     elif cut_kept(&rows.grid, walk, folding.itemsize):
@@ -115,19 +118,18 @@ cdef bint cut_kept(Grid *grid, const Walk *walk, Py_ssize_t itemsize) noexcept n
 cdef void fold_rows(void *arg, Py_ssize_t index) noexcept nogil:
     cdef const Rows *rows = <const Rows *>arg
     cdef Py_ssize_t place[MAXDIMS]
-    cdef char *data[2]
+    cdef char *data[MAXOPS]
     cdef Walk tile
-    cdef int axis
+    cdef int axis, op
     find_place(&rows.grid, index, place)
     tile_walk(&rows.grid, place, rows.walk, &tile)
-    data[0] = rows.data[0] + index * rows.step
-    data[1] = rows.data[1]
-    for axis in range(tile.ndim):
-        place[axis] *= rows.grid.tile[axis]
-        data[0] += place[axis] * tile.strides[0][axis]
-        data[1] += place[axis] * tile.strides[1][axis]
+    for op in range(tile.nops):
+        data[op] = rows.data[op]
+        for axis in range(tile.ndim):
+            data[op] += place[axis] * rows.grid.tile[axis] * tile.strides[op][axis]
+    data[0] += index * rows.step
     walk_merge(&tile)
-    fold(rows.folding, data, &tile)
+    rows.folding.run(rows.folding, data, &tile)
 
 
 # ---------------------------------------------------------------- one stretch
@@ -135,15 +137,14 @@ cdef void fold_rows(void *arg, Py_ssize_t index) noexcept nogil:
 # A stretch of elements with one stride, and the results of its leaves.
 cdef struct Stretch:
     Folding *folding
-    char *data
-    Py_ssize_t stride
-    Py_ssize_t count
+    char **data
+    const Walk *walk
     int depth
     int decided
     char results[16 * LEAVES]
 
 
-cdef inline Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil:
+cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil:
     """Return the elements of the first half, as NumPy's pairwise sum divides them."""
     cdef Py_ssize_t half = count if two_parts else count // 2
     half -= half % 8
@@ -155,13 +156,12 @@ cdef void fold_stretch(Folding *folding, char **data, const Walk *walk) noexcept
     cdef char[16] result
     cdef Py_ssize_t itemsize = folding.itemsize, width, i
     stretch.folding = folding
-    stretch.data = data[1]
-    stretch.stride = walk.strides[1][0]
-    stretch.count = walk.shape[0]
+    stretch.data = data
+    stretch.walk = walk
     stretch.decided = False
     stretch.depth = 0
     while (2 << stretch.depth) <= LEAVES \
-            and (stretch.count >> (stretch.depth + 1)) * itemsize >= PART:
+            and (walk.shape[0] >> (stretch.depth + 1)) * itemsize >= PART:
         stretch.depth += 1
     width = 1 << stretch.depth
     for i in range(width):
@@ -194,12 +194,12 @@ cdef void combine(const Folding *folding, char *a, char *b,
 
 cdef void fold_leaf(void *arg, Py_ssize_t index) noexcept nogil:
     cdef Stretch *stretch = <Stretch *>arg
-    cdef const Folding *folding = stretch.folding
-    cdef Py_ssize_t start = 0, count = stretch.count, half
-    cdef Py_ssize_t[3] steps = [0, stretch.stride, 0]
-    cdef char *args[3]
+    cdef Folding *folding = stretch.folding
+    cdef Py_ssize_t start = 0, count = stretch.walk.shape[0], half
+    cdef char *data[MAXOPS]
     cdef char *result = stretch.results + index * folding.itemsize
-    cdef int level
+    cdef Walk leaf
+    cdef int level, op
     if folding.decides and ndx_flag_is_up(&stretch.decided):
         return
     for level in range(stretch.depth - 1, -1, -1):
@@ -209,10 +209,14 @@ cdef void fold_leaf(void *arg, Py_ssize_t index) noexcept nogil:
             count -= half
         else:
             count = half
-    args[0] = result
-    args[1] = stretch.data + start * stretch.stride
-    args[2] = result
-    folding.loop.function(args, &count, steps, folding.loop.data)
+    leaf.ndim = 1
+    leaf.nops = stretch.walk.nops
+    leaf.shape[0] = count
+    for op in range(leaf.nops):
+        leaf.strides[op][0] = stretch.walk.strides[op][0]
+        data[op] = stretch.data[op] + start * leaf.strides[op][0]
+    data[0] = result
+    folding.run(folding, data, &leaf)
     if folding.decides and result[0] != folding.identity[0]:
         ndx_raise_flag(&stretch.decided)
 
@@ -225,7 +229,7 @@ cdef void fold_partially(Folding *folding, char **data,
     cdef Rows rows
     cdef Walk cut, together
     cdef char *room = NULL
-    cdef char *parts[2]
+    cdef char *parts[MAXOPS]
     cdef Py_ssize_t itemsize = folding.itemsize, kept = 1, count
     cdef int axis, chosen = -1
     memcpy(&cut, walk, sizeof(Walk))
@@ -246,7 +250,7 @@ cdef void fold_partially(Folding *folding, char **data,
         folding.failed = room == NULL
     if room == NULL:
         if not folding.failed:
-            fold(folding, data, walk)
+            folding.run(folding, data, walk)
         return
     ndx_fill(room, count * kept * itemsize, folding.identity, itemsize)
     rows.folding = folding
@@ -266,8 +270,9 @@ cdef void fold_partially(Folding *folding, char **data,
             together.strides[0][together.ndim] = walk.strides[0][axis]
             together.strides[1][together.ndim] = cut.strides[0][axis]
             together.ndim += 1
+    for axis in range(walk.nops):
+        parts[axis] = data[axis]
     parts[0] = room
-    parts[1] = data[1]
     rows.step = kept * itemsize
     parallel_for(rows.grid.total, fold_rows, &rows)
     together.shape[0] = rows.grid.total

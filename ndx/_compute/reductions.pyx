@@ -34,31 +34,33 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     """
     cdef bint chosen[MAXDIMS]
     cdef const Loop *loop = loop_of(ufunc, x.dtype)
-    cdef Py_ssize_t shape[MAXDIMS]
     cdef BaseArray result
     cdef Py_ssize_t count
-    cdef int i, ndim = 0
-    cdef bint empty = False
     axis = read_axes(axis)
     count = repeats(x, axis)
     if count > 1:
         return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
     require_live(x)
+    result = new_reduced(x, chosen, keepdims)
+    start(ufunc, result, x, chosen)
+    if x.size:
+        reduce_into(result, ufunc, loop, x, chosen, keepdims)
+    return result
+
+
+cdef BaseArray new_reduced(BaseArray x, const bint *chosen, bint keepdims):
+    """Return a new array for the result of reducing the chosen axes of `x`."""
+    cdef Py_ssize_t shape[MAXDIMS]
+    cdef int i, ndim = 0
     for i in range(x.ndim):
         if not chosen[i]:
             shape[ndim] = x.shape[i]
             ndim += 1
-        else:
-            empty = empty or x.shape[i] == 0
-            if keepdims:
-                shape[ndim] = 1
-                ndim += 1
-    result = new_empty(x.dtype, ndim, shape)
-    start(ufunc, result, x, chosen, empty)
-    if x.size:
-        reduce_into(result, ufunc, loop, x, chosen, keepdims)
-    return result
+        elif keepdims:
+            shape[ndim] = 1
+            ndim += 1
+    return new_empty(x.dtype, ndim, shape)
 
 
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
@@ -84,6 +86,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     walk_order(&walk)
     walk_merge(&walk)
     folding.loop = loop
+    folding.run = fold
     folding.itemsize = itemsize_of[x.dtype]
     folding.two_parts = kind_of[x.dtype] == KIND_COMPLEX
     if x.size < LARGE:
@@ -187,11 +190,14 @@ cdef object identity(Ufunc ufunc, int dtype):
     return limits.max if ufunc.name == "minimum" else limits.min
 
 
-cdef int start(Ufunc ufunc, BaseArray result, BaseArray x, bint *chosen,
-               bint empty) except -1:
+cdef int start(Ufunc ufunc, BaseArray result, BaseArray x,
+               const bint *chosen) except -1:
     """Write the initial values of a reduction to `result`."""
     cdef BaseArray first
     cdef int i, kept = 0
+    cdef bint empty = False
+    for i in range(x.ndim):
+        empty = empty or (chosen[i] and x.shape[i] == 0)
     if ufunc.name != "minimum" and ufunc.name != "maximum":
         fill(result, 0 if empty and ufunc.name == "add" else identity(ufunc, x.dtype))
     elif empty:

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from helpers.arrays import laid_out
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,24 +52,6 @@ def numbers(shape, dtype, seed=0):
     if np.dtype(dtype).kind == "c":
         return (found + 1j * rng.standard_normal(shape)).astype(dtype)
     return np.abs(found).astype(dtype) if dtype == "uint8" else found.astype(dtype)
-
-
-def laid_out(draw, array):
-    """Return an NDArray of the same elements that lies in memory in a drawn way."""
-    order = draw(st.permutations(range(array.ndim)))
-    steps = [draw(st.sampled_from([1, -1, 2])) for _ in order]
-    room = np.zeros(
-        [
-            array.shape[axis] * abs(step)
-            for axis, step in zip(order, steps, strict=True)
-        ],
-        array.dtype,
-    )
-    view = ndx.asarray(room, copy=True)
-    view = view[tuple(slice(None, None, step) for step in steps)]
-    view = ndx.permute_dims(view, tuple(np.argsort(order).tolist()))
-    view[...] = ndx.asarray(array)
-    return view
 
 
 def same(a, b):
