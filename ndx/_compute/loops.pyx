@@ -8,6 +8,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from ndx._compute.constant_operands cimport spread_constants
 from ndx._compute.loop_checks cimport mend
 from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.special_values cimport own_loop
@@ -140,6 +141,8 @@ cdef class Ufunc:
         if loop.function != NULL and self.public.signature is None:
             mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
                  &loop.function, &loop.data)
+            if self.nin == 2 and loop.in_dtype == loop.out_dtype:
+                spread_constants(self.name, loop.in_dtype, &loop.function, &loop.data)
         own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
         return 0
 
