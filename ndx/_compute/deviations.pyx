@@ -79,7 +79,7 @@ cdef BaseArray sum_squares(BaseArray x, BaseArray mean, object axis, bint keepdi
     squaring.folding.run = fold_squares
     squaring.folding.itemsize = itemsize_of[x.dtype]
     squaring.folding.two_parts = False
-    squaring.folding.decides = False
+    squaring.folding.decides = squaring.folding.any_order = False
     squaring.folding.failed = False
     store_scalar(identity(ADD, x.dtype), x.dtype, squaring.folding.identity)
     operands.count = 0

@@ -9,6 +9,7 @@ cdef struct Folding:
     Py_ssize_t itemsize
     bint decides                     # any element but the identity decides the result
     bint two_parts                  # an element is two numbers
+    bint any_order                   # the result does not depend on the order
     bint failed                      # no memory for partial results
     char[16] identity
 

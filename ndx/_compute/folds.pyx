@@ -28,6 +28,7 @@ cdef enum:
     WORTHWHILE = 1 << 20         # bytes of the operand that are cut at all
     PART = 128 << 10             # bytes of a part, or somewhat more
     SHORT = 8                    # elements of a row
+    NARROW = 17                  # elements of a row, if their order does not matter
     LONG = 16                    # rows
     STRIP = 1024                 # fewest elements of a part's contiguous stretch
     LINE = 64                    # elements: whole cache lines of any dtype
@@ -41,6 +42,8 @@ cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef const Folding *folding = <const Folding *>arg
     cdef int op, last = walk.ndim - 1
     cdef int few = SHORT // 2 if folding.two_parts else SHORT
+    if folding.any_order:
+        few = NARROW
     cdef Walk turned
     if last < 1 or walk.strides[0][last] != 0:
         run_reduce(folding.loop, data[0], data[1], walk)
@@ -49,7 +52,7 @@ cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
         run_gathered(folding.loop, data[0], data[1], walk, folding.itemsize)
     else:
         # Many short rows: their first elements, their second ones, and so on. Fewer
-        # than 8 numbers are summed in this order anyway.
+        # than 8 floats are summed in this order anyway.
         memcpy(&turned, walk, sizeof(Walk))
         turned.shape[last] = walk.shape[last - 1]
         turned.shape[last - 1] = walk.shape[last]

@@ -89,6 +89,9 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     folding.run = fold
     folding.itemsize = itemsize_of[x.dtype]
     folding.two_parts = kind_of[x.dtype] == KIND_COMPLEX
+    # The loops of bools are the slowest on columns.
+    folding.any_order = x.dtype != BOOL and (kind_of[x.dtype] < KIND_FLOAT or (
+        ufunc.name != "add" and ufunc.name != "multiply"))
     if x.size < LARGE:
         return compute_on(&operands, &walk, fold, &folding, False)
     folding.decides = x.dtype == BOOL and (
