@@ -7,6 +7,8 @@ that every library starts from the same ones.
 
 import contextlib
 import itertools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,38 +27,71 @@ def init_params(xp, sizes, seed):
     return params
 
 
-def forward(xp, params, images):
+# ---- Elementwise parts -----------------------------------------------------------
+
+
+def activate(xp, z, bias):
+    """Return the outputs of a hidden layer before its activation is applied to `z`."""
+    z = z + bias
+    return xp.maximum(z, 0.0)
+
+
+def cross_entropy(xp, logits, targets):
+    """Return the mean cross-entropy of a batch, and its gradient by the logits."""
+    logits = logits - xp.max(logits, axis=1, keepdims=True)
+    exps = xp.exp(logits)
+    totals = xp.sum(exps, axis=1, keepdims=True)
+    log_probs = logits - xp.log(totals)
+    loss = -xp.sum(targets * log_probs) / targets.shape[0]
+    delta = exps / totals
+    delta = delta - targets
+    return loss, delta / targets.shape[0]
+
+
+def deactivate(xp, delta, outputs):
+    """Return the gradient by a hidden layer's inputs from that by its `outputs`."""
+    return delta * xp.astype(outputs > 0, delta.dtype)
+
+
+def update(param, velocity, grad):
+    """Move a parameter, and change its velocity, in place."""
+    velocity *= MOMENTUM
+    velocity -= LEARNING_RATE * grad
+    param += velocity
+
+
+class Parts(NamedTuple):
+    """The elementwise parts of a step, as they are or fused."""
+
+    activate: Callable = activate
+    cross_entropy: Callable = cross_entropy
+    deactivate: Callable = deactivate
+    update: Callable = update
+
+
+# ---- Training --------------------------------------------------------------------
+
+
+def forward(xp, params, images, parts=Parts()):
     """Return the activations of every layer; the last ones are the logits."""
     activations = [images]
     for weight, bias in params[:-1]:
-        z = activations[-1] @ weight
-        z = z + bias
-        activations.append(xp.maximum(z, 0.0))
+        activations.append(parts.activate(xp, activations[-1] @ weight, bias))
     weight, bias = params[-1]
     z = activations[-1] @ weight
     activations.append(z + bias)
     return activations
 
 
-def loss_and_grads(xp, params, batch):
+def loss_and_grads(xp, params, batch, parts=Parts()):
     """Return the mean cross-entropy of `batch` and its gradients.
 
     `batch` is a pair (images, one-hot targets); the gradients are pairs, like
     `params`.
     """
     images, targets = batch
-    activations = forward(xp, params, images)
-
-    logits = activations[-1]
-    logits = logits - xp.max(logits, axis=1, keepdims=True)
-    exps = xp.exp(logits)
-    totals = xp.sum(exps, axis=1, keepdims=True)
-    log_probs = logits - xp.log(totals)
-    loss = -xp.sum(targets * log_probs) / images.shape[0]
-
-    delta = exps / totals
-    delta = delta - targets
-    delta = delta / images.shape[0]
+    activations = forward(xp, params, images, parts)
+    loss, delta = parts.cross_entropy(xp, activations[-1], targets)
     grads = []
     for layer in range(len(params) - 1, -1, -1):
         inputs = activations[layer]
@@ -64,24 +99,20 @@ def loss_and_grads(xp, params, batch):
         grad_bias = xp.sum(delta, axis=0)
         grads.append((grad_weight, grad_bias))
         if layer > 0:
-            delta = delta @ params[layer][0].T
-            active = xp.astype(inputs > 0, delta.dtype)
-            delta = delta * active
+            delta = parts.deactivate(xp, delta @ params[layer][0].T, inputs)
     return loss, grads[::-1]
 
 
-def sgd_step(xp, params, velocities, batch):
+def sgd_step(xp, params, velocities, batch, parts=Parts()):
     """Update `params` and `velocities` in place; return the loss of `batch`."""
-    loss, grads = loss_and_grads(xp, params, batch)
+    loss, grads = loss_and_grads(xp, params, batch, parts)
     for layer, layer_velocities, layer_grads in zip(
         params, velocities, grads, strict=True
     ):
         for param, velocity, grad in zip(
             layer, layer_velocities, layer_grads, strict=True
         ):
-            velocity *= MOMENTUM
-            velocity -= LEARNING_RATE * grad
-            param += velocity
+            parts.update(param, velocity, grad)
     return loss
 
 

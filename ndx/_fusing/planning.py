@@ -22,9 +22,6 @@ REGISTER, LEAF, CONSTANT, PARTIAL = range(4)
 # Elements of a block. Fewer make the calls of the loops count, more leave the cache.
 _MOST_ELEMENTS = 1024
 _LEAST_ELEMENTS = 64
-# Rows that are shorter are gathered into registers, so that loops are not called for
-# a few elements at a time.
-_SHORT_ROW = 48
 
 
 def _ceil(count, size):
@@ -370,12 +367,23 @@ class _Stage:
         return lowered
 
     def is_short(self, index):
-        """Whether a leaf is better copied than read in place."""
+        """Whether a leaf is better copied than read in place.
+
+        Loops are not called for a few elements at a time.
+        """
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
         rows = math.prod(self.outer)
-        return (rows > 1 and self.cols < _SHORT_ROW) or (
+        return (rows > 1 and self.cols < LIMITS["short_row"] and not self.is_flat(index)) or (
             inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
+        )
+
+    def is_flat(self, index):
+        """Whether the rows of a leaf follow one another like the elements of one."""
+        shape, strides = (*self.outer, self.cols), self.strides[index]
+        return all(
+            strides[axis] == strides[axis + 1] * shape[axis + 1]
+            for axis in range(len(self.outer))
         )
 
     def reads(self, index):

@@ -25,7 +25,7 @@ cdef struct Step:
     LoopFunction function
     void *data
     int count                    # operands, the result included
-    bint rows                    # whether one is a leaf
+    bint rows                    # whether one is a leaf whose rows lie apart
     Operand operands[4]
 
 # A part of an array: the axes of the stage, the innermost one apart.

@@ -33,12 +33,18 @@ __all__ = ["Program", "limits"]
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
 
+cdef extern from "ndx/internal/move.h" nogil:
+    void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
+                  Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
+                  Py_ssize_t length, size_t itemsize)
+
 cdef enum:
     SCRATCH = 48 << 10           # bytes of a block's registers
     LINE = 64                    # bytes
     MOST_ROWS = 64               # of a block
     MAX_LEAVES = 24
     CHUNKS = (MAX_SLOTS + 5) // 6
+    SHORT_ROW = 48               # elements: a row of fewer is not worth a call
     SHARE = 16                   # blocks that a thread takes at a time
 
 
@@ -47,7 +53,7 @@ def limits():
     return {
         "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
         "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
-        "leaves": MAX_LEAVES,
+        "leaves": MAX_LEAVES, "short_row": SHORT_ROW,
     }
 
 
@@ -174,6 +180,10 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
     if not step.rows or nrows == 1:
         count = nrows * ncols
         step.function(at, &count, steps, step.data)
+        return
+    if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
+        ndx_move(at[1], between[1], steps[1], at[0], between[0], steps[0], nrows, ncols,
+                 step.operands[0].itemsize)
         return
     for row in range(nrows):
         # Copies: some loops change the pointers and the count.
@@ -334,7 +344,7 @@ cdef class Program:
                 step.operands[k].place = place
                 step.operands[k].index = index
                 step.operands[k].itemsize = itemsize
-                step.rows |= place == LEAF
+                step.rows |= place == LEAF and not is_flat(stage, &stage.leaves[index])
         stage.nsteps = len(steps)
         return 0
 
@@ -466,6 +476,17 @@ cdef class Program:
             view.strides[axis] = strides[axis]
         set_layout(view)
         return view
+
+
+cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept:
+    """Whether the rows of a leaf follow one another like the elements of one."""
+    cdef Py_ssize_t step = leaf.inner * stage.cols
+    cdef int axis
+    for axis in range(stage.ndim - 1, -1, -1):
+        if leaf.outer[axis] != step:
+            return False
+        step *= stage.shape[axis]
+    return True
 
 
 cdef int find_loop(str name, int dtype, int into, LoopFunction *function,
