@@ -69,10 +69,12 @@ class Parts(NamedTuple):
     update: Callable = update
 
 
+PLAIN = Parts()
+
 # ---- Training --------------------------------------------------------------------
 
 
-def forward(xp, params, images, parts=Parts()):
+def forward(xp, params, images, parts=PLAIN):
     """Return the activations of every layer; the last ones are the logits."""
     activations = [images]
     for weight, bias in params[:-1]:
@@ -83,7 +85,7 @@ def forward(xp, params, images, parts=Parts()):
     return activations
 
 
-def loss_and_grads(xp, params, batch, parts=Parts()):
+def loss_and_grads(xp, params, batch, parts=PLAIN):
     """Return the mean cross-entropy of `batch` and its gradients.
 
     `batch` is a pair (images, one-hot targets); the gradients are pairs, like
@@ -103,7 +105,7 @@ def loss_and_grads(xp, params, batch, parts=Parts()):
     return loss, grads[::-1]
 
 
-def sgd_step(xp, params, velocities, batch, parts=Parts()):
+def sgd_step(xp, params, velocities, batch, parts=PLAIN):
     """Update `params` and `velocities` in place; return the loss of `batch`."""
     loss, grads = loss_and_grads(xp, params, batch, parts)
     for layer, layer_velocities, layer_grads in zip(

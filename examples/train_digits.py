@@ -26,7 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import comparison
 from comparison import at_least
 from digits_data import load_data
-from digits_network import Parts, Training, sgd_step
+from digits_network import PLAIN, Training, sgd_step
 
 import ndx
 
@@ -73,7 +73,7 @@ def main(argv=None):
     )
     # The loss has sums over short rows, which gain nothing.
     names = ("activate", "deactivate", "update")
-    parts = Parts(**{name: ndx.fuse(getattr(Parts(), name)) for name in names})
+    parts = PLAIN._replace(**{name: ndx.fuse(getattr(PLAIN, name)) for name in names})
     fused = variants[-1]._replace(
         label="ndx, fused",
         workspace="fused",

@@ -373,10 +373,9 @@ class _Stage:
         """
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
-        rows = math.prod(self.outer)
-        return (rows > 1 and self.cols < LIMITS["short_row"] and not self.is_flat(index)) or (
-            inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
-        )
+        if math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]:
+            return not self.is_flat(index)
+        return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
 
     def is_flat(self, index):
         """Whether the rows of a leaf follow one another like the elements of one."""
