@@ -13,8 +13,7 @@ from ndx._array.pinning cimport (
     Operands, compute_held, compute_on, hold, let_go, locate, recheck_all,
 )
 from ndx._array.storage cimport BaseArray, strided
-from ndx._compute.copies cimport LARGE
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.parallel cimport compute_parts
 from ndx._compute.passes.run cimport run_pass
 from ndx._compute.passes.tiles cimport walk_size
@@ -66,7 +65,9 @@ cdef bint can_transfer(int dtype, int into) except -1:
     """Whether there is a kernel for a copy, or for a cast with NumPy's values."""
     if dtype == into:
         return True
-    if ndx_cast_between(dtype, into) == NULL:
+    if ndx_cast_between(dtype, into) == NULL \
+            or reporting != 0 and kind_of[dtype] >= KIND_FLOAT and reports():
+        # NumPy reports errors of floating point.
         return False
     if kind_of[dtype] != KIND_FLOAT or (
             kind_of[into] != KIND_INT and kind_of[into] != KIND_UINT):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
+import ndx.numpy
 
 NAMES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -86,6 +87,15 @@ def test_casts_give_the_values_of_numpy(dtype, into):
                 out = ndx.zeros((2, size), dtype=into)
                 out[:, : a.size] = a
                 assert same(out[1, : a.size], expected)
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_casts_report_errors_where_numpy_reports_them(size):
+    x = ndx.asarray(np.full(size, 1e300))
+    with ndx.numpy.errstate(all="raise"), pytest.raises(FloatingPointError):
+        ndx.astype(x, ndx.float32)
+    with np.errstate(all="raise"):
+        assert np.all(np.isinf(ndx.astype(x, ndx.float32)))
 
 
 @pytest.mark.threads
@@ -178,7 +188,8 @@ def test_fills_on_threads(dtype, nbytes, threads):
     target = room[3 : 3 + size]
     ndx.asarray(target, copy=None)[...] = 1
     assert np.all(target == 1)
-    assert not np.any(room[:3]) and not np.any(room[3 + size :])
+    assert not np.any(room[:3])
+    assert not np.any(room[3 + size :])
     if size % 4 == 0:
         across = ndx.asarray(target.reshape(4, -1).T[:, ::2], copy=None)
         across[...] = 0
