@@ -8,6 +8,7 @@ cdef enum:
     LARGE = 32768
 
 cdef bint walk_copy(BaseArray out, BaseArray x, Walk *walk) noexcept
+cdef bint is_distinct(const Walk *walk, int op, Py_ssize_t nbytes) noexcept
 cdef bint can_transfer(int dtype, int into) except -1
 cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
                   str name) except -1

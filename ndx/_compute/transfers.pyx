@@ -161,14 +161,14 @@ cdef void walk_fill(BaseArray out, Walk *walk) noexcept:
     walk_merge(walk)
 
 
-cdef bint is_distinct(const Walk *walk, Py_ssize_t itemsize) noexcept:
-    """Whether no two elements of operand 1 share memory; False if that is not clear."""
-    cdef Py_ssize_t extent = itemsize
+cdef bint is_distinct(const Walk *walk, int op, Py_ssize_t nbytes) noexcept:
+    """Whether no two items of an operand share memory; False if that is not clear."""
+    cdef Py_ssize_t extent = nbytes
     cdef int axis
     for axis in range(walk.ndim - 1, -1, -1):
-        if ndx_magnitude(walk.strides[1][axis]) < extent:
+        if ndx_magnitude(walk.strides[op][axis]) < extent:
             return False
-        extent += ndx_magnitude(walk.strides[1][axis]) * (walk.shape[axis] - 1)
+        extent += ndx_magnitude(walk.strides[op][axis]) * (walk.shape[axis] - 1)
     return True
 
 
@@ -222,7 +222,7 @@ cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
         elif how.cast == NULL and walk.ndim == 1 and walk.strides[0][0] == 0 \
                 and walk.strides[1][0] == itemsizes[1]:
             compute_held(operands, walk, run_fill, &how)
-        elif is_distinct(walk, itemsizes[1]):
+        elif is_distinct(walk, 1, itemsizes[1]):
             compute_parts(operands, walk, itemsizes, run_transfer, &how, name)
         else:
             # The last of the values that go to one place is kept.
