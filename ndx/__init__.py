@@ -106,6 +106,7 @@ _import_hooks.register_on_import(
         "einops._backends": "ndx.einops",
         "h5py._hl.dataset": "ndx.h5py",
         "numba.typed": "ndx.numba",
+        "threadpoolctl": "ndx.threadpoolctl",
         "torch.utils.data._utils.collate": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",
         "xarray.compat.array_api_compat": "ndx.xarray",

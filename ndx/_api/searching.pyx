@@ -20,6 +20,7 @@ from ndx._compute.passes.folding cimport fold, not_zero
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.passes.run cimport run_large
 from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._compute.searches cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
     INT64, dtype_object, itemsize_of, promote_table, scalar_dtype, store_scalar,
@@ -403,10 +404,13 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
         raise ValueError(f"searchsorted needs an array of one axis, not {array.ndim}")
     if not is_scalar(x2):
         x2 = argument(x2, "searchsorted")
-    if sorter is None and is_array(x2) and array.size < LARGE \
-            and (<BaseArray>x2).size < LARGE \
+    if sorter is None and is_array(x2) \
             and not array.block.device | (<BaseArray>x2).block.device:
-        return places_in(array, x2, side == "right")
+        found = search(array, x2, side == "right")
+        if found is not None:
+            return found
+        if array.size < LARGE and (<BaseArray>x2).size < LARGE:
+            return places_in(array, x2, side == "right")
     if sorter is not None:
         sorter = astype(argument(sorter, "searchsorted"), int64, copy=False)
     return call("searchsorted", array, x2, side=side, sorter=sorter)

@@ -1,9 +1,5 @@
 from ndx._array.storage cimport BaseArray
-
-cdef enum:
-    # Elements from which the GIL is released. Releasing and acquiring it costs about
-    # as much as computing a few hundred elements.
-    LARGE = 32768
+from ndx._compute.transfers cimport LARGE
 
 cdef bint can_store(int dtype, int into) noexcept
 cdef BaseArray cast(BaseArray x, int dtype)

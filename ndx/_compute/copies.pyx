@@ -1,25 +1,23 @@
 """Copies, casts and fills, in any layout and dtype, on the CPU or a device."""
 
 cimport numpy as cnp
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memmove
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport (
-    Operands, compute_on, hold, let_go, locate, put, put_constant, recheck_all, view_of,
+    Operands, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, has_shape, new_like, require_usable, require_writeable, strided,
+    BaseArray, new_like, require_usable, require_writeable, strided,
 )
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._compute.passes.copying cimport copy_walk
+from ndx._compute.passes.copying cimport cast_walk
+from ndx._compute.transfers cimport can_transfer, fill_all, transfer, walk_copy
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
     dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
 )
-from ndx._lib.layout cimport (
-    MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, byte_bounds, walk_merge,
-    walk_order,
-)
+from ndx._lib.layout cimport Strided, Walk, byte_bounds
 
 cnp.import_array()
 
@@ -27,9 +25,6 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
-
-cdef extern from "ndx/internal/fill.h" nogil:
-    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
 
 
 cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
@@ -68,6 +63,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
     cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
         and out.size == x.size and nbytes < LARGE
     cdef Operands operands
+    cdef Walk walk
+    cdef bint walks
     require_writeable(out)
     if out.dtype != x.dtype:
         require_castable(x.dtype, out.dtype)
@@ -85,11 +82,16 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         locate(&operands)
         memmove(operands.data[1], operands.data[0], nbytes)
         return recheck_all(&operands)
-    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous and out.size < LARGE:
-        return fill_contiguous(&operands, out)
+    if x.size == 1 and out.dtype == x.dtype and x.ndim <= out.ndim:
+        return fill_all(&operands, out)
+    walks = walk_copy(out, x, &walk)
+    if walks and can_transfer(x.dtype, out.dtype):
+        return transfer(&operands, &walk, x.dtype, out.dtype, "copy")
     hold(&operands)
     try:
-        if out.size < LARGE or not copy_in_pass(&operands, out, x):
+        if not walks or out.size < LARGE \
+                or not cast_walk(&operands, &walk, x.dtype, out.dtype):
+            # NumPy also says what is wrong with the shapes.
             copy_by_numpy(&operands, out, x)
     finally:
         let_go(&operands)
@@ -99,8 +101,6 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
 cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
     """Copy operand 0 to operand 1, in any layout and dtype."""
     cdef object token = None
-    if x.size == 1 and out.dtype == x.dtype and out.c_contiguous:
-        return fill_contiguous(held, out)
     if kind_of[x.dtype] >= KIND_FLOAT and out.dtype != x.dtype and (
             kind_of[out.dtype] < KIND_FLOAT or out.dtype == FLOAT32
             or out.dtype == COMPLEX64):
@@ -127,73 +127,7 @@ cdef int fill(BaseArray out, object scalar) except -1:
     operands.count = 0
     put_constant(&operands, value)
     put(&operands, out)
-    if out.size < LARGE and out.c_contiguous:
-        return fill_contiguous(&operands, out)
-    hold(&operands)
-    try:
-        if out.size >= LARGE and run_copy(&operands, out, NULL, out.dtype, "fill"):
-            pass
-        elif out.c_contiguous:
-            fill_contiguous(&operands, out)
-        else:
-            PyArray_CopyInto(
-                <cnp.ndarray>view_of(&operands, 1),
-                <cnp.ndarray>make_scalar_view(0, NULL, typenum_of[out.dtype], value))
-    finally:
-        let_go(&operands)
-    return 0
-
-
-# Arguments of a fill.
-cdef struct Fill:
-    size_t nbytes
-    size_t itemsize
-
-
-cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
-    """Copy the one element of operand 0 to all elements of operand 1, `out`."""
-    cdef Fill fill
-    fill.itemsize = itemsize_of[out.dtype]
-    fill.nbytes = out.size * fill.itemsize
-    return compute_on(operands, NULL, run_fill, &fill, out.size >= LARGE)
-
-
-cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
-    cdef const Fill *fill = <const Fill *>arg
-    ndx_fill(data[1], fill.nbytes, data[0], fill.itemsize)
-
-
-cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except -1:
-    """Copy in a pass if the arrays are large and in files; return whether they are."""
-    cdef Strided layout
-    cdef Py_ssize_t shape[MAXDIMS]
-    cdef Py_ssize_t strides[MAXDIMS]
-    memcpy(shape, out.shape, out.ndim * sizeof(Py_ssize_t))
-    if x.ndim > out.ndim or broadcast_into(out.ndim, shape, x.ndim, x.shape) < 0 \
-            or not has_shape(out, out.ndim, shape):
-        return False
-    strided(x, &layout)
-    broadcast_strides(&layout, out.ndim, shape, strides)
-    return run_copy(held, out, strides, x.dtype, "copy")
-
-
-cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
-                   int dtype, str name) except -1:
-    """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
-
-    If `strides` is NULL, all elements are set to the first one of operand 0.
-    """
-    cdef Walk walk
-    walk.ndim = out.ndim
-    walk.nops = 2
-    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
-    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
-    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
-    if strides != NULL:
-        memcpy(walk.strides[0], strides, out.ndim * sizeof(Py_ssize_t))
-    walk_order(&walk)
-    walk_merge(&walk)
-    return copy_walk(held, &walk, dtype, out.dtype, name)
+    return fill_all(&operands, out)
 
 
 cdef BaseArray copy(BaseArray x):

@@ -3,15 +3,21 @@
 Indices become offsets in blocks, which are checked as a whole. Before anything is
 written, all indices are checked. Another thread may change them afterwards; therefore
 the offsets that are used are checked once more.
+
+Threads share many indices, or the outer axes. Values are written in the order of their
+indices, by one thread: the last of those for one place is kept.
 """
 
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from ndx._array.pinning cimport Operands, compute_on, put, put_constant
+from ndx._array.pinning cimport (
+    Compute, Operands, compute_held, compute_on, put, put_constant,
+)
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
 from ndx._compute.copies cimport LARGE, copy_into
 from ndx._compute.masks cimport in_c_order, run_of, touches
+from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, itemsize_of, kind_of
 from ndx._lib.layout cimport (
@@ -29,8 +35,13 @@ cdef extern from "ndx/internal/select.h" nogil:
     void ndx_scatter_one(char *x, const char *value, const Py_ssize_t *offsets,
                          size_t n, size_t nbytes, size_t itemsize, size_t unit)
 
+cdef extern from "ndx/internal/thread_pool.h" nogil:
+    void ndx_raise_flag(int *flag)
+
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
+    WORTHWHILE = 1 << 20     # bytes, or eight times the items, from which threads pay
+    PART = 256 << 10         # the same, of a part
 
 
 # A selection by index arrays, of one shape, along neighbouring axes.
@@ -45,7 +56,8 @@ cdef struct Picks:
     Py_ssize_t itemsize
     Py_ssize_t unit                      # bytes that the offsets count
     bint constant                        # whether one element is written to all
-    bint failed                          # an index was out of bounds
+    bint checked                         # whether all indices were within bounds
+    int failed                           # an index was out of bounds
 
 
 cdef inline bint offsets_of(const Picks *job, char **data, Py_ssize_t start,
@@ -102,7 +114,7 @@ cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Py_ssize_t index[MAXDIMS]
     cdef Py_ssize_t start, n = 0
     cdef char *at[2]
-    if job.count > BLOCK:
+    if job.count > BLOCK and not job.checked:
         run_check(arg, data, walk)
         if job.failed:
             return
@@ -128,6 +140,81 @@ cdef void run_scatter(void *arg, char **data, const Walk *walk) noexcept nogil:
             return
 
 
+# ---------------------------------------------------------------- parts
+
+# A selection that is cut along its indices or, if there are outer axes, the first one.
+cdef struct Parts:
+    Picks *job
+    char **data
+    const Walk *walk
+    Compute function
+    Py_ssize_t count
+    Py_ssize_t length
+
+
+cdef void compute_part(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Parts *parts = <const Parts *>arg
+    cdef Py_ssize_t start = index * parts.length
+    cdef char *data[2 + MOST_INDICES]
+    cdef Picks job
+    cdef Walk walk
+    cdef int i
+    memcpy(&job, parts.job, sizeof(Picks))
+    memcpy(&walk, parts.walk, sizeof(Walk))
+    for i in range(2 + job.narrays):
+        data[i] = parts.data[i]
+    if walk.ndim:
+        walk.shape[0] = min(parts.length, walk.shape[0] - start)
+        data[0] += start * walk.strides[0][0]
+        if not job.constant:
+            data[1] += start * walk.strides[1][0]
+    else:
+        job.count = min(parts.length, job.count - start)
+        if not job.constant:
+            data[1] += start * job.nbytes
+        for i in range(job.narrays):
+            data[2 + i] += start * job.steps[i]
+    parts.function(&job, data, &walk)
+    if job.failed:
+        ndx_raise_flag(&parts.job.failed)
+
+
+cdef void run_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Parts *parts = <Parts *>arg
+    parts.data = data
+    parts.walk = walk
+    if parts.job.constant:
+        # Nothing is written if an index is out of bounds.
+        run_check(parts.job, data, walk)
+        if parts.job.failed:
+            return
+        parts.job.checked = True
+    parallel_for(parts.count, compute_part, parts)
+
+
+cdef int compute_picks(Operands *operands, const Walk *walk, Compute function,
+                       Picks *job, bint large, bint independent) except -1:
+    """Compute a selection, on threads if that pays and the order does not matter."""
+    cdef Parts parts
+    cdef Py_ssize_t each = max(job.nbytes, 8), length = job.count
+    cdef int axis
+    if large and independent and thread_count() > 1:
+        if walk.ndim:
+            each *= job.count
+            for axis in range(1, walk.ndim):
+                each *= walk.shape[axis]
+            length = walk.shape[0]
+        parts.length = max(PART // each, 1)
+        parts.count = (length + parts.length - 1) // parts.length
+        if length * each >= WORTHWHILE and parts.count > 1:
+            parts.job = job
+            parts.function = function
+            return compute_held(operands, walk, run_parts, &parts)
+    return compute_on(operands, walk, function, job, large)
+
+
+# ---------------------------------------------------------------- layouts
+
 cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *job,
                  Py_ssize_t *shape) noexcept:
     """Describe a selection, and set its shape; return its number of axes, or -1.
@@ -144,6 +231,7 @@ cdef int prepare(BaseArray x, int axis, int count, PyObject **indices, Picks *jo
     job.itemsize = itemsize_of[x.dtype]
     job.nbytes = run_of(x, axis + count)
     job.constant = False
+    job.checked = False
     job.failed = False
     if job.nbytes < 0:
         return -1
@@ -218,7 +306,7 @@ cdef BaseArray gather(BaseArray x, int axis, int count, PyObject **indices):
     result = new_empty(x.dtype, ndim, shape)
     put_operands(&operands, x, result, NULL, count, indices)
     walk_outer(&walk, x, result.strides, axis)
-    compute_on(&operands, &walk, run_gather, &job, result.size >= LARGE)
+    compute_picks(&operands, &walk, run_gather, &job, result.size >= LARGE, True)
     return None if job.failed else result
 
 
@@ -255,7 +343,7 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
         source = in_c_order(source, x.dtype)
     put_operands(&operands, x, source, value, count, indices)
     walk_outer(&walk, x, strides, axis)
-    compute_on(&operands, &walk, run_scatter, &job, size >= LARGE)
+    compute_picks(&operands, &walk, run_scatter, &job, size >= LARGE, job.constant)
     return not job.failed
 
 

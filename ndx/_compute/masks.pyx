@@ -3,15 +3,23 @@
 A mask is gone through in C order, 64 elements at a time. Another thread may change it
 between the count and the copy: then the copy ends with the memory of the result, whose
 rest is zeros.
+
+A large mask is cut along its first axis into parts that threads take in turn. Where the
+items of a part begin is known from a count of all parts.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ndx._array.pinning cimport Operands, compute_on, put, put_constant
+from ndx._array.pinning cimport (
+    Compute, Operands, compute_held, compute_on, put, put_constant,
+)
 from ndx._array.storage cimport BaseArray, has_shape, new_empty, strided
 from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._compute.passes.tiles cimport walk_size
+from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._compute.transfers cimport is_distinct
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport INT64, itemsize_of
 from ndx._lib.layout cimport (
@@ -31,7 +39,12 @@ cdef extern from "ndx/internal/select.h" nogil:
                    const char *mask, Py_ssize_t mask_step, size_t n, size_t nbytes,
                    size_t itemsize)
     size_t ndx_positions(int64_t *out, size_t room, const char *x, Py_ssize_t step,
-                         size_t n, int dtype)
+                         size_t n, int dtype, int64_t first)
+
+cdef enum:
+    WORTHWHILE = 1 << 18     # elements of a mask from which threads pay
+    PART = 1 << 15           # fewest elements of a part
+    MOST_PARTS = 256
 
 
 # A selection by a mask.
@@ -40,6 +53,7 @@ cdef struct Masked:
     Py_ssize_t itemsize      # of an element
     Py_ssize_t room          # items that may be moved
     Py_ssize_t done          # items that were moved
+    Py_ssize_t first         # index of the first element along the first axis
     int dtype                # of the elements whose places are found
     bint constant            # whether one element is written to all items
 
@@ -68,6 +82,7 @@ cdef bint prepare(BaseArray x, BaseArray mask, Masked *job, Walk *walk) noexcept
     job.itemsize = itemsize_of[x.dtype]
     job.nbytes = run_of(x, mask.ndim)
     job.done = 0
+    job.first = 0
     job.constant = False
     if job.nbytes < 0:
         return False
@@ -171,6 +186,127 @@ cdef Py_ssize_t count_true(BaseArray x) except -1:
     return count
 
 
+# ---------------------------------------------------------------- parts
+
+# A walk that is cut along its first axis.
+cdef struct Parts:
+    Py_ssize_t count
+    Py_ssize_t length                    # of the first axis in a part
+    Py_ssize_t starts[MOST_PARTS + 1]    # the true elements before each part
+    int op                               # the operand whose elements are counted
+    int dtype                            # of that operand
+    const Walk *walk
+    char **data
+    int noperands
+    Compute function
+    Masked *job
+    Py_ssize_t step                      # bytes of an item of further operands
+
+
+cdef bint cut(Parts *parts, const Walk *walk) noexcept:
+    """Cut a walk into parts if threads pay; return whether there are several."""
+    cdef Py_ssize_t size = walk_size(walk)
+    parts.count = 1
+    if size < WORTHWHILE or thread_count() < 2:
+        return False
+    parts.count = min(MOST_PARTS, size // PART, walk.shape[0])
+    parts.length = (walk.shape[0] + parts.count - 1) // parts.count
+    # No two parts share the 64 elements of a word.
+    parts.length += -parts.length & 63 if walk.ndim == 1 else 0
+    parts.count = (walk.shape[0] + parts.length - 1) // parts.length
+    return parts.count > 1
+
+
+cdef void set_part(const Parts *parts, Py_ssize_t index, Walk *walk,
+                   char **data) noexcept nogil:
+    cdef Py_ssize_t start = index * parts.length
+    cdef int op
+    memcpy(walk, parts.walk, sizeof(Walk))
+    walk.shape[0] = min(parts.length, walk.shape[0] - start)
+    for op in range(parts.noperands):
+        data[op] = parts.data[op]
+        if op < walk.nops:
+            data[op] += start * walk.strides[op][0]
+
+
+cdef void count_part(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef Parts *parts = <Parts *>arg
+    cdef int64_t count = 0
+    cdef char *data[MAXOPS]
+    cdef char *operands[2]
+    cdef Walk walk
+    set_part(parts, index, &walk, data)
+    memcpy(walk.strides[0], parts.walk.strides[parts.op],
+           walk.ndim * sizeof(Py_ssize_t))
+    operands[0] = parts.data[0] + index * parts.length * walk.strides[0][0]
+    operands[1] = <char *>&count
+    run_count(<void *><Py_ssize_t>parts.dtype, operands, &walk)
+    parts.starts[index + 1] = count
+
+
+cdef void run_count_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Parts *parts = <Parts *>arg
+    cdef Py_ssize_t i
+    parts.data = data
+    parallel_for(parts.count, count_part, parts)
+    parts.starts[0] = 0
+    for i in range(parts.count):
+        parts.starts[i + 1] += parts.starts[i]
+
+
+cdef Py_ssize_t count_parts(Parts *parts, BaseArray x, const Walk *walk,
+                            int op) except -1:
+    """Count the true elements of each part; return their sum.
+
+    `x` is operand `op` of the walk.
+    """
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    parts.walk = walk
+    parts.noperands = 0
+    parts.op = op
+    parts.dtype = x.dtype
+    compute_held(&operands, walk, run_count_parts, parts)
+    return parts.starts[parts.count]
+
+
+cdef void compute_part(void *arg, Py_ssize_t index) noexcept nogil:
+    cdef const Parts *parts = <const Parts *>arg
+    cdef char *data[MAXOPS]
+    cdef Masked job
+    cdef Walk walk
+    cdef int op
+    set_part(parts, index, &walk, data)
+    memcpy(&job, parts.job, sizeof(Masked))
+    job.first = index * parts.length
+    if parts.step:
+        job.room = parts.starts[index + 1] - parts.starts[index]
+        for op in range(walk.nops, parts.noperands):
+            data[op] += parts.starts[index] * parts.step
+    parts.function(&job, data, &walk)
+
+
+cdef void run_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
+    cdef Parts *parts = <Parts *>arg
+    parts.data = data
+    parallel_for(parts.count, compute_part, parts)
+
+
+cdef int compute_parts(Parts *parts, Operands *operands, const Walk *walk,
+                       Compute function, Masked *job, Py_ssize_t step) except -1:
+    """Compute the parts of a walk, whose true elements were counted.
+
+    Operands that are not in the walk have `step` bytes for each true element.
+    """
+    parts.walk = walk
+    parts.noperands = operands.count
+    parts.function = function
+    parts.job = job
+    parts.step = step
+    return compute_held(operands, walk, run_parts, parts)
+
+
 # ---------------------------------------------------------------- reading
 
 cdef void run_compress(void *arg, char **data, const Walk *walk) noexcept nogil:
@@ -199,19 +335,27 @@ cdef BaseArray compress(BaseArray x, BaseArray mask):
     cdef BaseArray result
     cdef Operands operands
     cdef Masked job
+    cdef Parts parts
     cdef Walk walk
     cdef int ndim = x.ndim - mask.ndim + 1
     if not prepare(x, mask, &job, &walk):
         return None
-    job.room = shape[0] = count_true(mask)
+    if cut(&parts, &walk):
+        shape[0] = count_parts(&parts, mask, &walk, 1)
+    else:
+        shape[0] = count_true(mask)
+    job.room = shape[0]
     memcpy(shape + 1, x.shape + mask.ndim, (ndim - 1) * sizeof(Py_ssize_t))
     result = new_empty(x.dtype, ndim, shape)
     operands.count = 0
     put(&operands, x)
     put(&operands, mask)
     put(&operands, result)
-    compute_on(&operands, &walk, run_compress, &job,
-               mask.size >= LARGE or result.size >= LARGE)
+    if parts.count > 1:
+        compute_parts(&parts, &operands, &walk, run_compress, &job, job.nbytes)
+    else:
+        compute_on(&operands, &walk, run_compress, &job,
+                   mask.size >= LARGE or result.size >= LARGE)
     return result
 
 
@@ -251,8 +395,10 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
     """
     cdef Operands operands
     cdef Masked job
+    cdef Parts parts
     cdef Walk walk
     cdef int axis
+    parts.count = 0
     if touches(x, mask):
         mask = copy(mask)
     if not prepare(x, mask, &job, &walk):
@@ -265,9 +411,14 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
         for axis in range(1, source.ndim):
             if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
                 return False
-        job.room = count_true(mask)
+        if is_distinct(&walk, 0, job.nbytes) and cut(&parts, &walk):
+            job.room = count_parts(&parts, mask, &walk, 1)
+        else:
+            job.room = count_true(mask)
         if source.shape[0] != job.room:
             return False
+    else:
+        cut(&parts, &walk)
     if source is not None and (source.dtype != x.dtype or not job.constant and (
             not source.c_contiguous or touches(x, source))):
         source = in_c_order(source, x.dtype)
@@ -278,6 +429,10 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
         put_constant(&operands, value)
     else:
         put(&operands, source)
+    if parts.count > 1:
+        compute_parts(&parts, &operands, &walk, run_put, &job,
+                      0 if job.constant else job.nbytes)
+        return True
     compute_on(&operands, &walk, run_put, &job,
                mask.size >= LARGE or mask.size * (job.nbytes // job.itemsize) >= LARGE)
     return True
@@ -290,7 +445,7 @@ cdef void run_places(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Masked *job = <Masked *>arg
     cdef int axis, last = walk.ndim - 1
     cdef Py_ssize_t index[MAXDIMS]
-    cdef Py_ssize_t found, i
+    cdef Py_ssize_t found, place, i
     cdef int64_t *out
     cdef char *at[1]
     at[0] = data[0]
@@ -298,11 +453,13 @@ cdef void run_places(void *arg, char **data, const Walk *walk) noexcept nogil:
     while True:
         found = ndx_positions(
             <int64_t *>data[walk.ndim] + job.done, job.room - job.done, at[0],
-            walk.strides[0][last], walk.shape[last], job.dtype)
+            walk.strides[0][last], walk.shape[last], job.dtype,
+            0 if last else job.first)
         for axis in range(last):
             out = <int64_t *>data[axis + 1] + job.done
+            place = index[axis] if axis else job.first + index[0]
             for i in range(found):
-                out[i] = index[axis]
+                out[i] = place
         job.done += found
         if not step_walk(walk, last, index, 1, at):
             break
@@ -317,6 +474,7 @@ cdef tuple places_of(BaseArray x):
     """
     cdef Operands operands
     cdef Masked job
+    cdef Parts parts
     cdef Walk walk
     cdef Py_ssize_t count
     cdef int axis
@@ -325,17 +483,25 @@ cdef tuple places_of(BaseArray x):
         return None
     job.dtype = x.dtype
     job.done = 0
-    job.room = count = count_true(x)
-    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
-    if count == 0:
-        return found
+    job.first = 0
     walk.ndim = x.ndim
     walk.nops = 1
     memcpy(walk.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
     memcpy(walk.strides[0], x.strides, x.ndim * sizeof(Py_ssize_t))
+    if cut(&parts, &walk):
+        count = count_parts(&parts, x, &walk, 0)
+    else:
+        count = count_true(x)
+    job.room = count
+    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+    if count == 0:
+        return found
     operands.count = 0
     put(&operands, x)
     for axis in range(x.ndim):
         put(&operands, <BaseArray>found[axis])
-    compute_on(&operands, &walk, run_places, &job, x.size >= LARGE)
+    if parts.count > 1:
+        compute_parts(&parts, &operands, &walk, run_places, &job, 8)
+    else:
+        compute_on(&operands, &walk, run_places, &job, x.size >= LARGE)
     return found

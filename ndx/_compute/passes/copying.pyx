@@ -1,13 +1,11 @@
-"""Copying elements, also to another dtype, in a pass."""
+"""Casting elements to another dtype by NumPy, in a pass."""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._compute.loops cimport Loop, run_elementwise
 from ndx._compute.passes.run cimport run_pass
 from ndx._lib.dtypes cimport itemsize_of, typenum_of
 from ndx._lib.layout cimport Walk
@@ -22,9 +20,6 @@ cdef extern from "numpy/arrayobject.h":
         void *cls, int ndim, const Py_ssize_t *shape, int typenum,
         const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *obj)
 
-cdef extern from "ndx/internal/fill.h" nogil:
-    void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
-
 # A conversion between two of NumPy's dtypes; `error` is a strong reference.
 cdef struct Conversion:
     int source
@@ -32,22 +27,17 @@ cdef struct Conversion:
     PyObject *error
 
 
-cdef bint copy_walk(const Operands *held, const Walk *walk, int dtype, int into,
-                    str name) except -1:
-    """Copy operand 0 to operand 1 if they are large and in files, else return False."""
-    cdef Loop loop
+cdef bint cast_walk(const Operands *held, const Walk *walk, int dtype,
+                    int into) except -1:
+    """Cast operand 0 to operand 1 if they are large and in files, else return False."""
     cdef Conversion conversion
     cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
     cdef bint done
-    if dtype == into:
-        loop.function = copy_elements
-        loop.data = <void *>itemsizes[0]
-        return run_pass(held, walk, itemsizes, compute_copy, &loop, name, False)
     conversion.source = typenum_of[dtype]
     conversion.target = typenum_of[into]
     conversion.error = NULL
     try:
-        done = run_pass(held, walk, itemsizes, compute_conversion, &conversion, name,
+        done = run_pass(held, walk, itemsizes, compute_conversion, &conversion, "copy",
                         True)
         if conversion.error != NULL:
             raise <object>conversion.error
@@ -55,29 +45,6 @@ cdef bint copy_walk(const Operands *held, const Walk *walk, int dtype, int into,
         if conversion.error != NULL:
             Py_DECREF(<object>conversion.error)
     return done
-
-
-cdef void compute_copy(void *loop, char **data, const Walk *walk) noexcept nogil:
-    run_elementwise(<const Loop *>loop, walk.nops, data, walk)
-
-
-cdef void copy_elements(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
-                        void *itemsize) noexcept nogil:
-    """Copy elements of `itemsize` bytes; has the signature of NumPy's loops."""
-    cdef Py_ssize_t nbytes = <Py_ssize_t>itemsize, i
-    cdef char *x = args[0]
-    cdef char *out = args[1]
-    if steps[0] == nbytes and steps[1] == nbytes:
-        memcpy(out, x, counts[0] * nbytes)
-    elif steps[0] == 0 and steps[1] == nbytes:
-        ndx_fill(out, counts[0] * nbytes, x, nbytes)
-    elif nbytes == 8:
-        # With a constant size, a copy is one instruction.
-        for i in range(counts[0]):
-            memcpy(out + i * steps[1], x + i * steps[0], 8)
-    else:
-        for i in range(counts[0]):
-            memcpy(out + i * steps[1], x + i * steps[0], nbytes)
 
 
 cdef void compute_conversion(void *arg, char **data, const Walk *walk) noexcept nogil:

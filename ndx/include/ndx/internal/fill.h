@@ -45,6 +45,7 @@ static inline void ndx_fill_uncached(char *dst, size_t nbytes, const char *patte
 static inline void ndx_fill_large(char *dst, size_t nbytes, const char *pattern) {
     char twice[32], *end = dst + nbytes, *part;
     size_t head = (size_t)(-(intptr_t)dst & 63);
+    if (head > nbytes) { head = nbytes; }
     memcpy(twice, pattern, 16);
     memcpy(twice + 16, pattern, 16);
     ndx_fill_cached(dst, head, pattern);
@@ -61,21 +62,26 @@ static inline void ndx_fill_large(char *dst, size_t nbytes, const char *pattern)
 }
 #endif
 
-/* Fill nbytes at dst with an element of 1, 2, 4, 8 or 16 bytes. */
-static inline void ndx_fill(char *dst, size_t nbytes, const char *item,
-                            size_t itemsize) {
+/* Fill nbytes at dst, a part of `whole` bytes, with an element of 1, 2, 4, 8 or 16 bytes. */
+static inline void ndx_fill_part(char *dst, size_t nbytes, const char *item,
+                                 size_t itemsize, size_t whole) {
     char pattern[16];
     size_t i;
     if (nbytes == 0) { return; }
     for (i = 0; i < 16; i += itemsize) { memcpy(pattern + i, item, itemsize); }
 #if defined(__SSE2__)
-    if (nbytes >= NDX_FILL_PAST_CACHES) {
+    if (whole >= NDX_FILL_PAST_CACHES) {
         ndx_fill_large(dst, nbytes, pattern);
         return;
     }
 #endif
     if (memcmp(pattern, pattern + 1, 15) == 0) { memset(dst, pattern[0], nbytes); }
     else { ndx_fill_cached(dst, nbytes, pattern); }
+}
+
+static inline void ndx_fill(char *dst, size_t nbytes, const char *item,
+                            size_t itemsize) {
+    ndx_fill_part(dst, nbytes, item, itemsize, nbytes);
 }
 
 #endif

@@ -267,22 +267,23 @@ static inline size_t ndx_put(const char *value, size_t room, char *x, ptrdiff_t 
     return done;
 }
 
-/* Write the positions, from `first` on, of elements that are not zero. */
+/* Write the positions of elements that are not zero; the first one's is `first`. */
 static inline size_t ndx_positions(int64_t *out, size_t room, const char *x,
-                                   ptrdiff_t step, size_t n, int dtype) {
+                                   ptrdiff_t step, size_t n, int dtype,
+                                   int64_t first) {
     size_t done = 0, start;
     for (start = 0; start < n; start += 64) {
         size_t length = n - start < 64 ? n - start : 64;
         uint64_t bits = ndx_bits(x + (ptrdiff_t)start * step, step, length, dtype);
         if (!~bits && room - done >= 64) {
             int i;
-            for (i = 0; i < 64; i++) { out[done + i] = (int64_t)start + i; }
+            for (i = 0; i < 64; i++) { out[done + i] = first + (int64_t)start + i; }
             done += 64;
             continue;
         }
         for (; bits; bits &= bits - 1) {
             if (done == room) { return done; }
-            out[done++] = (int64_t)start + ndx_lowest_bit(bits);
+            out[done++] = first + (int64_t)start + ndx_lowest_bit(bits);
         }
     }
     return done;

@@ -1,0 +1,218 @@
+/* Elements copied from one layout to another, and from one dtype to another.
+ *
+ * A block has rows of elements; all steps are in bytes. The operands share no memory, or
+ * are elements of one size at the same addresses. */
+#ifndef NDX_TRANSFER_H
+#define NDX_TRANSFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "fill.h"
+
+#define NDX_SHORT_ROW 16
+#define NDX_ROWS_AT_ONCE 512
+
+/* A transposed copy writes a part of each row, so that the lines that it reads are in a
+ * cache for the next row: fewer where their addresses are a power of 2 apart, which share
+ * few places in it. */
+#define NDX_WIDTH 256
+#define NDX_NARROW_WIDTH 64
+
+static inline ptrdiff_t ndx_magnitude(ptrdiff_t step) { return step < 0 ? -step : step; }
+
+/* ---------------------------------------------------------------- copies */
+
+typedef struct { uint64_t first, second; } ndx_bytes16;
+
+/* Loops of a constant step are vectorised or, at least, take one instruction less. */
+#define NDX_COPY(T)                                                                      \
+static void ndx_copy_row_##T(char *out, ptrdiff_t out_step, const char *x,               \
+                             ptrdiff_t x_step, ptrdiff_t n) {                            \
+    const ptrdiff_t size = (ptrdiff_t)sizeof(T);                                         \
+    ptrdiff_t i;                                                                         \
+    if (out_step == size && x_step == 2 * size) {                                        \
+        for (i = 0; i < n; i++) {                                                        \
+            memcpy(out + i * size, x + 2 * i * size, sizeof(T));                         \
+        }                                                                                \
+        return;                                                                          \
+    }                                                                                    \
+    if (out_step == size && x_step == -size) {                                           \
+        for (i = 0; i < n; i++) { memcpy(out + i * size, x - i * size, sizeof(T)); }     \
+        return;                                                                          \
+    }                                                                                    \
+    if (out_step == size) {                                                              \
+        for (i = 0; i + 4 <= n; i += 4) {                                                \
+T a, b, c, d;                                                                \
+            memcpy(&a, x, sizeof(T));                                                    \
+            memcpy(&b, x + x_step, sizeof(T));                                           \
+            memcpy(&c, x + 2 * x_step, sizeof(T));                                       \
+            memcpy(&d, x + 3 * x_step, sizeof(T));                                       \
+            memcpy(out + i * size, &a, sizeof(T));                                       \
+            memcpy(out + (i + 1) * size, &b, sizeof(T));                                 \
+            memcpy(out + (i + 2) * size, &c, sizeof(T));                                 \
+            memcpy(out + (i + 3) * size, &d, sizeof(T));                                 \
+            x += 4 * x_step;                                                             \
+        }                                                                                \
+        out += i * size;                                                                 \
+        n -= i;                                                                          \
+    }                                                                                    \
+    for (i = 0; i < n; i++) {                                                            \
+        memcpy(out, x, sizeof(T));                                                       \
+        out += out_step;                                                                 \
+        x += x_step;                                                                     \
+    }                                                                                    \
+}
+
+NDX_COPY(uint8_t)
+NDX_COPY(uint16_t)
+NDX_COPY(uint32_t)
+NDX_COPY(uint64_t)
+NDX_COPY(ndx_bytes16)
+
+/* ---------------------------------------------------------------- casts */
+
+typedef struct { float real, imag; } ndx_cast_complex64;
+typedef struct { double real, imag; } ndx_cast_complex128;
+
+#define NDX_CAST(from, to, F, T, EXPRESSION)                                             \
+static void ndx_cast_##from##_##to(char *out, ptrdiff_t out_step, const char *x,         \
+                                   ptrdiff_t x_step, ptrdiff_t n) {                      \
+    ptrdiff_t i;                                                                         \
+    if (out_step == (ptrdiff_t)sizeof(T) && x_step == (ptrdiff_t)sizeof(F)) {            \
+        for (i = 0; i < n; i++) {                                                        \
+            F v = ((const F *)x)[i];                                                     \
+            T made = EXPRESSION;                                                         \
+            ((T *)out)[i] = made;                                                        \
+        }                                                                                \
+    } else {                                                                             \
+        for (i = 0; i < n; i++) {                                                        \
+            F v = *(const F *)(x + i * x_step);                                          \
+            T made = EXPRESSION;                                                         \
+            *(T *)(out + i * out_step) = made;                                           \
+        }                                                                                \
+    }                                                                                    \
+}
+
+#define NDX_CASTS_TO_COMPLEX(from, F, REAL, IMAG)                                        \
+NDX_CAST(from, c64, F, ndx_cast_complex64, {(float)(REAL) NDX_COMMA (float)(IMAG)})      \
+NDX_CAST(from, c128, F, ndx_cast_complex128, {(double)(REAL) NDX_COMMA (double)(IMAG)})
+#define NDX_COMMA ,
+#define NDX_CASTS(from, F, V)                                                            \
+NDX_CAST(from, bool, F, uint8_t, v != 0)                                                 \
+NDX_CAST(from, i8, F, int8_t, (int8_t)(V))                                               \
+NDX_CAST(from, i16, F, int16_t, (int16_t)(V))                                            \
+NDX_CAST(from, i32, F, int32_t, (int32_t)(V))                                            \
+NDX_CAST(from, i64, F, int64_t, (int64_t)(V))                                            \
+NDX_CAST(from, u8, F, uint8_t, (uint8_t)(V))                                             \
+NDX_CAST(from, u16, F, uint16_t, (uint16_t)(V))                                          \
+NDX_CAST(from, u32, F, uint32_t, (uint32_t)(V))                                          \
+NDX_CAST(from, u64, F, uint64_t, (uint64_t)(V))                                          \
+NDX_CAST(from, f32, F, float, (float)(V))                                                \
+NDX_CAST(from, f64, F, double, (double)(V))                                              \
+NDX_CASTS_TO_COMPLEX(from, F, V, 0)
+
+NDX_CASTS(bool, uint8_t, v != 0)
+NDX_CASTS(i8, int8_t, v)
+NDX_CASTS(i16, int16_t, v)
+NDX_CASTS(i32, int32_t, v)
+NDX_CASTS(i64, int64_t, v)
+NDX_CASTS(u8, uint8_t, v)
+NDX_CASTS(u16, uint16_t, v)
+NDX_CASTS(u32, uint32_t, v)
+NDX_CASTS(u64, uint64_t, v)
+NDX_CASTS(f32, float, v)
+NDX_CASTS(f64, double, v)
+NDX_CAST(c64, bool, ndx_cast_complex64, uint8_t, (v.real != 0) | (v.imag != 0))
+NDX_CASTS_TO_COMPLEX(c64, ndx_cast_complex64, v.real, v.imag)
+NDX_CAST(c128, bool, ndx_cast_complex128, uint8_t, (v.real != 0) | (v.imag != 0))
+NDX_CASTS_TO_COMPLEX(c128, ndx_cast_complex128, v.real, v.imag)
+
+typedef void (*ndx_cast)(char *out, ptrdiff_t out_step, const char *x, ptrdiff_t x_step,
+                         ptrdiff_t n);
+
+/* The cast between two dtypes, in the order of `DType` in _lib/dtypes.pxd; NULL: none. */
+static inline ndx_cast ndx_cast_between(int dtype, int into) {
+#define NDX_ROW(from)                                                                    \
+    {ndx_cast_##from##_bool, ndx_cast_##from##_i8, ndx_cast_##from##_i16,                \
+     ndx_cast_##from##_i32, ndx_cast_##from##_i64, ndx_cast_##from##_u8,                 \
+     ndx_cast_##from##_u16, ndx_cast_##from##_u32, ndx_cast_##from##_u64,                \
+     ndx_cast_##from##_f32, ndx_cast_##from##_f64, ndx_cast_##from##_c64,                \
+     ndx_cast_##from##_c128}
+#define NDX_COMPLEX_ROW(from)                                                            \
+    {ndx_cast_##from##_bool, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+     ndx_cast_##from##_c64, ndx_cast_##from##_c128}
+    static const ndx_cast table[13][13] = {
+        NDX_ROW(bool), NDX_ROW(i8), NDX_ROW(i16), NDX_ROW(i32), NDX_ROW(i64),
+        NDX_ROW(u8), NDX_ROW(u16), NDX_ROW(u32), NDX_ROW(u64), NDX_ROW(f32),
+        NDX_ROW(f64), NDX_COMPLEX_ROW(c64), NDX_COMPLEX_ROW(c128)};
+    return table[dtype][into];
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/* How elements are transferred: by a cast or, if that is NULL, as they are. */
+typedef struct {
+    ndx_cast cast;
+    ptrdiff_t itemsize;                    /* if they are copied */
+} ndx_transfer;
+
+static inline void ndx_transfer_rows(const ndx_transfer *how, char *out, ptrdiff_t out_row,
+                                     ptrdiff_t out_step, const char *x, ptrdiff_t x_row,
+                                     ptrdiff_t x_step, ptrdiff_t rows, ptrdiff_t length) {
+    ptrdiff_t size = how->itemsize, width = length, i;
+    ndx_cast row = how->cast;
+    if (row == NULL) {
+        if (out_step == size && x_step == size) {
+            for (i = 0; i < rows; i++) {
+                memcpy(out + i * out_row, x + i * x_row, (size_t)(length * size));
+            }
+            return;
+        }
+        if (out_step == size && x_step == 0) {
+            for (i = 0; i < rows; i++) {
+                ndx_fill(out + i * out_row, (size_t)(length * size), x + i * x_row,
+                         (size_t)size);
+            }
+            return;
+        }
+        switch (size) {
+        case 1: row = ndx_copy_row_uint8_t; break;
+        case 2: row = ndx_copy_row_uint16_t; break;
+        case 4: row = ndx_copy_row_uint32_t; break;
+        case 8: row = ndx_copy_row_uint64_t; break;
+        default: row = ndx_copy_row_ndx_bytes16;
+        }
+    }
+    if (rows > 1 && ndx_magnitude(x_row) < ndx_magnitude(x_step)
+            && ndx_magnitude(out_step) < ndx_magnitude(out_row)) {
+        width = x_step % 1024 ? NDX_WIDTH : NDX_NARROW_WIDTH;
+    }
+    for (; length > 0; length -= width) {
+        if (width > length) { width = length; }
+        for (i = 0; i < rows; i++) {
+            row(out + i * out_row, out_step, x + i * x_row, x_step, width);
+        }
+        out += width * out_step;
+        x += width * x_step;
+    }
+}
+
+/* Transfer a block. Columns of short rows are gone through one by one. */
+static inline void ndx_transfer_block(const ndx_transfer *how, char *out,
+                                      ptrdiff_t out_row, ptrdiff_t out_step,
+                                      const char *x, ptrdiff_t x_row, ptrdiff_t x_step,
+                                      ptrdiff_t rows, ptrdiff_t length) {
+    ptrdiff_t i, count;
+    if (rows <= length || length >= NDX_SHORT_ROW) {
+        ndx_transfer_rows(how, out, out_row, out_step, x, x_row, x_step, rows, length);
+        return;
+    }
+    for (i = 0; i < rows; i += count) {
+        count = rows - i < NDX_ROWS_AT_ONCE ? rows - i : NDX_ROWS_AT_ONCE;
+        ndx_transfer_rows(how, out + i * out_row, out_step, out_row, x + i * x_row,
+                          x_step, x_row, length, count);
+    }
+}
+#endif
