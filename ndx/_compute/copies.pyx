@@ -10,8 +10,11 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, has_shape, new_like, require_usable, require_writeable, strided,
 )
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.kernels cimport can_cast, cast_data, run_cast, run_copy
+from ndx._compute.loops cimport Loop, run_elementwise, run_short
+from ndx._compute.numpy_private cimport reporting, restore, silence
 from ndx._compute.passes.copying cimport copy_walk
+from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
     dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
@@ -30,6 +33,15 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill(char *dst, size_t nbytes, const char *item, size_t itemsize) noexcept
+
+cdef extern from "ndx/internal/move.h" nogil:
+    void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
+                  Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
+                  Py_ssize_t length, size_t itemsize)
+
+cdef enum:
+    SHORT = 24                   # elements: rows up to here are copied together
+    FEW = 1024                   # elements: NumPy's loops are faster, but begin slowly
 
 
 cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
@@ -87,6 +99,8 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
         return recheck_all(&operands)
     if x.size == 1 and out.dtype == x.dtype and out.c_contiguous and out.size < LARGE:
         return fill_contiguous(&operands, out)
+    if 0 < out.size <= FEW and copy_by_loop(&operands, out, x):
+        return 0
     hold(&operands)
     try:
         if out.size < LARGE or not copy_in_pass(&operands, out, x):
@@ -94,6 +108,69 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
     finally:
         let_go(&operands)
     return 0
+
+
+# A copy between layouts, and dtypes.
+cdef struct Conversion:
+    Loop loop                    # copies or casts
+    Py_ssize_t itemsizes[2]
+    bint same                    # whether both have one dtype
+
+
+cdef bint copy_by_loop(Operands *operands, BaseArray out, BaseArray x) except -1:
+    """Copy operand 0 to a small operand 1; False: that is left to NumPy."""
+    cdef Conversion conversion
+    cdef Strided layout
+    cdef Walk walk
+    conversion.same = x.dtype == out.dtype
+    conversion.itemsizes = [itemsize_of[x.dtype], itemsize_of[out.dtype]]
+    if conversion.same:
+        conversion.loop.function = run_copy
+        conversion.loop.data = <void *>conversion.itemsizes[0]
+    elif reporting == 0 and can_cast(x.dtype, out.dtype):
+        conversion.loop.function = run_cast
+        conversion.loop.data = cast_data(x.dtype, out.dtype)
+    else:
+        return False
+    walk.nops = 2
+    walk.ndim = out.ndim
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    if has_shape(x, out.ndim, out.shape):
+        memcpy(walk.strides[0], x.strides, out.ndim * sizeof(Py_ssize_t))
+    else:
+        if x.ndim > out.ndim or broadcast_into(
+                walk.ndim, walk.shape, x.ndim, x.shape) < 0 \
+                or not has_shape(out, walk.ndim, walk.shape):
+            return False
+        strided(x, &layout)
+        broadcast_strides(&layout, walk.ndim, walk.shape, walk.strides[0])
+    walk_order(&walk)
+    walk_merge(&walk)
+    compute_on(operands, &walk, run_conversion, &conversion, False)
+    return True
+
+
+cdef void run_conversion(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Copy or cast operand 0 to operand 1. Short rows are copied together."""
+    cdef const Conversion *conversion = <const Conversion *>arg
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[2]
+    cdef int last = walk.ndim - 1
+    if not conversion.same:
+        run_short(&conversion.loop, 2, data, walk, conversion.itemsizes)
+        return
+    if last < 1 or walk.shape[last] > SHORT:
+        run_elementwise(&conversion.loop, 2, data, walk)
+        return
+    at = [data[0], data[1]]
+    start_walk(last - 1, index)
+    while True:
+        ndx_move(at[1], walk.strides[1][last - 1], walk.strides[1][last], at[0],
+                 walk.strides[0][last - 1], walk.strides[0][last],
+                 walk.shape[last - 1], walk.shape[last], conversion.itemsizes[0])
+        if not step_walk(walk, last - 1, index, 2, at):
+            return
 
 
 cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
@@ -129,9 +206,12 @@ cdef int fill(BaseArray out, object scalar) except -1:
     put(&operands, out)
     if out.size < LARGE and out.c_contiguous:
         return fill_contiguous(&operands, out)
+    if out.size <= FEW:
+        return fill_strided(&operands, out)
     hold(&operands)
     try:
-        if out.size >= LARGE and run_copy(&operands, out, NULL, out.dtype, "fill"):
+        if out.size >= LARGE and run_large_copy(
+                &operands, out, NULL, out.dtype, "fill"):
             pass
         elif out.c_contiguous:
             fill_contiguous(&operands, out)
@@ -158,6 +238,24 @@ cdef int fill_contiguous(Operands *operands, BaseArray out) except -1:
     return compute_on(operands, NULL, run_fill, &fill, out.size >= LARGE)
 
 
+cdef int fill_strided(Operands *operands, BaseArray out) except -1:
+    """Copy the one element of operand 0 to all of operand 1, `out`, with gaps."""
+    cdef Conversion conversion
+    cdef Walk walk
+    conversion.same = True
+    conversion.itemsizes = [itemsize_of[out.dtype], itemsize_of[out.dtype]]
+    conversion.loop.function = run_copy
+    conversion.loop.data = <void *>conversion.itemsizes[0]
+    walk.nops = 2
+    walk.ndim = out.ndim
+    memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
+    memcpy(walk.strides[1], out.strides, out.ndim * sizeof(Py_ssize_t))
+    memset(walk.strides[0], 0, out.ndim * sizeof(Py_ssize_t))
+    walk_order(&walk)
+    walk_merge(&walk)
+    return compute_on(operands, &walk, run_conversion, &conversion, False)
+
+
 cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef const Fill *fill = <const Fill *>arg
     ndx_fill(data[1], fill.nbytes, data[0], fill.itemsize)
@@ -174,11 +272,11 @@ cdef bint copy_in_pass(const Operands *held, BaseArray out, BaseArray x) except 
         return False
     strided(x, &layout)
     broadcast_strides(&layout, out.ndim, shape, strides)
-    return run_copy(held, out, strides, x.dtype, "copy")
+    return run_large_copy(held, out, strides, x.dtype, "copy")
 
 
-cdef bint run_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
-                   int dtype, str name) except -1:
+cdef bint run_large_copy(const Operands *held, BaseArray out, const Py_ssize_t *strides,
+                         int dtype, str name) except -1:
     """Copy operand 0 to `out`, operand 1, if one is in a file, else return False.
 
     If `strides` is NULL, all elements are set to the first one of operand 0.
