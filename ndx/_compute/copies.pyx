@@ -11,7 +11,7 @@ from ndx._array.storage cimport (
     BaseArray, has_shape, new_like, require_usable, require_writeable, strided,
 )
 from ndx._compute.kernels cimport can_cast, cast_data, run_cast, run_copy
-from ndx._compute.loops cimport Loop, run_elementwise, run_short
+from ndx._compute.loops cimport run_elementwise, run_short
 from ndx._compute.numpy_private cimport reporting, restore, silence
 from ndx._compute.passes.copying cimport copy_walk
 from ndx._compute.walking cimport start_walk, step_walk
@@ -38,6 +38,8 @@ cdef extern from "ndx/internal/move.h" nogil:
     void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
                   Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
                   Py_ssize_t length, size_t itemsize)
+    void ndx_spread(char *out, const char *x, Py_ssize_t x_row, Py_ssize_t rows,
+                    Py_ssize_t length, size_t itemsize)
 
 cdef enum:
     SHORT = 24                   # elements: rows up to here are copied together
@@ -110,11 +112,12 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
     return 0
 
 
-# A copy between layouts, and dtypes.
-cdef struct Conversion:
-    Loop loop                    # copies or casts
-    Py_ssize_t itemsizes[2]
-    bint same                    # whether both have one dtype
+cdef void plain_copy(Conversion *conversion, int dtype) noexcept:
+    """Set a conversion that copies elements of a dtype."""
+    conversion.same = True
+    conversion.itemsizes = [itemsize_of[dtype], itemsize_of[dtype]]
+    conversion.loop.function = run_copy
+    conversion.loop.data = <void *>conversion.itemsizes[0]
 
 
 cdef bint copy_by_loop(Operands *operands, BaseArray out, BaseArray x) except -1:
@@ -122,12 +125,11 @@ cdef bint copy_by_loop(Operands *operands, BaseArray out, BaseArray x) except -1
     cdef Conversion conversion
     cdef Strided layout
     cdef Walk walk
-    conversion.same = x.dtype == out.dtype
-    conversion.itemsizes = [itemsize_of[x.dtype], itemsize_of[out.dtype]]
-    if conversion.same:
-        conversion.loop.function = run_copy
-        conversion.loop.data = <void *>conversion.itemsizes[0]
+    if x.dtype == out.dtype:
+        plain_copy(&conversion, x.dtype)
     elif reporting == 0 and can_cast(x.dtype, out.dtype):
+        conversion.same = False
+        conversion.itemsizes = [itemsize_of[x.dtype], itemsize_of[out.dtype]]
         conversion.loop.function = run_cast
         conversion.loop.data = cast_data(x.dtype, out.dtype)
     else:
@@ -157,6 +159,7 @@ cdef void run_conversion(void *arg, char **data, const Walk *walk) noexcept nogi
     cdef Py_ssize_t index[MAXDIMS]
     cdef char *at[2]
     cdef int last = walk.ndim - 1
+    cdef bint repeats
     if not conversion.same:
         run_short(&conversion.loop, 2, data, walk, conversion.itemsizes)
         return
@@ -165,10 +168,17 @@ cdef void run_conversion(void *arg, char **data, const Walk *walk) noexcept nogi
         return
     at = [data[0], data[1]]
     start_walk(last - 1, index)
+    repeats = walk.strides[0][last] == 0 \
+        and walk.strides[1][last] == conversion.itemsizes[1] \
+        and walk.strides[1][last - 1] == walk.shape[last] * conversion.itemsizes[1]
     while True:
-        ndx_move(at[1], walk.strides[1][last - 1], walk.strides[1][last], at[0],
-                 walk.strides[0][last - 1], walk.strides[0][last],
-                 walk.shape[last - 1], walk.shape[last], conversion.itemsizes[0])
+        if repeats:
+            ndx_spread(at[1], at[0], walk.strides[0][last - 1], walk.shape[last - 1],
+                       walk.shape[last], conversion.itemsizes[0])
+        else:
+            ndx_move(at[1], walk.strides[1][last - 1], walk.strides[1][last], at[0],
+                     walk.strides[0][last - 1], walk.strides[0][last],
+                     walk.shape[last - 1], walk.shape[last], conversion.itemsizes[0])
         if not step_walk(walk, last - 1, index, 2, at):
             return
 
@@ -242,10 +252,7 @@ cdef int fill_strided(Operands *operands, BaseArray out) except -1:
     """Copy the one element of operand 0 to all of operand 1, `out`, with gaps."""
     cdef Conversion conversion
     cdef Walk walk
-    conversion.same = True
-    conversion.itemsizes = [itemsize_of[out.dtype], itemsize_of[out.dtype]]
-    conversion.loop.function = run_copy
-    conversion.loop.data = <void *>conversion.itemsizes[0]
+    plain_copy(&conversion, out.dtype)
     walk.nops = 2
     walk.ndim = out.ndim
     memcpy(walk.shape, out.shape, out.ndim * sizeof(Py_ssize_t))
