@@ -49,6 +49,7 @@ from ndx._api.inspection import __array_namespace_info__
 from ndx._api.linear_algebra import *
 from ndx._api.manipulation_broadcasting import *
 from ndx._api.manipulation_joining import *
+from ndx._api.manipulation_repeat import *
 from ndx._api.manipulation_repeating import *
 from ndx._api.manipulation_views import *
 from ndx._api.numpy_names import missing_name as _missing_name

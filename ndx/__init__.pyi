@@ -51,6 +51,7 @@ from ndx._api.inspection import __array_namespace_info__ as __array_namespace_in
 from ndx._api.linear_algebra import *
 from ndx._api.manipulation_broadcasting import *
 from ndx._api.manipulation_joining import *
+from ndx._api.manipulation_repeat import *
 from ndx._api.manipulation_repeating import *
 from ndx._api.manipulation_views import *
 from ndx._api.searching import *

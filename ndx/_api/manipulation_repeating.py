@@ -1,4 +1,4 @@
-"""Manipulation functions of the standard that repeat and move elements."""
+"""Manipulation functions of the standard that move elements, and lay out copies."""
 
 from __future__ import annotations
 
@@ -7,93 +7,18 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ndx._api.creation import empty_like
-from ndx._api.data_types import astype, float64, int64
 from ndx._api.manipulation_broadcasting import broadcast_to
-from ndx._api.manipulation_views import expand_dims, reshape
-from ndx._api.statistical import sum as _sum
-from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
-from ndx._lib.device import CPU
+from ndx._api.manipulation_views import reshape
+from ndx._compute.numpy_calls import argument, axes_of, axis_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ndx._typing import Array, Axes, NDArray
 
-__all__ = ["repeat", "roll", "tile"]
+__all__ = ["roll", "tile"]
 
 _MOST_AXES = 64
-
-
-def repeat(x: Array, repeats: Array | int, /, *, axis: int | None = None) -> NDArray:
-    """Return an array with each element repeated.
-
-    Parameters
-    ----------
-    x : NDArray
-    repeats : int or NDArray
-        Number of repetitions: one for all elements, or an integer array with one for
-        each element along the axis.
-    axis : int, optional
-        In ``[-x.ndim, x.ndim)``. Default: `x` is flattened first.
-
-    Returns
-    -------
-    NDArray
-        A new array; its shape depends on the values of `repeats`.
-
-    Raises
-    ------
-    TypeError
-        If `repeats` is neither an integer nor an array of integers.
-    ValueError
-        If a count is negative, or the numbers of counts and elements differ.
-
-    Notes
-    -----
-    Array API 2025.12, `repeat`.
-
-    Examples
-    --------
-    >>> import ndx
-    >>> ndx.repeat(ndx.asarray([1, 2]), 2)
-    NDArray([1, 1, 2, 2])
-    """
-    x = argument(x, "repeat")
-    if axis is None:
-        x = reshape(x, -1)
-        axis = 0
-    axis = axis_index(axis, x.ndim)
-    try:
-        repeats = as_int(repeats, "repeats")
-    except TypeError:
-        counts = argument(repeats, "repeat")
-        if counts.ndim > 1:
-            msg = f"repeat: counts have {counts.ndim} axes; they have one, or none"
-            raise ValueError(msg) from None
-        if counts.dtype.kind not in "biu":
-            msg = f"repeat: counts are integers, not {counts.dtype}"
-            raise TypeError(msg) from None
-        if counts.dtype.kind == "u":
-            # NumPy does not accept uint64.
-            counts = astype(counts, int64)
-        if counts.device == CPU and float(_sum(astype(counts, float64))) >= 2**62:
-            # NumPy's own sum of the counts would wrap.
-            msg = "repeat: the counts add up to more than the address space holds"
-            raise ValueError(msg) from None
-        return call("repeat", x, counts, axis=axis)
-    if repeats < 0:
-        msg = f"repeats={repeats} is negative; it is 0 or more"
-        raise ValueError(msg)
-    before, length, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    shape = (*before, length * repeats, *after)
-    if x.ndim == _MOST_AXES:
-        # One more axis would exceed the limit, so the other axes are merged into two.
-        before, after = (prod(before),), (prod(after),)
-        x = reshape(x, (*before, length, *after))
-    spread = broadcast_to(
-        expand_dims(x, len(before) + 1), (*before, length, repeats, *after)
-    )
-    return reshape(spread, shape, copy=True)
 
 
 def roll(

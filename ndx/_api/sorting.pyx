@@ -3,6 +3,7 @@
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.copies cimport LARGE, copy_into
 from ndx._compute.numpy_calls cimport argument
+from ndx._compute.ranking cimport ranked
 from ndx._compute.sorting cimport MAX_ITERATED, sort_in_place, sorting_indices
 from ndx._lib.layout cimport normalize_axis
 
@@ -126,6 +127,9 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
 
 
 cdef object ascending(BaseArray x, int axis, bint stable):
+    cdef BaseArray found = ranked(x, axis)
+    if found is not None:
+        return found
     if x.size < LARGE:
         return sorting_indices(x, axis, stable)
     return call("ndarray.argsort", x, axis=axis, kind="stable" if stable else None)

@@ -4,9 +4,10 @@ NumPy chooses its loops for the CPU. Each has separate code for contiguous, stri
 reversed and repeated operands. In NumPy 2.4.6, for example, `isnan` is wrong if the
 output is strided. So each loop is compared with itself: its result for contiguous
 operands must equal its result for the same elements in any other layout. A loop that
-fails is called for contiguous operands only; other operands are copied to contiguous
-buffers, piece by piece. Loops of products are checked in the same way
-(`stacks_are_right`); for them `_compute.matmul` makes whole operands contiguous.
+fails is called for contiguous operands only, or for contiguous outputs if it is right
+for these; other operands are copied to contiguous buffers, piece by piece. Loops of
+products are checked in the same way (`stacks_are_right`); for them `_compute.matmul`
+makes whole operands contiguous.
 """
 
 from libc.math cimport copysign, fabs, isinf, isnan
@@ -38,11 +39,18 @@ cdef enum:
     STACK = 2                    # matrices in a stack
     CORE = 1120                  # bytes between them: enough for one in any layout
 
+cdef extern from "ndx/internal/move.h" nogil:
+    void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
+                  Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
+                  Py_ssize_t length, size_t itemsize)
+
+
 # A loop that is right for contiguous operands only.
 cdef struct Mended:
     LoopFunction function
     void *data
     int nin
+    bint any_inputs              # whether only the output has to be contiguous
     Py_ssize_t itemsizes[3]
 
 # The operands of a trial: contiguous, and with steps.
@@ -73,7 +81,7 @@ cdef int[8][3] LAYOUTS = [
 cdef int mend(str name, int nin, int in_dtype, int out_dtype, LoopFunction *function,
               void **data) except -1:
     cdef Mended *mended
-    if is_right(name, nin, in_dtype, out_dtype, function[0], data[0]):
+    if is_right(name, nin, in_dtype, out_dtype, function[0], data[0], False):
         return 0
     mended = <Mended *>malloc(sizeof(Mended))
     if mended == NULL:
@@ -81,6 +89,8 @@ cdef int mend(str name, int nin, int in_dtype, int out_dtype, LoopFunction *func
     mended.function = function[0]
     mended.data = data[0]
     mended.nin = nin
+    mended.any_inputs = is_right(
+        name, nin, in_dtype, out_dtype, function[0], data[0], True)
     mended.itemsizes = [itemsize_of[in_dtype]] * 3
     mended.itemsizes[nin] = itemsize_of[out_dtype]
     function[0] = run_contiguous
@@ -91,9 +101,13 @@ cdef int mend(str name, int nin, int in_dtype, int out_dtype, LoopFunction *func
 # ---------------------------------------------------------------- trials
 
 cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
-                   LoopFunction function, void *data) except -1:
-    """Whether a loop computes the same for all layouts of its operands."""
+                   LoopFunction function, void *data, bint plain) except -1:
+    """Whether a loop computes the same for all layouts of its operands.
+
+    The output is contiguous if `plain`.
+    """
     cdef Trial trial
+    cdef int[3] steps
     cdef int i, op
     cdef const unsigned char[::1] values
     trial.nin = nin
@@ -107,11 +121,14 @@ cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
         memcpy(trial.plain[op], &values[op * trial.count * trial.itemsizes[0]],
                trial.count * trial.itemsizes[0])
     for i in range(6):
-        if not is_same(&trial, function, data, STEPS[i], out_dtype, i == 0, False):
+        steps = STEPS[i]
+        if plain:
+            steps[2] = 1
+        if not is_same(&trial, function, data, steps, out_dtype, i == 0, False):
             return False
         # Also in place.
-        if i < 2 and nin == 2 and in_dtype == out_dtype and not is_same(
-                &trial, function, data, STEPS[i], out_dtype, False, True):
+        if i < 2 and nin == 2 and in_dtype == out_dtype and not plain and not is_same(
+                &trial, function, data, steps, out_dtype, False, True):
             return False
     if in_dtype == out_dtype and name in (
             "add", "multiply", "maximum", "minimum", "logical_and", "logical_or"):
@@ -339,8 +356,8 @@ cdef char *start_of(char *room, Py_ssize_t count, Py_ssize_t step) noexcept:
     return room - (count - 1) * step if step < 0 else room
 
 
-cdef inline void place(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
-                       Py_ssize_t count, Py_ssize_t itemsize) noexcept nogil:
+cdef void place(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
+                Py_ssize_t count, Py_ssize_t itemsize) noexcept:
     """Copy elements between buffers with different steps."""
     cdef Py_ssize_t i
     for i in range(count):
@@ -390,6 +407,10 @@ cdef void run_contiguous(char **args, const Py_ssize_t *counts, const Py_ssize_t
     # pointer does not move.
     cdef bint reduction = nin == 2 and args[0] == args[2] and steps[0] == 0 \
         and steps[2] == 0
+    cdef bint gathers = reduction or not mended.any_inputs
+    if not gathers and steps[nin] == mended.itemsizes[nin]:
+        mended.function(args, counts, steps, mended.data)
+        return
     while done < counts[0]:
         n = min(PIECE, counts[0] - done)
         for op in range(nin + 1):
@@ -397,12 +418,16 @@ cdef void run_contiguous(char **args, const Py_ssize_t *counts, const Py_ssize_t
             pieces[op] = args[op] + done * steps[op]
             if reduction and op != 1:
                 strides[op] = 0
+            elif op < nin and not gathers:
+                strides[op] = steps[op]
             elif steps[op] != strides[op]:
-                if op < nin:
-                    place(room[op], strides[op], pieces[op], steps[op], n, strides[op])
+                # One element for all is copied once.
+                if op < nin and (done == 0 or steps[op] != 0):
+                    ndx_move(room[op], strides[op], 0, pieces[op], steps[op], 0, n, 1,
+                             strides[op])
                 pieces[op] = room[op]
         mended.function(pieces, &n, strides, mended.data)
         if not reduction and steps[nin] != mended.itemsizes[nin]:
-            place(args[nin] + done * steps[nin], steps[nin], room[nin],
-                  mended.itemsizes[nin], n, mended.itemsizes[nin])
+            ndx_move(args[nin] + done * steps[nin], steps[nin], 0, room[nin],
+                     mended.itemsizes[nin], 0, n, 1, mended.itemsizes[nin])
         done += n

@@ -138,12 +138,12 @@ cdef class Ufunc:
         if loop.out_dtype < 0:
             loop.in_dtype = -1
             return 0
+        own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
         if loop.function != NULL and self.public.signature is None:
             mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
                  &loop.function, &loop.data)
             if self.nin == 2 and loop.in_dtype == loop.out_dtype:
                 spread_constants(self.name, loop.in_dtype, &loop.function, &loop.data)
-        own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:

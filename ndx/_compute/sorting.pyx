@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from ndx._array.pinning cimport (
     Operands, hold, let_go, locate, put, recheck_all, unlocked, view_of,
 )
-from ndx._array.storage cimport BaseArray, new_empty
+from ndx._array.storage cimport BaseArray, new_empty, require_live
 from ndx._compute.copies cimport LARGE
 from ndx._compute.passes.sorting cimport sort_steps
 from ndx._lib.dtypes cimport FLOAT32, FLOAT64, INT64, KIND_FLOAT, kind_of
@@ -87,6 +87,9 @@ cdef bint order_shows(const Operands *held, BaseArray x) except -1:
 cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1:
     """Sort along an axis; the caller has checked that `x` may be changed."""
     cdef Operands operands
+    if x.shape[axis] < 2:
+        require_live(x)
+        return 0
     operands.count = 0
     put(&operands, x)
     hold(&operands)

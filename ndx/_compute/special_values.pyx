@@ -12,8 +12,11 @@ from libc.stdlib cimport malloc
 
 from ndx._lib.dtypes cimport COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
 
-cdef enum:
-    PIECE = 256                  # elements computed at a time
+cdef extern from "ndx/internal/roots.h" nogil:
+    void ndx_roots_f64(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
+                       Py_ssize_t n)
+    void ndx_roots_f32(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t step,
+                       Py_ssize_t n)
 
 ctypedef fused Real:
     float
@@ -104,38 +107,26 @@ cdef void floor_divide_float32(char **args, const Py_ssize_t *counts,
 
 # ---------------------------------------------------------------- pow
 
-cdef inline void power(Real exponent, char **args, const Py_ssize_t *counts,
-                       const Py_ssize_t *steps, void *data) noexcept nogil:
-    cdef const Original *original = <const Original *>data
-    cdef Real[PIECE] room
-    cdef char *pieces[3]
-    cdef Py_ssize_t[3] strides = [sizeof(Real), 0, steps[2]]
-    cdef Py_ssize_t done = 0, n, i
-    cdef Real x
-    if steps[1] != 0 or exponent != 0.5:
-        original.function(args, counts, steps, original.data)
-        return
-    # If all elements have one exponent, NumPy takes square roots. "If x1_i is
-    # -infinity, x2_i is greater than 0, and x2_i is not an odd integer value, the
-    # result is +infinity"; "if x1_i is -0, ... the result is +0".
-    while done < counts[0]:
-        n = min(PIECE, counts[0] - done)
-        for i in range(n):
-            x = (<Real *>(args[0] + (done + i) * steps[0]))[0]
-            room[i] = <Real>INFINITY if x == -INFINITY else x + <Real>0.0
-        pieces = [<char *>room, args[1], args[2] + done * steps[2]]
-        original.function(pieces, &n, strides, original.data)
-        done += n
-
+# If all elements have one exponent, NumPy takes square roots. "If x1_i is -infinity,
+# x2_i is greater than 0, and x2_i is not an odd integer value, the result is
+# +infinity"; "if x1_i is -0, ... the result is +0".
 
 cdef void pow_float64(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                       void *data) noexcept nogil:
-    power((<double *>args[1])[0], args, counts, steps, data)
+    cdef const Original *original = <const Original *>data
+    if steps[1] == 0 and (<const double *>args[1])[0] == 0.5:
+        ndx_roots_f64(args[2], steps[2], args[0], steps[0], counts[0])
+    else:
+        original.function(args, counts, steps, original.data)
 
 
 cdef void pow_float32(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
                       void *data) noexcept nogil:
-    power((<float *>args[1])[0], args, counts, steps, data)
+    cdef const Original *original = <const Original *>data
+    if steps[1] == 0 and (<const float *>args[1])[0] == 0.5:
+        ndx_roots_f32(args[2], steps[2], args[0], steps[0], counts[0])
+    else:
+        original.function(args, counts, steps, original.data)
 
 
 # ---------------------------------------------------------------- expm1

@@ -373,8 +373,9 @@ class _Stage:
         """
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
-        if math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]:
-            return not self.is_flat(index)
+        short = math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]
+        if short and not self.is_flat(index):
+            return True
         return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
 
     def is_flat(self, index):

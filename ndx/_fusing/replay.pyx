@@ -19,12 +19,12 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE
+from ndx._compute.kernels cimport cast_data, run_cast, run_copy, run_select
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
 from ndx._files.mapping cimport Mapped, find_mapping
-from ndx._fusing.kernels cimport cast_data, run_cast, run_copy, run_select
 from ndx._lib.dtypes cimport itemsize_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
 

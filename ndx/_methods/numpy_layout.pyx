@@ -24,6 +24,8 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport Walk
 
+cdef object MOST_REPEATS = 2**20
+
 cdef Ufunc DIVIDE = find_ufunc("divide")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc RINT = find_ufunc("rint")
@@ -52,6 +54,12 @@ cdef bint takes_along(BaseArray x, object indices, object axis) noexcept:
         if axis == which:
             return True
     return False
+
+
+cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
+    """Whether `repeat` is ndx's: the arguments need nothing of NumPy's own checks."""
+    return type(repeats) is int and 0 <= repeats <= MOST_REPEATS and (
+        axis is None or type(axis) is int and -x.ndim <= axis < x.ndim)
 
 
 cdef bint is_complex(BaseArray x) noexcept:

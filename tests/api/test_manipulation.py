@@ -39,6 +39,7 @@ def test_repeat(pair, count, data):
     if a.ndim:
         axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
         assert_same(ndx.repeat(x, count, axis=axis), np.repeat(a, count, axis))
+        assert_same(x.repeat(count, axis), np.repeat(a, count, axis))
         counts = np.arange(a.shape[axis])
         found = ndx.repeat(x, ndx.asarray(counts), axis=axis)
         assert_same(found, np.repeat(a, counts, axis))
@@ -49,6 +50,23 @@ def test_repeat_takes_counts_of_all_integers(dtype):
     counts = np.array([2, 0, 1], dtype)
     found = ndx.repeat(ndx.asarray(A), ndx.asarray(counts), axis=1)
     assert_same(found, np.repeat(A, [2, 0, 1], axis=1))
+
+
+@pytest.mark.parametrize("shape", [(30_000,), (200, 150), (3, 5000), (20, 30, 40)])
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int16", "float32", "float64", "complex128"]
+)
+def test_repeat_of_large_arrays(dtype, shape):
+    a = (np.arange(np.prod(shape)) % 251).astype(dtype).reshape(shape)
+    for b in (a, a.T):
+        x = ndx.asarray(b)
+        for axis in (None, *range(b.ndim)):
+            for count in (1, 2, 3, 30):
+                found = ndx.repeat(x, count, axis=axis)
+                assert_same(found, np.repeat(b, count, axis))
+            counts = np.arange(b.size if axis is None else b.shape[axis]) % 3
+            found = ndx.repeat(x, ndx.asarray(counts), axis=axis)
+            assert_same(found, np.repeat(b, counts, axis))
 
 
 def test_repeat_and_tile_make_new_arrays():

@@ -92,6 +92,34 @@ def test_floor_divide_is_exact(operands):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 11])
+@pytest.mark.parametrize("step", [1, 2, 3, -1, -2])
+def test_square_roots_of_all_layouts(dtype, count, step):
+    values = [9.0, -0.0, -inf, 2.0, nan, 16.0, inf, -1.0, 0.25, 0.0, 3.0][:count]
+    roots = [sqrt_of_power(value) for value in values]
+    room = ndx.zeros(3 * count, dtype=dtype)
+    x = room[::step][:count]
+    x[:] = ndx.asarray(values, dtype=dtype)
+    expected = np.asarray(roots, dtype=dtype)
+    out = ndx.zeros(3 * count, dtype=dtype)
+    ndx.pow(x, 0.5, out=out[1::2][:count])
+    rest = ndx.zeros(3 * count, dtype=dtype)
+    rest[1::2][:count] = ndx.asarray(expected)
+    found = (x**0.5).tolist()
+    assert all(same(*pair) for pair in zip(found, expected.tolist(), strict=True))
+    np.testing.assert_array_equal(np.asarray(out), np.asarray(rest))
+    x **= 0.5
+    np.testing.assert_array_equal(np.asarray(x), expected)
+
+
+def sqrt_of_power(value):
+    """Return ``pow(value, 0.5)`` as the standard wants it."""
+    if value == -inf:
+        return inf
+    return nan if isnan(value) or value < 0 else math.sqrt(value + 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 300, 40000])
 def test_square_roots_as_powers(dtype, count):
     """NumPy takes sqrt where there is one exponent, which has other special cases."""

@@ -186,6 +186,8 @@ _VIEWS = [
             "repeats": ("int or array of int", "How often each element is repeated."),
             "axis": ("int, optional", "The axis; None: of all elements, flattened."),
         },
+        direct="ndx.repeat(self, repeats, axis=axis)",
+        only="repeats_plainly(self, repeats, axis)",
     ),
     Method(
         "reshape",

@@ -7,4 +7,5 @@ cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *st
                      void *data) noexcept nogil
 
 cdef bint can_convert(int dtype, int into) noexcept nogil
+cdef bint can_cast(int dtype, int into) noexcept nogil
 cdef void *cast_data(int dtype, int into) noexcept nogil

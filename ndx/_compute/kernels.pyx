@@ -48,6 +48,15 @@ ctypedef fused Real:
     float
     double
 
+# What a bool can be cast to.
+ctypedef fused Number:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float
+    double
+
 
 # ---------------------------------------------------------------- copies
 
@@ -159,6 +168,12 @@ cdef bint can_convert(int dtype, int into) noexcept nogil:
         kind_of[dtype] < KIND_FLOAT or kind_of[into] == KIND_FLOAT)
 
 
+cdef bint can_cast(int dtype, int into) noexcept nogil:
+    """Whether `run_cast` may convert between two dtypes; also real numbers to bools."""
+    return can_convert(dtype, into) or (
+        into == BOOL and dtype != BOOL and kind_of[dtype] <= KIND_FLOAT)
+
+
 cdef void *cast_data(int dtype, int into) noexcept nogil:
     return <void *><uintptr_t>(dtype * 256 + into)
 
@@ -183,6 +198,41 @@ cdef inline void cut(From *x, Whole *out, Py_ssize_t count, Py_ssize_t step,
             <Whole>(<From *>(<char *>x + i * step))[0]
 
 
+cdef inline void test(From *x, uint8_t *out, Py_ssize_t count, Py_ssize_t step,
+                      Py_ssize_t out_step) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        out[i * out_step] = (<From *>(<char *>x + i * step))[0] != 0
+
+
+cdef inline void read_bools(Number *out, char *x, Py_ssize_t count, Py_ssize_t step,
+                            Py_ssize_t out_step) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        # Any byte but 0 is true.
+        (<Number *>(<char *>out + i * out_step))[0] = (<uint8_t *>x)[i * step] != 0
+
+
+cdef void convert_bools(char *x, char *out, int into, Py_ssize_t n, Py_ssize_t step,
+                        Py_ssize_t out_step) noexcept nogil:
+    if into == FLOAT64 or into == COMPLEX128:
+        read_bools(<double *>out, x, n, step, out_step)
+    elif into == FLOAT32 or into == COMPLEX64:
+        read_bools(<float *>out, x, n, step, out_step)
+    elif itemsize_of[into] == 8:
+        read_bools(<uint64_t *>out, x, n, step, out_step)
+    elif itemsize_of[into] == 4:
+        read_bools(<uint32_t *>out, x, n, step, out_step)
+    elif itemsize_of[into] == 2:
+        read_bools(<uint16_t *>out, x, n, step, out_step)
+    else:
+        read_bools(<uint8_t *>out, x, n, step, out_step)
+    if into == COMPLEX128:
+        zero(<double *>out + 1, n, out_step)
+    elif into == COMPLEX64:
+        zero(<float *>out + 1, n, out_step)
+
+
 cdef inline void zero(Real *out, Py_ssize_t count, Py_ssize_t step) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(count):
@@ -191,7 +241,9 @@ cdef inline void zero(Real *out, Py_ssize_t count, Py_ssize_t step) noexcept nog
 
 cdef void convert_from(From *x, char *out, int into, Py_ssize_t n, Py_ssize_t step,
                        Py_ssize_t out_step) noexcept nogil:
-    if into == FLOAT64:
+    if into == BOOL:
+        test(x, <uint8_t *>out, n, step, out_step)
+    elif into == FLOAT64:
         convert(x, <double *>out, n, step, out_step)
     elif into == FLOAT32:
         convert(x, <float *>out, n, step, out_step)
@@ -244,5 +296,7 @@ cdef void run_cast(char **args, const Py_ssize_t *counts, const Py_ssize_t *step
         convert_from(<uint32_t *>x, out, into, n, step, out_step)
     elif dtype == UINT16:
         convert_from(<uint16_t *>x, out, into, n, step, out_step)
-    elif dtype == UINT8 or dtype == BOOL:
+    elif dtype == UINT8:
         convert_from(<uint8_t *>x, out, into, n, step, out_step)
+    elif dtype == BOOL:
+        convert_bools(x, out, into, n, step, out_step)
