@@ -1,0 +1,149 @@
+"""NumPy's functions that kernels of ndx compute, without NumPy's allocator.
+
+The table has a function for each of NumPy's. It returns NotImplemented for arguments
+that it does not know, and for those that are wrong: NumPy computes then, or says why
+not.
+"""
+
+import numpy as np
+
+from ndx._array.storage cimport BaseArray, is_array
+from ndx._compute.dots cimport dot, flat_norm, flattened, outer
+from ndx._compute.joining cimport join, same_lengths
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._lib.layout cimport MAXDIMS
+
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+
+
+cdef object shortcut(object function, tuple args, dict kwargs):
+    """Return the result of a function of NumPy; NotImplemented: it is not known."""
+    known = SHORTCUTS.get(function)
+    return NotImplemented if known is None else known(args, kwargs)
+
+
+cdef object found_or_not(object found):
+    return NotImplemented if found is None else found
+
+
+# ---------------------------------------------------------------- joining
+
+cdef list plain_arrays(object arrays):
+    """Return a sequence of arrays as a list; None for one of anything else.
+
+    NumPy's result has the order of the axes of its arguments, ndx's is in C order.
+    """
+    cdef BaseArray array
+    if type(arrays) is not list and type(arrays) is not tuple:
+        return None
+    for item in arrays:
+        if not is_array(item):
+            return None
+        array = item
+        if array.block.device or array.ndim != 1 and not array.c_contiguous:
+            return None
+    return list(arrays) if arrays else None
+
+
+cdef object axis_of(tuple args, dict kwargs):
+    """Return the `axis` of a call with no other parameters, by default 0; or None."""
+    if kwargs and (len(kwargs) > 1 or "axis" not in kwargs) or len(args) + len(kwargs) \
+            > 2:
+        return None
+    axis = kwargs["axis"] if kwargs else args[1] if len(args) == 2 else 0
+    return axis if type(axis) is int else None
+
+
+cdef object joined(list arrays, object axis):
+    """Join arrays along an axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim
+    if not 0 <= axis < first.ndim:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, axis):
+            return NotImplemented
+    return join(arrays, axis, False)
+
+
+cdef object stacked(list arrays, object axis):
+    """Join arrays along a new axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim + 1
+    if not 0 <= axis <= first.ndim or first.ndim == MAXDIMS:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, -1):
+            return NotImplemented
+    return join(arrays, axis, True)
+
+
+def _concatenate(args, kwargs):
+    axis = axis_of(args, kwargs)
+    arrays = plain_arrays(args[0]) if axis is not None and args else None
+    return NotImplemented if arrays is None else joined(arrays, axis)
+
+
+def _stack(args, kwargs):
+    axis = axis_of(args, kwargs)
+    arrays = plain_arrays(args[0]) if axis is not None and args else None
+    return NotImplemented if arrays is None else stacked(arrays, axis)
+
+
+def _hstack(args, kwargs):
+    arrays = plain_arrays(args[0]) if len(args) == 1 and not kwargs else None
+    if arrays is None:
+        return NotImplemented
+    return joined(arrays, 0 if (<BaseArray>arrays[0]).ndim == 1 else 1)
+
+
+def _vstack(args, kwargs):
+    arrays = plain_arrays(args[0]) if len(args) == 1 and not kwargs else None
+    if arrays is None:
+        return NotImplemented
+    if (<BaseArray>arrays[0]).ndim == 1:
+        return stacked(arrays, 0)
+    return joined(arrays, 0)
+
+
+# ---------------------------------------------------------------- products
+
+cdef bint are_two_arrays(tuple args, dict kwargs) except -1:
+    return len(args) == 2 and not kwargs and is_array(args[0]) and is_array(args[1])
+
+
+def _dot(args, kwargs):
+    if not are_two_arrays(args, kwargs):
+        return NotImplemented
+    return found_or_not(dot(args[0], args[1]))
+
+
+def _outer(args, kwargs):
+    cdef BaseArray x, y
+    if not are_two_arrays(args, kwargs):
+        return NotImplemented
+    x, y = args
+    if x.block.device or y.block.device \
+            or x.ndim != 1 and not x.c_contiguous or y.ndim != 1 and not y.c_contiguous:
+        return NotImplemented
+    return outer(MULTIPLY, x if x.ndim == 1 else flattened(x),
+                 y if y.ndim == 1 else flattened(y))
+
+
+def _norm(args, kwargs):
+    if len(args) != 1 or kwargs or not is_array(args[0]):
+        return NotImplemented
+    return found_or_not(flat_norm(args[0]))
+
+
+cdef dict SHORTCUTS = {
+    np.concatenate: _concatenate,
+    np.dot: _dot,
+    np.hstack: _hstack,
+    np.linalg.norm: _norm,
+    np.outer: _outer,
+    np.stack: _stack,
+    np.vstack: _vstack,
+}
