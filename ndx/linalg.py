@@ -32,6 +32,7 @@ from ndx._api.manipulation_joining import stack
 from ndx._api.manipulation_views import expand_dims, unstack
 from ndx._api.numpy_names import missing_name
 from ndx._api.statistical import sum as _sum
+from ndx._compute.lapack import linalg
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def det(x: Array, /) -> NDArray:
     >>> ndx.linalg.det(2.0 * ndx.eye(2))
     NDArray(4.)
     """
-    return call("linalg.det", argument(x, "det"))
+    return linalg("det", argument(x, "det"))
 
 
 def inv(x: Array, /) -> NDArray:
@@ -170,7 +171,7 @@ def inv(x: Array, /) -> NDArray:
     NDArray([[0.5, 0. ],
              [0. , 0.5]])
     """
-    return call("linalg.inv", argument(x, "inv"))
+    return linalg("inv", argument(x, "inv"))
 
 
 def matrix_norm(
@@ -314,7 +315,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
     >>> ndx.linalg.slogdet(-ndx.eye(1)).sign
     NDArray(-1.)
     """
-    return call("linalg.slogdet", argument(x, "slogdet"))
+    return linalg("slogdet", argument(x, "slogdet"))
 
 
 def solve(x1: Array, x2: Array, /) -> NDArray:
@@ -347,7 +348,7 @@ def solve(x1: Array, x2: Array, /) -> NDArray:
     >>> ndx.linalg.solve(2.0 * ndx.eye(2), ndx.asarray([2.0, 4.0]))
     NDArray([1., 2.])
     """
-    return call("linalg.solve", argument(x1, "solve"), argument(x2, "solve"))
+    return linalg("solve", argument(x1, "solve"), argument(x2, "solve"))
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike = None) -> NDArray:

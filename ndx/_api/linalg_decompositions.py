@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from numpy.linalg import LinAlgError
 
 from ndx._api.data_types import astype, float64, result_type
+from ndx._compute.lapack import linalg
 from ndx._compute.numpy_calls import argument, call
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def cholesky(x: Array, /, *, upper: bool = False) -> NDArray:
     NDArray([[2., 0.],
              [1., 1.]])
     """
-    return call("linalg.cholesky", argument(x, "cholesky"), upper=upper)
+    return linalg("cholesky", argument(x, "cholesky"), upper=upper)
 
 
 def eig(x: Array, /) -> EigResult:
@@ -128,7 +129,7 @@ def eigh(x: Array, /) -> EighResult:
     >>> ndx.linalg.eigh(2.0 * ndx.eye(2)).eigenvalues
     NDArray([2., 2.])
     """
-    return call("linalg.eigh", argument(x, "eigh"))
+    return linalg("eigh", argument(x, "eigh"))
 
 
 def eigvals(x: Array, /) -> NDArray:
@@ -191,7 +192,7 @@ def eigvalsh(x: Array, /) -> NDArray:
     >>> ndx.linalg.eigvalsh(2.0 * ndx.eye(2))
     NDArray([2., 2.])
     """
-    return call("linalg.eigvalsh", argument(x, "eigvalsh"))
+    return linalg("eigvalsh", argument(x, "eigvalsh"))
 
 
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
@@ -300,7 +301,7 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
     if mode not in ("reduced", "complete"):
         msg = f"qr: mode={mode!r} is unknown; valid are 'reduced' and 'complete'"
         raise ValueError(msg)
-    return call("linalg.qr", argument(x, "qr"), mode=mode)
+    return linalg("qr", argument(x, "qr"), mode=mode)
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
@@ -335,7 +336,7 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     >>> ndx.linalg.svd(ndx.asarray([[3.0, 0.0], [0.0, 4.0]])).S
     NDArray([4., 3.])
     """
-    return call("linalg.svd", argument(x, "svd"), full_matrices=full_matrices)
+    return linalg("svd", argument(x, "svd"), full_matrices=full_matrices)
 
 
 def svdvals(x: Array, /) -> NDArray:
@@ -366,7 +367,7 @@ def svdvals(x: Array, /) -> NDArray:
     >>> ndx.linalg.svdvals(ndx.asarray([[3.0, 0.0], [0.0, 4.0]]))
     NDArray([4., 3.])
     """
-    return call("linalg.svdvals", argument(x, "svdvals"))
+    return linalg("svdvals", argument(x, "svdvals"))
 
 
 def _matrices(x, name):

@@ -5,11 +5,14 @@ that it does not know, and for those that are wrong: NumPy computes then, or say
 not.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.dots cimport dot, flat_norm, flattened, outer
 from ndx._compute.joining cimport join, same_lengths
+from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._lib.layout cimport MAXDIMS
 
@@ -138,6 +141,17 @@ def _norm(args, kwargs):
     return found_or_not(flat_norm(args[0]))
 
 
+# ---------------------------------------------------------------- linear algebra
+
+def _decomposition(name, most, keywords, args, kwargs):
+    if len(args) != most or kwargs and not keywords.issuperset(kwargs):
+        return NotImplemented
+    for item in args:
+        if not is_array(item):
+            return NotImplemented
+    return found_or_not(decompose(name, args, kwargs))
+
+
 cdef dict SHORTCUTS = {
     np.concatenate: _concatenate,
     np.dot: _dot,
@@ -147,3 +161,9 @@ cdef dict SHORTCUTS = {
     np.stack: _stack,
     np.vstack: _vstack,
 }
+
+for _name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "solve",
+              "svd", "svdvals"):
+    SHORTCUTS[getattr(np.linalg, _name)] = partial(
+        _decomposition, _name, 2 if _name == "solve" else 1,
+        frozenset({"svd": ["full_matrices"], "cholesky": ["upper"]}.get(_name, ())))
