@@ -75,7 +75,9 @@ cdef inline bint is_single(BaseArray x) noexcept:
 cdef BaseArray as_double(BaseArray x, bint complex_):
     """Return an array, or its cast, in double precision."""
     cdef int dtype = COMPLEX128 if complex_ else FLOAT64
-    return x if x.dtype == dtype else cast(x, dtype)
+    if x.dtype == dtype:
+        return x
+    return cast(x, dtype)
 
 
 cdef BaseArray rounded(BaseArray x, bint single):

@@ -5,12 +5,14 @@ that it does not know, and for those that are wrong: NumPy computes then, or say
 not.
 """
 
+import sys
 from functools import partial
 
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.dots cimport dot, flat_norm, flattened, outer
+from ndx._compute.fourier cimport along_axes, along_axis
 from ndx._compute.joining cimport join, same_lengths
 from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
@@ -22,6 +24,9 @@ cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef object shortcut(object function, tuple args, dict kwargs):
     """Return the result of a function of NumPy; NotImplemented: it is not known."""
     known = SHORTCUTS.get(function)
+    if known is None and not has_transforms and "numpy.fft" in sys.modules:
+        add_transforms()
+        known = SHORTCUTS.get(function)
     return NotImplemented if known is None else known(args, kwargs)
 
 
@@ -167,3 +172,44 @@ for _name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "so
     SHORTCUTS[getattr(np.linalg, _name)] = partial(
         _decomposition, _name, 2 if _name == "solve" else 1,
         frozenset({"svd": ["full_matrices"], "cholesky": ["upper"]}.get(_name, ())))
+
+
+# ---------------------------------------------------------------- transforms
+
+# NumPy loads the module of the transforms at its first use.
+cdef bint has_transforms = False
+
+
+cdef int add_transforms() except -1:
+    global has_transforms
+    has_transforms = True
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "n", -1)
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "s", None)
+    return 0
+
+
+def _transform(name, lengths, default, args, kwargs):
+    """Compute a transform along one axis (of `lengths` "n") or more ("s")."""
+    cdef dict found = {lengths: None, "axis" if lengths == "n" else "axes": default,
+                       "norm": None}
+    if not args or len(args) > 4 or not is_array(args[0]) \
+            or kwargs and not found.keys() >= kwargs.keys():
+        return NotImplemented
+    values = list(found.values())
+    for i, key in enumerate(found):
+        if i + 1 < len(args):
+            if key in kwargs:
+                return NotImplemented
+            values[i] = args[i + 1]
+        elif key in kwargs:
+            values[i] = kwargs[key]
+    norm = "backward" if values[2] is None else values[2]
+    if lengths == "n":
+        return found_or_not(along_axis(name, args[0], values[0], values[1], norm))
+    for i in range(2):
+        if values[i] is not None and type(values[i]) is not tuple \
+                and type(values[i]) is not list:
+            return NotImplemented
+    return found_or_not(along_axes(name, args[0], values[0], values[1], norm))
