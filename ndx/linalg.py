@@ -33,7 +33,9 @@ from ndx._api.manipulation_views import expand_dims, unstack
 from ndx._api.numpy_names import missing_name
 from ndx._api.statistical import sum as _sum
 from ndx._compute.lapack import linalg
+from ndx._compute.norms import euclidean_norm
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -213,6 +215,10 @@ def matrix_norm(
     NDArray(5.)
     """
     x = argument(x, "matrix_norm")
+    if ord == "fro" and x.ndim > 1:
+        found = euclidean_norm(x, (x.ndim - 2, x.ndim - 1), bool(keepdims))
+        if found is not None:
+            return found
     return call("linalg.matrix_norm", x, keepdims=keepdims, ord=ord)
 
 
@@ -246,7 +252,18 @@ def matrix_power(x: Array, n: int, /) -> NDArray:
     NDArray([[1., 3.],
              [0., 1.]])
     """
-    return call("linalg.matrix_power", argument(x, "matrix_power"), as_int(n, "n"))
+    x, n = argument(x, "matrix_power"), as_int(n, "n")
+    if n < 2 or x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.device != CPU:
+        return call("linalg.matrix_power", x, n)
+    if n == 3:
+        return matmul(matmul(x, x), x)
+    power = result = None
+    while n:
+        power = x if power is None else matmul(power, power)
+        n, odd = divmod(n, 2)
+        if odd:
+            result = power if result is None else matmul(result, power)
+    return result
 
 
 def outer(x1: Array, x2: Array, /) -> NDArray:
@@ -422,6 +439,10 @@ def vector_norm(
     NDArray(5.)
     """
     x = argument(x, "vector_norm")
+    if type(ord) is int and ord == 2 and (axis is None or type(axis) is int):
+        found = euclidean_norm(x, axis, bool(keepdims))
+        if found is not None:
+            return found
     if axis is not None:
         axes = tuple(axis_index(item, x.ndim) for item in axes_of(axis))
         axis = axes[0] if len(axes) == 1 else axes

@@ -12,6 +12,7 @@ from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import expand_dims, reshape
 from ndx._api.statistical import sum as _sum
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+from ndx._compute.rearranging import rolled, tiled
 from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
@@ -130,6 +131,9 @@ def roll(
     NDArray([3, 1, 2])
     """
     x = argument(x, "roll")
+    found = rolled(x, shift, axis)
+    if found is not None:
+        return found
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
     axes, shifts = axes_of(axis), axes_of(shift, "shift")
@@ -188,6 +192,9 @@ def tile(x: Array, repetitions: Sequence[int], /) -> NDArray:
              [1, 2, 1, 2]])
     """
     x = argument(x, "tile")
+    found = tiled(x, repetitions)
+    if found is not None:
+        return found
     repetitions = axes_of(repetitions, "repetitions")
     if any(count < 0 for count in repetitions):
         msg = f"repetitions {repetitions} has a negative number; they are 0 or more"

@@ -16,6 +16,7 @@ from ndx._compute.fourier cimport along_axes, along_axis
 from ndx._compute.joining cimport join, same_lengths
 from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.norms cimport euclidean
 from ndx._lib.layout cimport MAXDIMS
 
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
@@ -141,9 +142,15 @@ def _outer(args, kwargs):
 
 
 def _norm(args, kwargs):
-    if len(args) != 1 or kwargs or not is_array(args[0]):
+    if len(args) != 1 or not is_array(args[0]):
         return NotImplemented
-    return found_or_not(flat_norm(args[0]))
+    if not kwargs:
+        return found_or_not(flat_norm(args[0]))
+    if len(kwargs) > 1 or type(kwargs.get("axis")) is not int \
+            or not -(<BaseArray>args[0]).ndim <= kwargs["axis"] < \
+            (<BaseArray>args[0]).ndim:
+        return NotImplemented
+    return found_or_not(euclidean(args[0], kwargs["axis"], False))
 
 
 # ---------------------------------------------------------------- linear algebra
