@@ -20,6 +20,7 @@ cdef extern from "ndx/internal/move.h" nogil:
 
 cdef enum:
     FEW = 8                      # elements: shorter rows are copied one by one
+    MOST = 1 << 21               # elements: more are copied in passes if in files
 
 
 # Where an array goes: to bytes of each row of the result. A row is what lies between
@@ -108,7 +109,7 @@ cdef BaseArray join(list arrays, int axis, bint new_axis):
             item if (<BaseArray>item).dtype == dtype else cast(item, dtype)
             for item in arrays], axis=axis)
     result = new_empty(dtype, ndim, shape)
-    if contiguous and not mixed and result.size < LARGE:
+    if contiguous and not mixed and result.size < MOST:
         place_all(arrays, result, axis, new_axis)
     else:
         copy_all(arrays, result, axis, new_axis)
@@ -135,7 +136,7 @@ cdef int place_all(list arrays, BaseArray result, int axis, bint new_axis) excep
         operands.count = 0
         put(&operands, array)
         put(&operands, result)
-        compute_on(&operands, NULL, run_place, &place, False)
+        compute_on(&operands, NULL, run_place, &place, array.size >= LARGE)
         place.start += place.length * place.itemsize
     return 0
 

@@ -1,6 +1,7 @@
-"""Small contiguous arrays whose elements are moved along axes: `roll` and `tile`.
+"""Contiguous arrays whose elements are moved along axes: `roll` and `tile`.
 
-The functions return None for other arrays, which are copied piece by piece.
+The functions return None for other and for long arrays, which are copied piece by
+piece.
 """
 
 from libc.string cimport memcpy
@@ -14,8 +15,12 @@ from ndx._lib.layout cimport MAXDIMS, Walk
 __all__ = ["rolled", "tiled"]
 
 
+cdef enum:
+    MOST = 1 << 21               # elements: more are copied in passes if in files
+
+
 cdef bint is_small(BaseArray x) noexcept:
-    return x.c_contiguous and not x.block.device and 0 < x.size < LARGE
+    return x.c_contiguous and not x.block.device and 0 < x.size < MOST
 
 
 # ---------------------------------------------------------------- roll
@@ -56,7 +61,7 @@ cdef BaseArray rolled_rows(BaseArray x, Py_ssize_t rows, Py_ssize_t length,
     operands.count = 0
     put(&operands, x)
     put(&operands, result)
-    compute_on(&operands, NULL, run_roll, &roll, False)
+    compute_on(&operands, NULL, run_roll, &roll, x.size >= LARGE)
     return result
 
 
@@ -158,16 +163,16 @@ def tiled(x, repetitions):
             tile.lengths[i] = array.shape[i - tile.ndim + array.ndim]
         if i >= tile.ndim - given:
             count = repetitions[i - tile.ndim + given]
-            if type(count) is not int or not 0 < count < LARGE:
+            if type(count) is not int or not 0 < count < MOST:
                 return None
             tile.counts[i] = count
         shape[i] = tile.lengths[i] * tile.counts[i]
         size *= shape[i]
-        if size >= LARGE:
+        if size >= MOST:
             return None
     result = new_empty(array.dtype, tile.ndim, shape)
     operands.count = 0
     put(&operands, array)
     put(&operands, result)
-    compute_on(&operands, NULL, run_tile, &tile, False)
+    compute_on(&operands, NULL, run_tile, &tile, size >= LARGE)
     return result
