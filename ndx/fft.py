@@ -14,6 +14,7 @@ from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
 from ndx._api.manipulation_joining import concat
 from ndx._api.manipulation_repeating import roll
+from ndx._compute.fourier import frequencies, transform, transform_axes
 from ndx._compute.numpy_calls import (
     argument,
     as_int,
@@ -131,6 +132,7 @@ _TWO_COMPLEX = "ndx.asarray([3.0 + 0j, 1.0])"
 
 # The other functions run on devices through the functions that they call.
 TRANSFORMS = [name for name in __all__ if not name.endswith(("freq", "shift"))]
+_MANY = 2**20  # points: arrays in files may have as many
 _FROM_REAL = ("rfft", "rfftn", "ihfft")
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 _TO_REAL = ("irfft", "irfftn", "hfft")
@@ -186,6 +188,9 @@ def _one_axis(name, what, call_with, answer, *, takes, gives, n_is, length, norm
         x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
     ) -> NDArray:
         x = argument(x, name)
+        found = transform(name, x, n, axis, norm)
+        if found is not None:
+            return found
         _check_norm(norm, name)
         axis = axis_index(axis, x.ndim)
         length = x.shape[axis]
@@ -245,6 +250,9 @@ def _more_axes(name, what, call_with, answer, *, takes, gives, n_is, length, nor
             s = _lengths(name, s, x, axes)
             if name in _TO_REAL and x.device == CPU:
                 x = _not_empty(x, axes)
+        found = transform_axes(name, x, s, axes, norm)
+        if found is not None:
+            return found
         return call(f"fft.{name}", x, s=s, axes=axes, norm=norm)
 
     example = f"ndx.fft.{name}({call_with})"
@@ -377,13 +385,19 @@ ihfft = _one_axis(
 )
 
 
-def _frequencies(steps, n, d, dtype, device, name):
-    """Return step numbers divided by the span, ``n * d``."""
+def _frequencies(positive, negative, n, d, dtype, device, name):
+    """Return step numbers, the positive ones first, divided by the span, ``n * d``."""
     if n <= 0:
         msg = f"{name}: n={n} is the length of the window; it is 1 or more"
         raise ValueError(msg)
-    steps = astype(steps, float64, copy=False)
-    result = divide(steps, float(n * d), out=steps)
+    span = float(n * d)
+    result = None if n >= _MANY else frequencies(positive, negative, span)
+    if result is None:
+        steps = arange(positive, dtype=float64, device=CPU)
+        if negative:
+            below = arange(-negative, 0, dtype=float64, device=CPU)
+            steps = concat([steps, below])
+        result = divide(steps, span, out=steps)
     result = result if dtype is None else astype(result, dtype)
     return placed(result, device)
 
@@ -425,10 +439,7 @@ def fftfreq(
     NDArray([ 0.  ,  0.25, -0.5 , -0.25])
     """
     n = as_int(n, "n")
-    positive = arange((n + 1) // 2, dtype=float64, device=CPU)
-    negative = arange(-(n // 2), 0, dtype=float64, device=CPU)
-    steps = concat([positive, negative])
-    return _frequencies(steps, n, d, dtype, device, "fftfreq")
+    return _frequencies((n + 1) // 2, n // 2, n, d, dtype, device, "fftfreq")
 
 
 def rfftfreq(
@@ -468,8 +479,7 @@ def rfftfreq(
     NDArray([0.  , 0.25, 0.5 ])
     """
     n = as_int(n, "n")
-    steps = arange(n // 2 + 1, dtype=float64, device=CPU)
-    return _frequencies(steps, n, d, dtype, device, "rfftfreq")
+    return _frequencies(n // 2 + 1, 0, n, d, dtype, device, "rfftfreq")
 
 
 def fftshift(x: Array, /, *, axes: Axes | None = None) -> NDArray:

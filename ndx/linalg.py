@@ -32,7 +32,10 @@ from ndx._api.manipulation_joining import stack
 from ndx._api.manipulation_views import expand_dims, unstack
 from ndx._api.numpy_names import missing_name
 from ndx._api.statistical import sum as _sum
+from ndx._compute.lapack import linalg
+from ndx._compute.norms import euclidean_norm
 from ndx._compute.numpy_calls import argument, as_int, axes_of, axis_index, call
+from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -139,7 +142,7 @@ def det(x: Array, /) -> NDArray:
     >>> ndx.linalg.det(2.0 * ndx.eye(2))
     NDArray(4.)
     """
-    return call("linalg.det", argument(x, "det"))
+    return linalg("det", argument(x, "det"))
 
 
 def inv(x: Array, /) -> NDArray:
@@ -170,7 +173,7 @@ def inv(x: Array, /) -> NDArray:
     NDArray([[0.5, 0. ],
              [0. , 0.5]])
     """
-    return call("linalg.inv", argument(x, "inv"))
+    return linalg("inv", argument(x, "inv"))
 
 
 def matrix_norm(
@@ -212,6 +215,10 @@ def matrix_norm(
     NDArray(5.)
     """
     x = argument(x, "matrix_norm")
+    if ord == "fro" and x.ndim > 1:
+        found = euclidean_norm(x, (x.ndim - 2, x.ndim - 1), bool(keepdims))
+        if found is not None:
+            return found
     return call("linalg.matrix_norm", x, keepdims=keepdims, ord=ord)
 
 
@@ -245,7 +252,18 @@ def matrix_power(x: Array, n: int, /) -> NDArray:
     NDArray([[1., 3.],
              [0., 1.]])
     """
-    return call("linalg.matrix_power", argument(x, "matrix_power"), as_int(n, "n"))
+    x, n = argument(x, "matrix_power"), as_int(n, "n")
+    if n < 2 or x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.device != CPU:
+        return call("linalg.matrix_power", x, n)
+    if n == 3:
+        return matmul(matmul(x, x), x)
+    power = result = None
+    while n:
+        power = x if power is None else matmul(power, power)
+        n, odd = divmod(n, 2)
+        if odd:
+            result = power if result is None else matmul(result, power)
+    return result
 
 
 def outer(x1: Array, x2: Array, /) -> NDArray:
@@ -314,7 +332,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
     >>> ndx.linalg.slogdet(-ndx.eye(1)).sign
     NDArray(-1.)
     """
-    return call("linalg.slogdet", argument(x, "slogdet"))
+    return linalg("slogdet", argument(x, "slogdet"))
 
 
 def solve(x1: Array, x2: Array, /) -> NDArray:
@@ -347,7 +365,7 @@ def solve(x1: Array, x2: Array, /) -> NDArray:
     >>> ndx.linalg.solve(2.0 * ndx.eye(2), ndx.asarray([2.0, 4.0]))
     NDArray([1., 2.])
     """
-    return call("linalg.solve", argument(x1, "solve"), argument(x2, "solve"))
+    return linalg("solve", argument(x1, "solve"), argument(x2, "solve"))
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike = None) -> NDArray:
@@ -421,6 +439,10 @@ def vector_norm(
     NDArray(5.)
     """
     x = argument(x, "vector_norm")
+    if type(ord) is int and ord == 2 and (axis is None or type(axis) is int):
+        found = euclidean_norm(x, axis, bool(keepdims))
+        if found is not None:
+            return found
     if axis is not None:
         axes = tuple(axis_index(item, x.ndim) for item in axes_of(axis))
         axis = axes[0] if len(axes) == 1 else axes

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 from numpy.linalg import LinAlgError
 
-from ndx._api.data_types import astype, float64, result_type
+from ndx._api.data_types import astype, finfo, float64, result_type
+from ndx._api.elementwise import conj, reciprocal
+from ndx._api.linear_algebra import matmul, matrix_transpose
+from ndx._api.manipulation_views import expand_dims
+from ndx._api.searching import count_nonzero, where
+from ndx._api.statistical import max as _max
+from ndx._compute.lapack import linalg
 from ndx._compute.numpy_calls import argument, call
+from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -59,7 +66,7 @@ def cholesky(x: Array, /, *, upper: bool = False) -> NDArray:
     NDArray([[2., 0.],
              [1., 1.]])
     """
-    return call("linalg.cholesky", argument(x, "cholesky"), upper=upper)
+    return linalg("cholesky", argument(x, "cholesky"), upper=upper)
 
 
 def eig(x: Array, /) -> EigResult:
@@ -128,7 +135,7 @@ def eigh(x: Array, /) -> EighResult:
     >>> ndx.linalg.eigh(2.0 * ndx.eye(2)).eigenvalues
     NDArray([2., 2.])
     """
-    return call("linalg.eigh", argument(x, "eigh"))
+    return linalg("eigh", argument(x, "eigh"))
 
 
 def eigvals(x: Array, /) -> NDArray:
@@ -191,7 +198,7 @@ def eigvalsh(x: Array, /) -> NDArray:
     >>> ndx.linalg.eigvalsh(2.0 * ndx.eye(2))
     NDArray([2., 2.])
     """
-    return call("linalg.eigvalsh", argument(x, "eigvalsh"))
+    return linalg("eigvalsh", argument(x, "eigvalsh"))
 
 
 def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
@@ -225,6 +232,10 @@ def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     NDArray(1)
     """
     x = _matrices(x, "matrix_rank")
+    if rtol is None and _has_elements(x):
+        s = svdvals(x)
+        least = _max(s, axis=-1, keepdims=True) * _relative_tolerance(x.shape, s)
+        return count_nonzero(s > least, axis=-1)
     return call("linalg.matrix_rank", x, rtol=rtol)
 
 
@@ -263,6 +274,12 @@ def pinv(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     if x.dtype.kind not in "fc":
         # NumPy needs the precision of the dtype, and integer dtypes have none.
         x = astype(x, float64)
+    if rtol is None and _has_elements(x):
+        u, s, vh = svd(conj(x), full_matrices=False)
+        least = _max(s, axis=-1, keepdims=True) * _relative_tolerance(x.shape, s)
+        inverses = where(s > least, reciprocal(s), 0.0)
+        scaled = expand_dims(inverses, -1) * matrix_transpose(u)
+        return matmul(matrix_transpose(vh), scaled)
     return call("linalg.pinv", x, rtol=rtol)
 
 
@@ -300,7 +317,7 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
     if mode not in ("reduced", "complete"):
         msg = f"qr: mode={mode!r} is unknown; valid are 'reduced' and 'complete'"
         raise ValueError(msg)
-    return call("linalg.qr", argument(x, "qr"), mode=mode)
+    return linalg("qr", argument(x, "qr"), mode=mode)
 
 
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
@@ -335,7 +352,7 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     >>> ndx.linalg.svd(ndx.asarray([[3.0, 0.0], [0.0, 4.0]])).S
     NDArray([4., 3.])
     """
-    return call("linalg.svd", argument(x, "svd"), full_matrices=full_matrices)
+    return linalg("svd", argument(x, "svd"), full_matrices=full_matrices)
 
 
 def svdvals(x: Array, /) -> NDArray:
@@ -366,7 +383,16 @@ def svdvals(x: Array, /) -> NDArray:
     >>> ndx.linalg.svdvals(ndx.asarray([[3.0, 0.0], [0.0, 4.0]]))
     NDArray([4., 3.])
     """
-    return call("linalg.svdvals", argument(x, "svdvals"))
+    return linalg("svdvals", argument(x, "svdvals"))
+
+
+def _has_elements(x):
+    return x.size and x.device == CPU
+
+
+def _relative_tolerance(shape, values):
+    """Return the standard's relative tolerance for singular values."""
+    return max(shape[-2:]) * finfo(values.dtype).eps
 
 
 def _matrices(x, name):

@@ -10,6 +10,7 @@ from ndx._api.creation import empty_like
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._compute.numpy_calls import argument, axes_of, axis_index
+from ndx._compute.rearranging import rolled, tiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,9 @@ def roll(
     NDArray([3, 1, 2])
     """
     x = argument(x, "roll")
+    found = rolled(x, shift, axis)
+    if found is not None:
+        return found
     if axis is None:
         return reshape(roll(reshape(x, -1), shift, axis=0), x.shape)
     axes, shifts = axes_of(axis), axes_of(shift, "shift")
@@ -113,6 +117,9 @@ def tile(x: Array, repetitions: Sequence[int], /) -> NDArray:
              [1, 2, 1, 2]])
     """
     x = argument(x, "tile")
+    found = tiled(x, repetitions)
+    if found is not None:
+        return found
     repetitions = axes_of(repetitions, "repetitions")
     if any(count < 0 for count in repetitions):
         msg = f"repetitions {repetitions} has a negative number; they are 0 or more"

@@ -12,6 +12,7 @@ cdef object refused(Ufunc ufunc, object x1, object x2)
 cdef object shape_error(str name, BaseArray a, BaseArray b)
 cdef int call_public(Ufunc ufunc, Operands *operands, const Loop *loop) except -1
 cdef void compute_loop(void *loop, char **data, const Walk *walk) noexcept nogil
+cdef int raise_current() except -1
 cdef int check_output(str name, BaseArray out, int dtype) except -1
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)

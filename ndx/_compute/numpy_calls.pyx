@@ -29,6 +29,7 @@ cdef dict functions = {}
 
 cdef enum:
     MOST_BITS = 8192
+    MOST_ORDINARY = 1 << 30
 
 
 cpdef BaseArray argument(object x, str name):
@@ -80,8 +81,18 @@ def as_int(value, str what):
     return number
 
 
+cdef bint are_axes(tuple items) except -1:
+    """Whether all items are ints of an ordinary size."""
+    for item in items:
+        if type(item) is not int or not -MOST_ORDINARY < item < MOST_ORDINARY:
+            return False
+    return True
+
+
 def axes_of(axis, str what="axis"):
     """Return a tuple of ints from a sequence of them or a single one."""
+    if type(axis) is tuple and are_axes(axis):
+        return axis
     try:
         number = index(axis)
     except TypeError:

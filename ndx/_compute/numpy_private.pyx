@@ -42,7 +42,10 @@ cdef LoopFunction loop_at(object ufunc, Py_ssize_t index, void **data) noexcept:
     """
     if not loops_are_known:
         return NULL
-    data[0] = (<PyUFuncObject *><void *>ufunc).data[index]
+    # Ufuncs whose loops need no data may have none at all.
+    data[0] = NULL
+    if (<PyUFuncObject *><void *>ufunc).data != NULL:
+        data[0] = (<PyUFuncObject *><void *>ufunc).data[index]
     return (<PyUFuncObject *><void *>ufunc).functions[index]
 
 

@@ -28,6 +28,7 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
+from ndx._methods.numpy_shortcuts cimport shortcut
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
 # it takes by position, the keywords that it lacks).
@@ -162,12 +163,15 @@ cdef object dispatch_function(object function, object types, tuple args, dict kw
 
 
 cdef object compute_function(object function, tuple args, dict kwargs):
-    """Return the result of a function: by a method, if one has the same parameters."""
+    """Return the result of a function: by ndx's own where it is the same."""
     if args and is_array(args[0]):
         known = methods.get(function)
         if known is not None and len(args) <= <int>(<tuple>known)[1] and (
                 not kwargs or (<tuple>known)[2].isdisjoint(kwargs)):
             return (<tuple>known)[0](*args, **kwargs)
+    result = shortcut(function, args, kwargs)
+    if result is not NotImplemented:
+        return result
     return call_function(function, args, kwargs)
 
 

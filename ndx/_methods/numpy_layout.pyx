@@ -14,9 +14,9 @@ from ndx._array.storage cimport (
     set_layout,
 )
 from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.dots cimport dot
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.matmul cimport matmul
 from ndx._compute.sorting cimport MAX_ITERATED
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none, itemsize_of,
@@ -236,29 +236,9 @@ cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
 
 
 cdef object plain_product(BaseArray x, object other):
-    """Return `numpy.dot` where it is a matrix product; NotImplemented elsewhere.
-
-    For axes of one element, or other layouts, the two add in different orders, and
-    zeros get different signs.
-    """
-    cdef BaseArray y
-    cdef int axis
-    if not is_array(other):
-        return NotImplemented
-    y = other
-    if x.dtype != y.dtype or kind_of[x.dtype] < KIND_FLOAT or x.block.device \
-            or y.block.device or not x.c_contiguous or not y.c_contiguous \
-            or x.ndim == 0 or y.ndim == 0 or x.ndim > 2 or y.ndim > 2 \
-            or x.size >= LARGE or y.size >= LARGE \
-            or x.shape[x.ndim - 1] != y.shape[0]:
-        return NotImplemented
-    for axis in range(x.ndim):
-        if x.shape[axis] < 2:
-            return NotImplemented
-    for axis in range(y.ndim):
-        if y.shape[axis] < 2:
-            return NotImplemented
-    return matmul(x, y, None)
+    """Return `numpy.dot` of two arrays; NotImplemented for other operands."""
+    cdef BaseArray found = dot(x, other) if is_array(other) else None
+    return NotImplemented if found is None else found
 
 
 cdef object rounded_floats(BaseArray x, object decimals):

@@ -8,10 +8,12 @@ NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array, require_writeable
+from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport as_operand, binary, unary
 from ndx._compute.loops cimport find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of
+from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_functions cimport call_function
 
 # NumPy's ufunc -> the operation of ndx that computes it.
@@ -35,6 +37,10 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     out = outputs(kwargs.get("out"))
     if others_override(inputs) or (out is not None and others_override(out)):
         return NotImplemented
+    if method == "outer" and not kwargs:
+        result = compute_outer(KNOWN.get(ufunc), inputs)
+        if result is not NotImplemented:
+            return result
     if method != "__call__":
         return compute_method(ufunc, method, inputs, out, kwargs)
     if len(inputs) != ufunc.nin or (out is not None and len(out) != ufunc.nout):
@@ -84,6 +90,21 @@ cdef object compute_known(KnownUfunc known, tuple inputs):
         return compute_with(known, inputs, None)
     except TypeError:
         # NumPy takes more dtypes, bools for example; or it says why not.
+        return NotImplemented
+
+
+cdef object compute_outer(KnownUfunc known, tuple inputs):
+    """Compute all pairs of elements; NotImplemented: left to NumPy."""
+    cdef BaseArray x, y
+    if known is None or known.ufunc.nin != 2 or known.is_matmul or len(inputs) != 2 \
+            or not all_ours(inputs) or known.narrow and any_narrow(inputs):
+        return NotImplemented
+    x, y = inputs
+    if x.block.device or y.block.device or x.ndim + y.ndim > MAXDIMS:
+        return NotImplemented
+    try:
+        return outer(known.ufunc, x, y)
+    except TypeError:
         return NotImplemented
 
 

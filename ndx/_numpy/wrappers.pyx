@@ -10,7 +10,7 @@ from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
 from ndx._methods.numpy_functions cimport call_function, compute_function
 from ndx._methods.ufuncs cimport (
-    KnownUfunc, compute_known, compute_ufunc, known_ufunc,
+    KnownUfunc, compute_known, compute_outer, compute_ufunc, known_ufunc,
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
@@ -202,6 +202,10 @@ cdef class NumPyUfunc:
 
     def outer(self, A: Any, B: Any, /, **kwargs: Any) -> Any:
         """Compute all pairs of elements; see `numpy.ufunc.outer`."""
+        if not kwargs:
+            result = compute_outer(self.known, (A, B))
+            if result is not NotImplemented:
+                return result
         return call_function(self.ufunc.outer, (A, B), kwargs)
 
     def at(self, a: Any, indices: Any, *b: Any) -> None:

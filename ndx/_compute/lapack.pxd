@@ -1,0 +1,1 @@
+cdef object decompose(str name, tuple args, dict kwargs)

@@ -1,0 +1,1 @@
+cdef object shortcut(object function, tuple args, dict kwargs)

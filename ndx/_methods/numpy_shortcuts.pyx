@@ -1,0 +1,222 @@
+"""NumPy's functions that kernels of ndx compute, without NumPy's allocator.
+
+The table has a function for each of NumPy's. It returns NotImplemented for arguments
+that it does not know, and for those that are wrong: NumPy computes then, or says why
+not.
+"""
+
+import sys
+from functools import partial
+
+import numpy as np
+
+from ndx._array.storage cimport BaseArray, is_array
+from ndx._compute.dots cimport dot, flat_norm, flattened, outer
+from ndx._compute.fourier cimport along_axes, along_axis
+from ndx._compute.joining cimport join, same_lengths
+from ndx._compute.lapack cimport decompose
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.norms cimport euclidean
+from ndx._lib.layout cimport MAXDIMS
+
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+
+
+cdef object shortcut(object function, tuple args, dict kwargs):
+    """Return the result of a function of NumPy; NotImplemented: it is not known."""
+    known = SHORTCUTS.get(function)
+    if known is None and not has_transforms and "numpy.fft" in sys.modules:
+        add_transforms()
+        known = SHORTCUTS.get(function)
+    return NotImplemented if known is None else known(args, kwargs)
+
+
+cdef object found_or_not(object found):
+    return NotImplemented if found is None else found
+
+
+# ---------------------------------------------------------------- joining
+
+cdef list plain_arrays(object arrays):
+    """Return a sequence of arrays as a list; None for one of anything else.
+
+    NumPy's result has the order of the axes of its arguments, ndx's is in C order.
+    """
+    cdef BaseArray array
+    if type(arrays) is not list and type(arrays) is not tuple:
+        return None
+    for item in arrays:
+        if not is_array(item):
+            return None
+        array = item
+        if array.block.device or array.ndim != 1 and not array.c_contiguous:
+            return None
+    return list(arrays) if arrays else None
+
+
+cdef object axis_of(tuple args, dict kwargs):
+    """Return the `axis` of a call with no other parameters, by default 0; or None."""
+    if kwargs and (len(kwargs) > 1 or "axis" not in kwargs) or len(args) + len(kwargs) \
+            > 2:
+        return None
+    axis = kwargs["axis"] if kwargs else args[1] if len(args) == 2 else 0
+    return axis if type(axis) is int else None
+
+
+cdef object joined(list arrays, object axis):
+    """Join arrays along an axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim
+    if not 0 <= axis < first.ndim:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, axis):
+            return NotImplemented
+    return join(arrays, axis, False)
+
+
+cdef object stacked(list arrays, object axis):
+    """Join arrays along a new axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim + 1
+    if not 0 <= axis <= first.ndim or first.ndim == MAXDIMS:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, -1):
+            return NotImplemented
+    return join(arrays, axis, True)
+
+
+def _concatenate(args, kwargs):
+    axis = axis_of(args, kwargs)
+    arrays = plain_arrays(args[0]) if axis is not None and args else None
+    return NotImplemented if arrays is None else joined(arrays, axis)
+
+
+def _stack(args, kwargs):
+    axis = axis_of(args, kwargs)
+    arrays = plain_arrays(args[0]) if axis is not None and args else None
+    return NotImplemented if arrays is None else stacked(arrays, axis)
+
+
+def _hstack(args, kwargs):
+    arrays = plain_arrays(args[0]) if len(args) == 1 and not kwargs else None
+    if arrays is None:
+        return NotImplemented
+    return joined(arrays, 0 if (<BaseArray>arrays[0]).ndim == 1 else 1)
+
+
+def _vstack(args, kwargs):
+    arrays = plain_arrays(args[0]) if len(args) == 1 and not kwargs else None
+    if arrays is None:
+        return NotImplemented
+    if (<BaseArray>arrays[0]).ndim == 1:
+        return stacked(arrays, 0)
+    return joined(arrays, 0)
+
+
+# ---------------------------------------------------------------- products
+
+cdef bint are_two_arrays(tuple args, dict kwargs) except -1:
+    return len(args) == 2 and not kwargs and is_array(args[0]) and is_array(args[1])
+
+
+def _dot(args, kwargs):
+    if not are_two_arrays(args, kwargs):
+        return NotImplemented
+    return found_or_not(dot(args[0], args[1]))
+
+
+def _outer(args, kwargs):
+    cdef BaseArray x, y
+    if not are_two_arrays(args, kwargs):
+        return NotImplemented
+    x, y = args
+    if x.block.device or y.block.device \
+            or x.ndim != 1 and not x.c_contiguous or y.ndim != 1 and not y.c_contiguous:
+        return NotImplemented
+    return outer(MULTIPLY, x if x.ndim == 1 else flattened(x),
+                 y if y.ndim == 1 else flattened(y))
+
+
+def _norm(args, kwargs):
+    if len(args) != 1 or not is_array(args[0]):
+        return NotImplemented
+    if not kwargs:
+        return found_or_not(flat_norm(args[0]))
+    if len(kwargs) > 1 or type(kwargs.get("axis")) is not int \
+            or not -(<BaseArray>args[0]).ndim <= kwargs["axis"] < \
+            (<BaseArray>args[0]).ndim:
+        return NotImplemented
+    return found_or_not(euclidean(args[0], kwargs["axis"], False))
+
+
+# ---------------------------------------------------------------- linear algebra
+
+def _decomposition(name, most, keywords, args, kwargs):
+    if len(args) != most or kwargs and not keywords.issuperset(kwargs):
+        return NotImplemented
+    for item in args:
+        if not is_array(item):
+            return NotImplemented
+    return found_or_not(decompose(name, args, kwargs))
+
+
+cdef dict SHORTCUTS = {
+    np.concatenate: _concatenate,
+    np.dot: _dot,
+    np.hstack: _hstack,
+    np.linalg.norm: _norm,
+    np.outer: _outer,
+    np.stack: _stack,
+    np.vstack: _vstack,
+}
+
+for _name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "solve",
+              "svd", "svdvals"):
+    SHORTCUTS[getattr(np.linalg, _name)] = partial(
+        _decomposition, _name, 2 if _name == "solve" else 1,
+        frozenset({"svd": ["full_matrices"], "cholesky": ["upper"]}.get(_name, ())))
+
+
+# ---------------------------------------------------------------- transforms
+
+# NumPy loads the module of the transforms at its first use.
+cdef bint has_transforms = False
+
+
+cdef int add_transforms() except -1:
+    global has_transforms
+    has_transforms = True
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "n", -1)
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "s", None)
+    return 0
+
+
+def _transform(name, lengths, default, args, kwargs):
+    """Compute a transform along one axis (of `lengths` "n") or more ("s")."""
+    cdef dict found = {lengths: None, "axis" if lengths == "n" else "axes": default,
+                       "norm": None}
+    if not args or len(args) > 4 or not is_array(args[0]) \
+            or kwargs and not found.keys() >= kwargs.keys():
+        return NotImplemented
+    values = list(found.values())
+    for i, key in enumerate(found):
+        if i + 1 < len(args):
+            if key in kwargs:
+                return NotImplemented
+            values[i] = args[i + 1]
+        elif key in kwargs:
+            values[i] = kwargs[key]
+    norm = "backward" if values[2] is None else values[2]
+    if lengths == "n":
+        return found_or_not(along_axis(name, args[0], values[0], values[1], norm))
+    for i in range(2):
+        if values[i] is not None and type(values[i]) is not tuple \
+                and type(values[i]) is not list:
+            return NotImplemented
+    return found_or_not(along_axes(name, args[0], values[0], values[1], norm))
