@@ -81,7 +81,9 @@ def main(argv=None):
             turns = in_turns(*work, args.repeats)
         finally:
             ndx.set_num_threads(before)
-        for what, one, other in zip(("product", "x * 2 + x"), alone, turns, strict=True):
+        for what, one, other in zip(
+            ("product", "x * 2 + x"), alone, turns, strict=True
+        ):
             print(
                 f"{name:16}{what:10}{one * 1e3:10.2f}{other * 1e3:10.2f}"
                 f"{other / one:8.2f}"

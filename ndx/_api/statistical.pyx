@@ -2,8 +2,8 @@
 
 from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.accumulating cimport accumulate_small
+from ndx._compute.computed_folds cimport reduce_as, sum_squares
 from ndx._compute.copies cimport cast, fill, require_castable
-from ndx._compute.deviations cimport sum_squares
 from ndx._compute.elementwise cimport inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
@@ -61,7 +61,7 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
     result = fold(name, ufunc, x, axis, keepdims, dtype, in_dtype(dtype))
     if result is not None:
         return result
-    return reduce(ufunc, cast(x, dtype), axis, keepdims)
+    return reduce_as(ufunc, x, dtype, axis, keepdims)
 
 
 cdef BaseArray extreme(str name, Ufunc ufunc, object x, object axis, bint keepdims):
@@ -330,8 +330,6 @@ cdef BaseArray variance(str name, BaseArray values, object axis, object correcti
     center = average("var", values, axis, True)
     total = fold("var", ADD, values, axis, keepdims, dtype, squares(dtype, center))
     if total is None:
-        if values.dtype != dtype:
-            values = cast(values, dtype)
         total = sum_squares(values, center, axis, keepdims)
     return inplace(DIVIDE, total, freedom if freedom > 0 else float("nan"))
 

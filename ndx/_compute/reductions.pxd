@@ -3,4 +3,4 @@ from ndx._compute.loops cimport Ufunc
 
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
 cdef object identity(Ufunc ufunc, int dtype)
-cdef BaseArray new_reduced(BaseArray x, const bint *chosen, bint keepdims)
+cdef BaseArray new_reduced(BaseArray x, int dtype, const bint *chosen, bint keepdims)

@@ -42,14 +42,14 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
         return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
     require_live(x)
-    result = new_reduced(x, chosen, keepdims)
+    result = new_reduced(x, x.dtype, chosen, keepdims)
     start(ufunc, result, x, chosen)
     if x.size:
         reduce_into(result, ufunc, loop, x, chosen, keepdims)
     return result
 
 
-cdef BaseArray new_reduced(BaseArray x, const bint *chosen, bint keepdims):
+cdef BaseArray new_reduced(BaseArray x, int dtype, const bint *chosen, bint keepdims):
     """Return a new array for the result of reducing the chosen axes of `x`."""
     cdef Py_ssize_t shape[MAXDIMS]
     cdef int i, ndim = 0
@@ -60,7 +60,7 @@ cdef BaseArray new_reduced(BaseArray x, const bint *chosen, bint keepdims):
         elif keepdims:
             shape[ndim] = 1
             ndim += 1
-    return new_empty(x.dtype, ndim, shape)
+    return new_empty(dtype, ndim, shape)
 
 
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,

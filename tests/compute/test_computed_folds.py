@@ -1,4 +1,4 @@
-"""`var` and `std`: squared distances from the mean, block by block."""
+"""Reductions of values computed block by block: conversions, squared distances."""
 
 import math
 
@@ -92,5 +92,40 @@ def test_a_broadcast_axis_of_any_length_is_read_once():
 def test_no_distances_are_stored(axis):
     x = ndx.ones((1000, 1000)) * 3.0
     with ndx.memory.record() as trace:
+        ndx.std(x, axis=axis)
+    assert trace.peak_bytes <= 100_000
+
+
+@examples(100)
+@given(
+    reduced(),
+    st.booleans(),
+    st.sampled_from(["int64", "float64", "float32", "complex64"]),
+)
+def test_sums_in_another_dtype_are_those_of_the_converted_array(drawn, keepdims, dtype):
+    values, x, axis = drawn
+    dtype = np.dtype(dtype)
+    if values.dtype.kind == "f" and dtype.kind == "i":
+        dtype = np.dtype("float64")
+    found = ndx.sum(x, axis=axis, keepdims=keepdims, dtype=getattr(ndx, dtype.name))
+    expected = np.sum(values.astype(dtype), axis=axis, keepdims=keepdims)
+    assert found.dtype == dtype
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=2e-5)
+    if dtype.kind != "i":
+        return
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    product = ndx.prod(x, axis=axis, keepdims=keepdims, dtype=ndx.int64)
+    np.testing.assert_array_equal(
+        np.asarray(product), np.prod(values, axis=axis, keepdims=keepdims, dtype="i8")
+    )
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_no_converted_copy_is_stored(axis):
+    x = ndx.ones((1000, 1000), dtype=ndx.int16)
+    with ndx.memory.record() as trace:
+        ndx.mean(x, axis=axis)
+        ndx.sum(x, axis=axis)
         ndx.std(x, axis=axis)
     assert trace.peak_bytes <= 100_000
