@@ -11,6 +11,7 @@ are in a register. Steps have at most three operands and a result.
 """
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
 import ndx._fusing.rules as rules
@@ -284,6 +285,7 @@ class _Stage:
             msg = f"a stage uses {len(parts)} parts of arrays, more than {most}"
             raise TooLarge(msg)
         self.walk(parts)
+        self.pitch = self.common_pitch()
         lowered = self.lowered()
         registers, bytes_each = _allocate(lowered)
         rows, cols, room = self.blocks(registers, bytes_each)
@@ -292,9 +294,12 @@ class _Stage:
         return {
             "shape": self.outer, "cols": self.cols, "block_rows": rows,
             "block_cols": cols, "register_bytes": room, "serial": self.serial,
+            "pitch": self.pitch,
             "leaves": [
-                (self.planner.slot(part.buffer), part.offset, strides)
-                for part, strides in zip(self.parts, self.strides, strict=True)
+                (self.planner.slot(part.buffer), part.offset, strides, self.has_pitch(i))
+                for i, (part, strides) in enumerate(
+                    zip(self.parts, self.strides, strict=True)
+                )
             ],
             "steps": [
                 (name, code, into, [_operand(x) for x in operands])
@@ -342,6 +347,37 @@ class _Stage:
             raise TooLarge(msg)
         self.strides = [tuple(kept) if kept else (0,) for kept in strides]
 
+    def common_pitch(self):
+        """Return the elements from one row to the next in most leaves; 0: rows are apart.
+
+        Rows that lie at one distance in all leaves are computed together, with the few
+        elements between them, which nobody reads. A stencil's leaves are such.
+        """
+        self.stored = [step.target.buffer for step in self.steps]
+        pitches = Counter()
+        for index in range(len(self.parts)):
+            pitch = self.pitch_of(index)
+            if self.cols < pitch <= self.cols * 5 // 4 + 2:
+                pitches[pitch] += self.reads(index)
+        for pitch, reads in pitches.most_common(1):
+            if reads > 1 and 2 * pitch <= _MOST_ELEMENTS:
+                return pitch
+        return 0
+
+    def pitch_of(self, index):
+        """Return the elements from a row of a leaf that is only read to the next; or 0."""
+        part, strides = self.parts[index], self.strides[index]
+        itemsize = rules.itemsize(part.buffer.code)
+        if not self.outer or strides[-1] != itemsize or strides[-2] % itemsize:
+            return 0
+        if any(part.buffer is buffer for buffer in self.stored):
+            return 0
+        return strides[-2] // itemsize
+
+    def has_pitch(self, index):
+        """Whether the rows of a leaf lie at the common distance."""
+        return self.pitch > 0 and self.pitch_of(index) == self.pitch
+
     # ---- The steps
 
     def lowered(self):
@@ -374,12 +410,14 @@ class _Stage:
         code = self.parts[index].buffer.code
         inner = self.strides[index][-1]
         short = math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]
-        if short and not self.is_flat(index):
+        if short and not (self.is_flat(index) or self.has_pitch(index)):
             return True
         return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
 
     def is_flat(self, index):
         """Whether the rows of a leaf follow one another like the elements of one."""
+        if self.pitch:
+            return False
         shape, strides = (*self.outer, self.cols), self.strides[index]
         return all(
             strides[axis] == strides[axis + 1] * shape[axis + 1]
@@ -455,7 +493,8 @@ class _Stage:
             parts = _ceil(self.cols, most)
             cols = min(_ceil(_ceil(self.cols, parts), 64) * 64, most)
             return 1, cols, most * each
-        rows = min(max(most // self.cols, 1), LIMITS["rows"], total)
+        width = max(self.cols, self.pitch)
+        rows = min(max(most // width, 1), LIMITS["rows"], total)
         return rows, self.cols, most * each
 
     def finish_partials(self, rows, cols):

@@ -34,6 +34,7 @@ cdef struct Leaf:
     Py_ssize_t offset
     Py_ssize_t inner
     Py_ssize_t outer[MAX_AXES]
+    bint together                # whether its rows are computed as one
 
 # The reduction of all elements: a partial result for each block, then one of all.
 cdef struct Partial:
@@ -56,6 +57,7 @@ cdef struct Stage:
     Py_ssize_t row_blocks
     Py_ssize_t col_blocks
     Py_ssize_t register_bytes
+    Py_ssize_t pitch             # elements from one row to the next; 0: those of a row
     bint serial                  # its blocks can't be shared among threads
     int nleaves
     int nsteps

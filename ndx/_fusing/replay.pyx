@@ -85,26 +85,34 @@ cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogi
     cdef char *start[MAX_LEAVES]
     cdef const Leaf *leaf
     cdef const Partial *partial
-    cdef Py_ssize_t block, row, col, nrows, ncols
+    cdef Py_ssize_t block, row, col, end, nrows, ncols
     cdef int i
     for block in range(first, last):
         row = block // stage.col_blocks * stage.block_rows
         col = block % stage.col_blocks * stage.block_cols
-        nrows = min(stage.block_rows, stage.rows - row)
+        end = min(row + stage.block_rows, stage.rows)
         ncols = min(stage.block_cols, stage.cols - col)
-        for i in range(stage.nleaves):
-            leaf = &stage.leaves[i]
-            start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
-            if stage.ndim == 1:
-                start[i] += row * leaf.outer[0]
-        if stage.ndim > 1:
-            find_rows(stage, row, nrows, start, rows)
         for i in range(stage.npartials):
             partial = &stage.partials[i]
             memcpy(job.replay.data[partial.slot] + block * partial.itemsize,
                    job.replay.constants[partial.constant], partial.itemsize)
-        for i in range(stage.nsteps):
-            run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start, rows)
+        while row < end:
+            nrows = end - row
+            if stage.pitch and stage.ndim > 1:
+                # Rows of one plane: the next plane's are at another distance.
+                nrows = min(nrows, stage.shape[stage.ndim - 1]
+                            - row % stage.shape[stage.ndim - 1])
+            for i in range(stage.nleaves):
+                leaf = &stage.leaves[i]
+                start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
+                if stage.ndim == 1:
+                    start[i] += row * leaf.outer[0]
+            if stage.ndim > 1:
+                find_rows(stage, row, nrows, start, rows)
+            for i in range(stage.nsteps):
+                run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start,
+                         rows)
+            row += nrows
 
 
 cdef void find_rows(const Stage *stage, Py_ssize_t row, Py_ssize_t nrows, char **start,
@@ -158,6 +166,7 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
     cdef char *at[4]
     cdef Py_ssize_t steps[4]
     cdef Py_ssize_t between[4]
+    cdef Py_ssize_t width = stage.pitch if stage.pitch else ncols
     cdef Py_ssize_t count, row
     cdef int i
     for i in range(step.count):
@@ -165,7 +174,7 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         if operand.place == REGISTER:
             at[i] = scratch + operand.index * stage.register_bytes
             steps[i] = operand.itemsize
-            between[i] = ncols * operand.itemsize
+            between[i] = width * operand.itemsize
         elif operand.place == LEAF:
             at[i] = start[operand.index]
             steps[i] = stage.leaves[operand.index].inner
@@ -178,7 +187,7 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
             at[i] = job.replay.data[partial.slot] + block * partial.itemsize
             steps[i] = between[i] = 0
     if not step.rows or nrows == 1:
-        count = nrows * ncols
+        count = (nrows - 1) * width + ncols
         step.function(at, &count, steps, step.data)
         return
     if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
@@ -320,13 +329,15 @@ cdef class Program:
         stage.partials = <Partial *>calloc(max(len(partials), 1), sizeof(Partial))
         if stage.leaves == NULL or stage.steps == NULL or stage.partials == NULL:
             raise MemoryError()
-        for i, (slot, offset, strides) in enumerate(leaves):
+        stage.pitch = given["pitch"]
+        for i, (slot, offset, strides, pitched) in enumerate(leaves):
             leaf = &stage.leaves[i]
             leaf.slot = slot
             leaf.offset = offset
             for axis in range(stage.ndim):
                 leaf.outer[axis] = strides[axis]
             leaf.inner = strides[stage.ndim]
+            leaf.together = pitched if stage.pitch else is_flat(stage, leaf)
         stage.nleaves = len(leaves)
         for i, (slot, target, constant, name, dtype) in enumerate(partials):
             partial = &stage.partials[i]
@@ -344,7 +355,9 @@ cdef class Program:
                 step.operands[k].place = place
                 step.operands[k].index = index
                 step.operands[k].itemsize = itemsize
-                step.rows |= place == LEAF and not is_flat(stage, &stage.leaves[index])
+                step.rows |= place == LEAF and not stage.leaves[index].together
+                # The elements between the rows don't count.
+                step.rows |= place == PARTIAL and stage.pitch > 0
         stage.nsteps = len(steps)
         return 0
 
