@@ -4,7 +4,7 @@
 
 BLAS has threads of its own, which may spin for a while after a product, and so take the
 cores from what follows. Each kind of work is timed alone, and in turns: a product, then
-some elementwise operations. In turns, each should take the time that it takes alone; the
+some elementwise operations. In turns, each should take as long as alone; the
 table has the times in ms, and their ratio. NumPy computes elementwise on one thread.
 """
 
@@ -81,7 +81,9 @@ def main(argv=None):
             turns = in_turns(*work, args.repeats)
         finally:
             ndx.set_num_threads(before)
-        for what, one, other in zip(("product", "x * 2 + x"), alone, turns, strict=True):
+        for what, one, other in zip(
+            ("product", "x * 2 + x"), alone, turns, strict=True
+        ):
             print(
                 f"{name:16}{what:10}{one * 1e3:10.2f}{other * 1e3:10.2f}"
                 f"{other / one:8.2f}"

@@ -180,7 +180,7 @@ def test_of_elements_for_one_place_one_is_kept(threads):
 @pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float64", "complex128"])
-@pytest.mark.parametrize("nbytes", [(4 << 20) - 16, (4 << 20) + 16, (33 << 20) + 48])
+@pytest.mark.parametrize("nbytes", [(2 << 20) - 16, (2 << 20) + 16, (33 << 20) + 48])
 def test_fills_on_threads(dtype, nbytes, threads):
     ndx.set_num_threads(threads)
     size = nbytes // np.dtype(dtype).itemsize
