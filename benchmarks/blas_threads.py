@@ -4,7 +4,7 @@
 
 BLAS has threads of its own, which may spin for a while after a product, and so take the
 cores from what follows. Each kind of work is timed alone, and in turns: a product, then
-some elementwise operations. In turns, each should take the time that it takes alone; the
+some elementwise operations. In turns, each should take as long as alone; the
 table has the times in ms, and their ratio. NumPy computes elementwise on one thread.
 """
 

@@ -1,6 +1,6 @@
 """ndx's threads under the limits of threadpoolctl.
 
-Nobody has to import this module: ndx does when threadpoolctl is imported, by the program
+Nobody has to import this module: ndx does when threadpoolctl is imported, by a program
 or by a library such as scikit-learn. ``threadpool_limits(n)`` then also sets how many
 threads compute ndx's large operations, and restores the number.
 

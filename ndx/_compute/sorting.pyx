@@ -14,6 +14,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, new_empty, require_live
 from ndx._compute.copies cimport LARGE
 from ndx._compute.passes.sorting cimport sort_steps
+from ndx._compute.sorting_threads cimport sort_on_threads
 from ndx._lib.dtypes cimport FLOAT32, FLOAT64, INT64, KIND_FLOAT, kind_of
 
 cnp.import_array()
@@ -46,11 +47,14 @@ cdef struct Search:
 cdef inline bint differ(const Bits *x, Py_ssize_t count, Bits infinity) noexcept nogil:
     """Whether floats, as bits, have zeros of the negative sign, or a NaN."""
     cdef Bits sign = <Bits>1 << (8 * sizeof(Bits) - 1)
-    cdef Bits found = 0
+    cdef Bits found = 0, other
     cdef Py_ssize_t i
     for i in range(count):
-        found |= (x[i] == sign) | ((x[i] & ~sign) > infinity)
-    return found != 0
+        # The highest bit is set by NaN, and where no other bit of `other` is set. SSE2
+        # has these operations on 64 bits, and no comparison.
+        other = x[i] ^ sign
+        found |= (infinity - (x[i] & ~sign)) | ~(other | (0 - other))
+    return (found & sign) != 0
 
 
 cdef void run_search(void *arg) noexcept nogil:
@@ -96,8 +100,9 @@ cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1:
     try:
         if not sort_steps(&operands, axis):
             stable = stable and order_shows(&operands, x)
-            PyArray_Sort(<cnp.ndarray>view_of(&operands, 0), axis,
-                         NPY_STABLESORT if stable else NPY_QUICKSORT)
+            if not sort_on_threads(&operands, axis, stable):
+                PyArray_Sort(<cnp.ndarray>view_of(&operands, 0), axis,
+                             NPY_STABLESORT if stable else NPY_QUICKSORT)
     finally:
         let_go(&operands)
     return 0

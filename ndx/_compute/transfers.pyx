@@ -52,7 +52,7 @@ cdef extern from "ndx/internal/fill.h" nogil:
 cdef enum:
     TRIAL = 64                   # elements of a trial: more than a SIMD vector has
     FILL_PART = 1 << 20          # bytes of a part of a fill
-    FILL_WORTHWHILE = 4 << 20    # bytes of a fill from which threads pay
+    FILL_WORTHWHILE = 2 << 20    # bytes from which threads pay
 
 
 # ---------------------------------------------------------------- dtypes

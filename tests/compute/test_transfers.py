@@ -1,6 +1,9 @@
 """Copies, casts and fills: NumPy's values in any layout, for any number of threads."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -180,7 +183,7 @@ def test_of_elements_for_one_place_one_is_kept(threads):
 @pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float64", "complex128"])
-@pytest.mark.parametrize("nbytes", [(4 << 20) - 16, (4 << 20) + 16, (33 << 20) + 48])
+@pytest.mark.parametrize("nbytes", [(2 << 20) - 16, (2 << 20) + 16, (33 << 20) + 48])
 def test_fills_on_threads(dtype, nbytes, threads):
     ndx.set_num_threads(threads)
     size = nbytes // np.dtype(dtype).itemsize
@@ -198,3 +201,32 @@ def test_fills_on_threads(dtype, nbytes, threads):
         target[0] = 1
         across[...] = across[0, 0]
         assert np.count_nonzero(target) == size
+
+
+@pytest.mark.threads
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_copies_and_selects_while_the_parent_has_threads():
+    code = """
+import os, ndx
+ndx.set_num_threads(3)
+x = ndx.reshape(ndx.arange(1_000_000), (1000, 1000))
+def turn():
+    y = ndx.astype(x.T.copy(), ndx.float32)
+    chosen = x[x % 2 == 0]
+    return (int(chosen[-1]) == 999_998 and float(y[1, 0]) == 1.0
+            and int(ndx.sort(x, axis=0, descending=True)[0, 0]) == 999_000
+            and int(ndx.searchsorted(x[0, :], x)[0, 7]) == 7)
+assert turn()
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        os._exit(not turn())
+    assert turn()
+    assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+    out = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+        check=True, timeout=120,
+    )  # fmt: skip
+    assert out.stdout == "done\n"

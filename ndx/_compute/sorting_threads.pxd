@@ -1,0 +1,3 @@
+from ndx._array.pinning cimport Operands
+
+cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1
