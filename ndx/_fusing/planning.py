@@ -10,28 +10,12 @@ A buffer that only one stage uses is no array: a few thousand elements of it at 
 are in a register. Steps have at most three operands and a result.
 """
 
-import math
-from collections import Counter
 from typing import NamedTuple
 
 import ndx._fusing.rules as rules
-from ndx._fusing.replay import Program, limits
-from ndx._fusing.steps import Constant, Parameter, Part, identity, reach
-
-LIMITS = limits()
-REGISTER, LEAF, CONSTANT, PARTIAL = range(4)
-# Elements of a block. Fewer make the calls of the loops count, more leave the cache.
-_MOST_ELEMENTS = 1024
-_LEAST_ELEMENTS = 64
-
-
-def _ceil(count, size):
-    """Return how many pieces of a size hold `count` elements."""
-    return -(-count // size)
-
-
-class TooLarge(Exception):
-    """The program exceeds a limit of `_fusing.replay`."""
+from ndx._fusing.replay import Program
+from ndx._fusing.stages import LIMITS, Stage, TooLarge, parts_of
+from ndx._fusing.steps import Parameter, reach
 
 
 class _Group(NamedTuple):
@@ -72,18 +56,13 @@ def _collect(result, found):
             _collect(item, found)
 
 
-def _parts(step):
-    """Return the parts that a step reads."""
-    return [part for part in step.sources if type(part) is Part]
-
-
 def _needed(steps, live):
     """Return the steps whose results are used."""
     kept = []
     for step in reversed(steps):
         if step.target.buffer.argument is None and id(step.target.buffer) not in live:
             continue
-        live.update(id(part.buffer) for part in _parts(step))
+        live.update(id(part.buffer) for part in parts_of(step))
         kept.append(step)
     return kept[::-1]
 
@@ -98,9 +77,9 @@ def _apart(one, shape, other, other_shape):
 def _relation(step, later):
     """Return 0: no order is needed; 1: one stage will do; 2: later stage."""
     found = 0
-    touched = [(step.target, True), *((part, False) for part in _parts(step))]
+    touched = [(step.target, True), *((part, False) for part in parts_of(step))]
     for part, written in [
-        (later.target, True), *((part, False) for part in _parts(later))
+        (later.target, True), *((part, False) for part in parts_of(later))
     ]:  # fmt: skip
         for other, other_written in touched:
             if part.buffer is not other.buffer or not (written or other_written):
@@ -148,7 +127,7 @@ class _Planner:
         self.uses = {}
         for index, group in enumerate(groups):
             for step in group.steps:
-                for part in (step.target, *_parts(step)):
+                for part in (step.target, *parts_of(step)):
                     use = self.uses.setdefault(id(part.buffer), (set(), set()))
                     use[0].add(index)
                     use[1].add((part.offset, part.strides))
@@ -165,7 +144,7 @@ class _Planner:
         stages = []
         for index, group in enumerate(self.groups):
             self.release(index)
-            stages.append(_Stage(self, index, group).described())
+            stages.append(Stage(self, index, group).described())
         result = self.returned(self.result)
         nslots = self.nargs + len(self.made)
         for name, count in (
@@ -261,347 +240,3 @@ class _Planner:
             else:
                 self.constants.append(value.value)
         return self.known[value]
-
-
-class _Stage:
-    """One stage: its leaves, steps and registers."""
-
-    def __init__(self, planner, index, group):
-        self.planner, self.index = planner, index
-        self.shape = group.shape
-        self.steps = _forwarded(planner, group.steps)
-        self.leaves, self.partials = [], []
-        self.serial = False
-
-    def described(self):
-        """Return what `Program` takes."""
-        parts = []
-        for step in self.steps:
-            for part in (step.target, *_parts(step)):
-                if not self.planner.is_register(part.buffer) and part not in parts:
-                    parts.append(part)
-        if len(parts) > LIMITS["leaves"]:
-            most = LIMITS["leaves"]
-            msg = f"a stage uses {len(parts)} parts of arrays, more than {most}"
-            raise TooLarge(msg)
-        self.walk(parts)
-        self.pitch = self.common_pitch()
-        lowered = self.lowered()
-        registers, bytes_each = _allocate(lowered)
-        rows, cols, room = self.blocks(registers, bytes_each)
-        self.finish_partials(rows, cols)
-        # Blocks that add to the same elements of a result run one after the other.
-        return {
-            "shape": self.outer, "cols": self.cols, "block_rows": rows,
-            "block_cols": cols, "register_bytes": room, "serial": self.serial,
-            "pitch": self.pitch,
-            "leaves": [
-                (self.planner.slot(part.buffer), part.offset, strides, self.has_pitch(i))
-                for i, (part, strides) in enumerate(
-                    zip(self.parts, self.strides, strict=True)
-                )
-            ],
-            "steps": [
-                (name, code, into, [_operand(x) for x in operands])
-                for name, code, into, operands in lowered
-            ],
-            "partials": self.partials, "registers": registers,
-        }  # fmt: skip
-
-    # ---- The walk
-
-    def walk(self, parts):
-        """Order the axes for sequential access, and merge them where possible."""
-        self.parts = parts
-        axes = [i for i, n in enumerate(self.shape) if n != 1]
-        ordered = []
-        written = [part for step in self.steps for part in parts if part is step.target]
-        by_weight = [*written, *parts]
-        for axis in axes:
-            place = len(ordered)
-            for i in range(len(ordered) - 1, -1, -1):
-                verdict = _verdict(by_weight, axis, ordered[i])
-                if verdict > 0:
-                    place = i
-                elif verdict < 0:
-                    break
-            ordered.insert(place, axis)
-        shape, strides = [], [[] for _ in parts]
-        for axis in ordered:
-            n = self.shape[axis]
-            steps = [part.strides[axis] for part in parts]
-            if shape and all(
-                kept[-1] == step * n for kept, step in zip(strides, steps, strict=True)
-            ):
-                shape[-1] *= n
-                for kept, step in zip(strides, steps, strict=True):
-                    kept[-1] = step
-            else:
-                shape.append(n)
-                for kept, step in zip(strides, steps, strict=True):
-                    kept.append(step)
-        self.cols = shape.pop() if shape else 1
-        self.outer = shape
-        if len(shape) >= LIMITS["axes"]:
-            msg = f"it has more than {LIMITS['axes']} axes"
-            raise TooLarge(msg)
-        self.strides = [tuple(kept) if kept else (0,) for kept in strides]
-
-    def common_pitch(self):
-        """Return the elements from one row to the next in most leaves; 0: rows are apart.
-
-        Rows that lie at one distance in all leaves are computed together, with the few
-        elements between them, which nobody reads. A stencil's leaves are such.
-        """
-        self.stored = [step.target.buffer for step in self.steps]
-        pitches = Counter()
-        for index in range(len(self.parts)):
-            pitch = self.pitch_of(index)
-            if self.cols < pitch <= self.cols * 5 // 4 + 2:
-                pitches[pitch] += self.reads(index)
-        for pitch, reads in pitches.most_common(1):
-            if reads > 1 and 2 * pitch <= _MOST_ELEMENTS:
-                return pitch
-        return 0
-
-    def pitch_of(self, index):
-        """Return the elements from a row of a leaf that is only read to the next; or 0."""
-        part, strides = self.parts[index], self.strides[index]
-        itemsize = rules.itemsize(part.buffer.code)
-        if not self.outer or strides[-1] != itemsize or strides[-2] % itemsize:
-            return 0
-        if any(part.buffer is buffer for buffer in self.stored):
-            return 0
-        return strides[-2] // itemsize
-
-    def has_pitch(self, index):
-        """Whether the rows of a leaf lie at the common distance."""
-        return self.pitch > 0 and self.pitch_of(index) == self.pitch
-
-    # ---- The steps
-
-    def lowered(self):
-        """Return (name, code, into, operands), with short rows gathered."""
-        lowered, gathered = [], {}
-        for step in self.steps:
-            operands = []
-            for source in step.sources:
-                if type(source) is not Part:
-                    operands.append(("constant", self.planner.constant(source)))
-                elif self.planner.is_register(source.buffer):
-                    operands.append(("register", source.buffer, source.buffer.code))
-                else:
-                    operands.append(self.leaf(source, step, lowered, gathered))
-            operands += self.target(step, operands, lowered, gathered)
-            if step.reduces:
-                operands = [operands[1], operands[0], operands[1]]
-            place = operands[-1]
-            lowered.append((step.name, step.code, step.into, operands))
-            if place[0] == "gathered":
-                # The registers of a stored row go to their leaf.
-                lowered.append(("copy", step.into, step.into, [place, place[3]]))
-        return lowered
-
-    def is_short(self, index):
-        """Whether a leaf is better copied than read in place.
-
-        Loops are not called for a few elements at a time.
-        """
-        code = self.parts[index].buffer.code
-        inner = self.strides[index][-1]
-        short = math.prod(self.outer) > 1 and self.cols < LIMITS["short_row"]
-        if short and not (self.is_flat(index) or self.has_pitch(index)):
-            return True
-        return inner not in (0, rules.itemsize(code)) and self.reads(index) > 1
-
-    def is_flat(self, index):
-        """Whether the rows of a leaf follow one another like the elements of one."""
-        if self.pitch:
-            return False
-        shape, strides = (*self.outer, self.cols), self.strides[index]
-        return all(
-            strides[axis] == strides[axis + 1] * shape[axis + 1]
-            for axis in range(len(self.outer))
-        )
-
-    def reads(self, index):
-        """Return how often a leaf is read."""
-        part = self.parts[index]
-        return sum(_parts(step).count(part) for step in self.steps)
-
-    def leaf(self, part, step, lowered, gathered):
-        """Return the operand for a part that is read; gather it first if that pays."""
-        index = self.parts.index(part)
-        place = ("leaf", index, part.buffer.code)
-        self.touch(part, False)
-        if not self.is_short(index) or (len(step.sources) == 1 and step.name == "copy"):
-            return gathered.get(part, place)
-        if part not in gathered:
-            gathered[part] = ("gathered", object(), part.buffer.code, place)
-            code = part.buffer.code
-            lowered.append(("copy", code, code, [place, gathered[part]]))
-        return gathered[part]
-
-    def target(self, step, operands, lowered, gathered):
-        """Return the operand that a step writes, as a list."""
-        part, code = step.target, step.target.buffer.code
-        if self.planner.is_register(part.buffer):
-            return [("register", part.buffer, code)]
-        index = self.parts.index(part)
-        self.touch(part, True)
-        place = ("leaf", index, code)
-        if step.reduces:
-            return [self.reduction(step, index, place)]
-        gathered.pop(part, None)
-        if not self.is_short(index) or (
-            step.name == "copy" and operands[0][0] != "leaf"
-        ):
-            return [place]
-        gathered[part] = ("gathered", object(), code, place)
-        return [gathered[part]]
-
-    def reduction(self, step, index, place):
-        """Return where a reduction is accumulated."""
-        if any(self.strides[index]):
-            self.serial = True
-            return place
-        slot = self.planner.slot(step.target.buffer)
-        start = Constant(_start_of(step))
-        constant = self.planner.constant(start)
-        self.partials.append([None, slot, constant, step.name, step.code])
-        return ("partial", len(self.partials) - 1, step.code)
-
-    def touch(self, part, written):
-        """Note the use of an argument."""
-        if part.buffer.argument is not None:
-            self.planner.used.add(part.buffer.argument)
-            if written:
-                self.planner.stored.add(part.buffer.argument)
-
-    # ---- The blocks
-
-    def blocks(self, registers, each):
-        """Return rows and columns of a block, and the bytes of a register."""
-        most = _MOST_ELEMENTS
-        if registers:
-            most = min(most, LIMITS["scratch"] // (registers * each) // 64 * 64)
-        if most < _LEAST_ELEMENTS:
-            msg = f"it needs {registers} intermediate values at a time"
-            raise TooLarge(msg)
-        total = math.prod(self.outer)
-        if self.cols >= most:
-            parts = _ceil(self.cols, most)
-            cols = min(_ceil(_ceil(self.cols, parts), 64) * 64, most)
-            return 1, cols, most * each
-        width = max(self.cols, self.pitch)
-        rows = min(max(most // width, 1), LIMITS["rows"], total)
-        return rows, self.cols, most * each
-
-    def finish_partials(self, rows, cols):
-        """Make the arrays of partial results."""
-        total = math.prod(self.outer)
-        count = _ceil(total, rows) * _ceil(self.cols, cols)
-        for partial in self.partials:
-            partial[0] = self.planner.new_slot((partial[4], (count,), (0,)))
-
-
-def _start_of(step):
-    """Return the identity of a reduction, as an element."""
-    return rules.scalar_bytes(identity(step.name, step.code, 1), step.code)
-
-
-def _verdict(parts, axis, other):
-    """Return 1 if an axis belongs outside of another one, -1: inside, 0: undecided."""
-    for part in parts:
-        a, b = abs(part.strides[other]), abs(part.strides[axis])
-        if a != b and a and b:
-            return 1 if a < b else -1
-    return 0
-
-
-def _forwarded(planner, steps):
-    """Let values that are only copied be computed in the place of the copy."""
-    steps = list(steps)
-    for copy in list(steps):
-        if copy.name != "copy" or type(copy.sources[0]) is not Part:
-            continue
-        value = copy.sources[0].buffer
-        if not planner.is_register(value) or planner.is_register(copy.target.buffer):
-            continue
-        touching = [i for i, step in enumerate(steps)
-                    if step.target.buffer is value
-                    or any(part.buffer is value for part in _parts(step))]  # fmt: skip
-        at = next(i for i, step in enumerate(steps) if step is copy)
-        if len(touching) != 2 or touching[1] != at:
-            continue
-        first = touching[0]
-        between = steps[first + 1 : at]
-        target = copy.target.buffer
-        if any(target in (step.target.buffer, *(p.buffer for p in _parts(step)))
-               for step in between):  # fmt: skip
-            continue
-        steps[first] = steps[first]._replace(target=copy.target)
-        del steps[at]
-    return steps
-
-
-def _allocate(lowered):
-    """Give registers numbers; return how many there are, and the bytes of an element.
-
-    `lowered` is changed in place. A result may take the register of an operand that is
-    not needed any more, if its elements are as large.
-    """
-    last = {}
-    for i, (_, _, _, operands) in enumerate(lowered):
-        for operand in operands:
-            if operand[0] in ("register", "gathered"):
-                last[id(operand[1])] = i
-    number, free, count, each = {}, [], 0, 1
-    for i, (name, code, into, operands) in enumerate(lowered):
-        *inputs, output = operands
-        dying, placed = [], []
-        for operand in inputs:
-            if operand[0] in ("register", "gathered"):
-                key = id(operand[1])
-                placed.append(("numbered", number[key], operand[2]))
-                if last[key] == i and key not in (k for k, _ in dying):
-                    dying.append((key, operand[2]))
-            else:
-                placed.append(operand)
-        if output[0] in ("register", "gathered"):
-            key, size = id(output[1]), rules.itemsize(output[2])
-            each = max(each, size)
-            if key not in number:
-                same = [k for k, c in dying if rules.itemsize(c) == size and k != key]
-                if same:
-                    number[key] = number[same[0]]
-                    dying = [(k, c) for k, c in dying if k != same[0]]
-                elif free:
-                    number[key] = free.pop()
-                else:
-                    number[key] = count
-                    count += 1
-            placed.append(("numbered", number[key], output[2]))
-        else:
-            placed.append(output)
-        free += [number[k] for k, _ in dying if k != _key(output)]
-        if _key(output) is not None and last[_key(output)] == i:
-            free.append(number[_key(output)])
-        lowered[i] = (name, code, into, placed)
-    return count, each
-
-
-def _key(operand):
-    return id(operand[1]) if operand[0] in ("register", "gathered") else None
-
-
-def _operand(operand):
-    """Return (place, index, item size)."""
-    kind, index = operand[:2]
-    if kind == "numbered":
-        return (REGISTER, index, rules.itemsize(operand[2]))
-    if kind == "leaf":
-        return (LEAF, index, rules.itemsize(operand[2]))
-    if kind == "partial":
-        return (PARTIAL, index, rules.itemsize(operand[2]))
-    return (CONSTANT, index, 0)
