@@ -65,8 +65,10 @@ class Stage:
             "block_cols": cols, "register_bytes": room, "serial": self.serial,
             "pitch": self.pitch,
             "leaves": [
-                (self.planner.slot(x.buffer), x.offset, self.strides[i], self.has_pitch(i))
-                for i, x in enumerate(self.parts)
+                (self.planner.slot(x.buffer), x.offset, strides, self.has_pitch(i))
+                for i, (x, strides) in enumerate(
+                    zip(self.parts, self.strides, strict=True)
+                )
             ],
             "steps": [
                 (name, code, into, [_operand(x) for x in operands])
