@@ -15,7 +15,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
-from ndx._compute.copies cimport copy as copy_of
+from ndx._compute.copies cimport LARGE, copy as copy_of
 from ndx._compute.elementwise cimport binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
@@ -23,7 +23,7 @@ from ndx._compute.numpy_results cimport adopted_backend
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
-    item_of, readable, scalar_of, text_of, text_of_dead,
+    item_of, list_of, readable, scalar_of, text_of, text_of_dead,
 )
 from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
@@ -423,6 +423,8 @@ cdef class NDArray(NumPyMethods):
         # The list has one reference per element. Objects are not counted: Python may
         # share them.
         check_room(self.size, sizeof(void *), "tolist")
+        if self.ndim == 1 and self.size < LARGE and self.block.device == 0:
+            return list_of(self)
         values = numpy_view(readable(self)).tolist()
         require_intact_file(self)
         return values

@@ -10,3 +10,4 @@ cdef class KnownUfunc:
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs)
 cdef KnownUfunc known_ufunc(object ufunc)
 cdef object compute_known(KnownUfunc known, tuple inputs)
+cdef object compute_float(KnownUfunc known, object x)
