@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from ndx._array.pinning cimport Operands, compute_on, put, put_constant
-from ndx._array.storage cimport BaseArray, data_of, new_empty, new_view, set_layout
+from ndx._array.pinning cimport Operands, compute_on, locate, put, put_constant
+from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport LARGE, copy_into
 from ndx._compute.ranking cimport ranked
 from ndx._compute.sorting cimport sort_in_place, sorting_indices
@@ -132,9 +132,14 @@ def unique_parts(BaseArray x, bint with_indices, bint with_inverse, bint with_co
     cdef Operands operands
     cdef Distinct job
     cdef bint large = x.size >= LARGE
-    if x.block.device or kind_of[x.dtype] == KIND_COMPLEX or x.size == 0 or (
-            large and find_mapping(data_of(x), NULL)):
+    if x.block.device or kind_of[x.dtype] == KIND_COMPLEX or x.size == 0:
         return None
+    if large:
+        operands.count = 0
+        put(&operands, x)
+        locate(&operands)
+        if find_mapping(operands.data[0], NULL):
+            return None
     flat = flat_copy(x)
     if with_indices or with_inverse:
         order = ranked(flat, 0)

@@ -68,9 +68,12 @@ cdef object item_of(BaseArray x, tuple args):
 
 cdef object read_at(BaseArray x, Py_ssize_t index):
     """Return an element of a vector of the CPU; the index is in range."""
-    require_live(x)
-    value = read_as(x.dtype, data_of(x) + index * x.strides[0])
-    require_intact_file(x)
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    value = read_as(x.dtype, operands.data[0] + index * x.strides[0])
+    recheck_all(&operands)
     return value
 
 
