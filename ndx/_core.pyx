@@ -452,7 +452,7 @@ cdef class NDArray(NumPyMethods):
         if self.ndim == 0:
             raise TypeError("an array without axes can't be iterated over")
         require_usable(self)
-        return iterate(self)
+        return items_of(self)
 
     def __contains__(self, value: Any) -> bool:
         equal = binary(EQUAL, self, value, None)
@@ -754,12 +754,31 @@ cdef object swap_last(BaseArray x):
     return view
 
 
-def iterate(BaseArray x):
-    """Yield the items along the first axis; check the array before each."""
-    cdef Py_ssize_t i
-    for i in range(x.shape[0]):
+@cython.final
+cdef class ItemIterator:
+    """The items along the first axis of an array, which is checked before each."""
+
+    cdef BaseArray array             # None at the end
+    cdef Py_ssize_t index            # of the next item
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef BaseArray x = self.array
+        cdef Py_ssize_t index = self.index
+        if x is None or index >= x.shape[0]:
+            self.array = None
+            raise StopIteration
         require_usable(x)
-        yield item_at(x, i)
+        self.index = index + 1
+        return item_at(x, index)
+
+
+cdef ItemIterator items_of(BaseArray x):
+    cdef ItemIterator items = ItemIterator.__new__(ItemIterator)
+    items.array = x
+    return items
 
 
 def set_namespace(module, supported_versions):
