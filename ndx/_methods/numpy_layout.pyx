@@ -17,6 +17,7 @@ from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
+from ndx._compute.orders cimport cast_ordered
 from ndx._compute.sorting cimport MAX_ITERATED
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64, code_or_none,
@@ -58,6 +59,11 @@ cdef bint takes_along(BaseArray x, object indices, object axis) noexcept:
         if axis == which:
             return True
     return False
+
+
+cdef BaseArray ordered_copy(BaseArray x, object order):
+    require_usable(x)
+    return cast_ordered(x, x.dtype, order)
 
 
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
