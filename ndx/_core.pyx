@@ -27,7 +27,7 @@ from ndx._methods.display cimport (
 )
 from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
-from ndx._methods.indexing cimport get_item, item_at, set_item
+from ndx._methods.indexing cimport get_item, items_of, set_item
 from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
@@ -752,33 +752,6 @@ cdef object swap_last(BaseArray x):
     view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
     set_layout(view)
     return view
-
-
-@cython.final
-cdef class ItemIterator:
-    """The items along the first axis of an array, which is checked before each."""
-
-    cdef BaseArray array             # None at the end
-    cdef Py_ssize_t index            # of the next item
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        cdef BaseArray x = self.array
-        cdef Py_ssize_t index = self.index
-        if x is None or index >= x.shape[0]:
-            self.array = None
-            raise StopIteration
-        require_usable(x)
-        self.index = index + 1
-        return item_at(x, index)
-
-
-cdef ItemIterator items_of(BaseArray x):
-    cdef ItemIterator items = ItemIterator.__new__(ItemIterator)
-    items.array = x
-    return items
 
 
 def set_namespace(module, supported_versions):
