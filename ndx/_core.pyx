@@ -15,7 +15,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
-from ndx._compute.copies cimport copy as copy_of
+from ndx._compute.copies cimport LARGE, copy as copy_of
 from ndx._compute.elementwise cimport binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
@@ -23,11 +23,11 @@ from ndx._compute.numpy_results cimport adopted_backend
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
-    item_of, readable, scalar_of, text_of, text_of_dead,
+    item_of, list_of, readable, scalar_of, text_of, text_of_dead,
 )
 from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
-from ndx._methods.indexing cimport get_item, item_at, set_item
+from ndx._methods.indexing cimport get_item, items_of, set_item
 from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
@@ -423,6 +423,8 @@ cdef class NDArray(NumPyMethods):
         # The list has one reference per element. Objects are not counted: Python may
         # share them.
         check_room(self.size, sizeof(void *), "tolist")
+        if self.ndim == 1 and self.size < LARGE and self.block.device == 0:
+            return list_of(self)
         values = numpy_view(readable(self)).tolist()
         require_intact_file(self)
         return values
@@ -450,7 +452,7 @@ cdef class NDArray(NumPyMethods):
         if self.ndim == 0:
             raise TypeError("an array without axes can't be iterated over")
         require_usable(self)
-        return iterate(self)
+        return items_of(self)
 
     def __contains__(self, value: Any) -> bool:
         equal = binary(EQUAL, self, value, None)
@@ -750,14 +752,6 @@ cdef object swap_last(BaseArray x):
     view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
     set_layout(view)
     return view
-
-
-def iterate(BaseArray x):
-    """Yield the items along the first axis; check the array before each."""
-    cdef Py_ssize_t i
-    for i in range(x.shape[0]):
-        require_usable(x)
-        yield item_at(x, i)
 
 
 def set_namespace(module, supported_versions):

@@ -2,11 +2,9 @@
 
 from libc.string cimport memset
 
-import numpy as np
-
 from ndx._array.pinning cimport Operands, compute_on, put
-from ndx._array.storage cimport BaseArray, new_empty, new_view, numpy_view, set_layout
-from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
+from ndx._compute.copies cimport LARGE, copy, copy_into, fill
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport MAXDIMS, Walk, check_axes, read_int, shape_tuple
@@ -53,12 +51,21 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0,
     n_rows = as_int(n_rows, "n_rows")
     x = zeros((n_rows, n_rows if n_cols is None else n_cols), dtype=dtype,
               device=CPU)
-    rows, columns = x.shape
     k = as_int(k, "k")
-    if -rows < k < columns:
-        diagonal = numpy_view(<BaseArray>x)
-        np.fill_diagonal(diagonal[:, k:] if k >= 0 else diagonal[-k:], 1)
+    if -(<BaseArray>x).shape[0] < k < (<BaseArray>x).shape[1]:
+        fill(diagonal_of(x, k), 1)
     return placed(x, device)
+
+
+cdef BaseArray diagonal_of(BaseArray x, Py_ssize_t k):
+    """Return a view of a diagonal of a matrix that has it."""
+    cdef BaseArray view = new_view(x, 1)
+    cdef Py_ssize_t rows = x.shape[0] + (k if k < 0 else 0)
+    view.shape[0] = min(rows, x.shape[1] - (k if k > 0 else 0))
+    view.strides[0] = x.strides[0] + x.strides[1]
+    view.offset += k * x.strides[1] if k > 0 else -k * x.strides[0]
+    set_layout(view)
+    return view
 
 
 def meshgrid(*arrays: Array,

@@ -18,6 +18,9 @@ __all__ = [
     "squeeze", "unstack",
 ]
 
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+
 
 # ---------------------------------------------------------------- shapes
 
@@ -236,6 +239,29 @@ cdef BaseArray permuted(BaseArray x, const int *order):
     return view
 
 
+cdef bint is_plain_order(object axes, int ndim, int *order) except -1:
+    """Whether axes are a permutation given as a tuple of ints; write it to `order`."""
+    cdef bint chosen[MAXDIMS]
+    cdef Py_ssize_t axis
+    cdef int overflow = 0, i
+    if type(axes) is not tuple or len(<tuple>axes) != ndim:
+        return False
+    for i in range(ndim):
+        chosen[i] = False
+    for i in range(ndim):
+        item = (<tuple>axes)[i]
+        if type(item) is not int:
+            return False
+        axis = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if axis < 0:
+            axis += ndim
+        if overflow or not 0 <= axis < ndim or chosen[axis]:
+            return False
+        chosen[axis] = True
+        order[i] = <int>axis
+    return True
+
+
 def permute_dims(x: Array, /, axes: Sequence[int]) -> NDArray:
     """Return an array with its axes in another order.
 
@@ -266,10 +292,13 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> NDArray:
     (4, 2, 3)
     """
     cdef BaseArray array = argument(x, "permute_dims")
-    cdef tuple wanted = axes_of(axes, "axes")
+    cdef tuple wanted
     cdef bint chosen[MAXDIMS]
     cdef int order[MAXDIMS]
     cdef int i
+    if is_plain_order(axes, array.ndim, order):
+        return permuted(array, order)
+    wanted = axes_of(axes, "axes")
     if len(wanted) != array.ndim:
         raise ValueError(
             f"axes {wanted} is not a permutation of the {array.ndim} axes of an array "

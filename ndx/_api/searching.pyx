@@ -13,6 +13,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport LARGE, cast, fill
 from ndx._compute.elementwise cimport compute_loop, is_scalar
+from ndx._compute.extremes cimport find_small
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.masks cimport count_into, places_of
 from ndx._compute.numpy_calls cimport argument
@@ -79,6 +80,9 @@ cdef object extreme(str name, object x, object axis, bint keepdims):
             ndim += 1
     result = new_empty(INT64, ndim, shape)
     view = result
+    if (axis is None or array.ndim == 1) and find_small(
+            array, result, name == "argmax"):
+        return result
     if keepdims:
         # PyArray_ArgMax and PyArray_ArgMin have no `keepdims`.
         view = reshape(result, ()) if axis is None else squeeze(result, which)

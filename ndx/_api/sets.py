@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy.lib._arraysetops_impl as _results
+
 from ndx._compute.numpy_calls import argument, call, on_device
+from ndx._compute.uniques import unique_parts
 from ndx._lib.device import CPU
 
 if TYPE_CHECKING:
@@ -46,7 +49,9 @@ def unique_all(x: Array, /) -> UniqueAllResult:
     >>> ndx.unique_all(ndx.asarray([5, 3, 5])).counts
     NDArray([1, 2])
     """
-    return call("unique_all", argument(x, "unique_all"))
+    x = argument(x, "unique_all")
+    found = unique_parts(x, True, True, True)
+    return call("unique_all", x) if found is None else _results.UniqueAllResult(*found)
 
 
 def unique_counts(x: Array, /) -> UniqueCountsResult:
@@ -73,7 +78,11 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
     >>> values, counts
     (NDArray([3, 5]), NDArray([1, 2]))
     """
-    return call("unique_counts", argument(x, "unique_counts"))
+    x = argument(x, "unique_counts")
+    found = unique_parts(x, False, False, True)
+    if found is None:
+        return call("unique_counts", x)
+    return _results.UniqueCountsResult(found[0], found[3])
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
@@ -100,7 +109,11 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
     >>> ndx.unique_inverse(ndx.asarray([5, 3, 5])).inverse_indices
     NDArray([1, 0, 1])
     """
-    return call("unique_inverse", argument(x, "unique_inverse"))
+    x = argument(x, "unique_inverse")
+    found = unique_parts(x, False, True, False)
+    if found is None:
+        return call("unique_inverse", x)
+    return _results.UniqueInverseResult(found[0], found[2])
 
 
 def unique_values(x: Array, /) -> NDArray:
@@ -127,6 +140,9 @@ def unique_values(x: Array, /) -> NDArray:
     NDArray([3, 5])
     """
     x = argument(x, "unique_values")
+    found = unique_parts(x, False, False, False)
+    if found is not None:
+        return found[0]
     if x.device != CPU:
         return on_device("unique_values", x)
     # `np.unique` would import it on first use, with its constants in memory of ndx.

@@ -7,8 +7,9 @@ from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport LARGE
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting
+from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport BOOL, NDTYPES, itemsize_of, store_scalar
-from ndx._lib.layout cimport Walk
+from ndx._lib.layout cimport MAXDIMS, Walk
 
 # The layout of one line, and its loop.
 cdef struct Line:
@@ -38,6 +39,19 @@ cdef void run_line(void *arg, char **data, const Walk *walk) noexcept nogil:
     steps[1] = line.step
     steps[2] = line.out_step
     line.loop.function(args, &count, steps, line.loop.data)
+
+
+cdef void run_lines(void *arg, char **data, const Walk *walk) noexcept nogil:
+    """Compute operand 1 from operand 0 along the last axis of a walk."""
+    cdef Py_ssize_t index[MAXDIMS]
+    cdef char *at[2]
+    cdef int last = walk.ndim - 1
+    at = [data[0], data[1]]
+    start_walk(last, index)
+    while True:
+        run_line(arg, at, NULL)
+        if not step_walk(walk, last, index, 2, at):
+            return
 
 
 cdef enum:
@@ -82,15 +96,25 @@ cdef bint is_in_order(Ufunc ufunc, const Loop *loop, int dtype) except -1:
     return known[0] > 0
 
 
+cdef inline void append(Walk *walk, BaseArray x, BaseArray out, int axis) noexcept:
+    """Append an axis of two arrays to a walk."""
+    walk.shape[walk.ndim] = x.shape[axis]
+    walk.strides[0][walk.ndim] = x.strides[axis]
+    walk.strides[1][walk.ndim] = out.strides[axis]
+    walk.ndim += 1
+
+
 cdef bint accumulate_small(Ufunc ufunc, BaseArray x, BaseArray out, int axis) except -1:
-    """Write the cumulative results of a small vector to `out`, of the same dtype.
+    """Write the cumulative results of a small array to `out`, of the same dtype.
 
     Return False, and write nothing, for other arrays.
     """
     cdef const Loop *loop
     cdef Operands operands
+    cdef Walk walk
     cdef Line line
-    if x.ndim != 1 or x.size >= LARGE or x.dtype != out.dtype \
+    cdef int i
+    if x.size >= LARGE or x.dtype != out.dtype \
             or x.dtype == BOOL or reporting:
         return False
     loop = loop_of(ufunc, x.dtype)
@@ -101,12 +125,18 @@ cdef bint accumulate_small(Ufunc ufunc, BaseArray x, BaseArray out, int axis) ex
     if x.size == 0:
         return True
     line.loop = loop
-    line.count = x.size
-    line.step = x.strides[0]
-    line.out_step = out.strides[0]
+    line.count = x.shape[axis]
+    line.step = x.strides[axis]
+    line.out_step = out.strides[axis]
     line.itemsize = itemsize_of[x.dtype]
     operands.count = 0
     put(&operands, x)
     put(&operands, out)
-    compute_on(&operands, NULL, run_line, &line, False)
+    walk.nops = 2
+    walk.ndim = 0
+    for i in range(x.ndim + 1):
+        # The axis is the last one.
+        if i != axis:
+            append(&walk, x, out, i if i < x.ndim else axis)
+    compute_on(&operands, &walk, run_lines, &line, False)
     return True

@@ -5,7 +5,6 @@ than a change of NumPy's allocator.
 """
 
 cimport numpy as cnp
-from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport (
@@ -32,9 +31,8 @@ cdef extern from "numpy/arrayobject.h":
         cnp.ndarray array, object values, NPY_SEARCHSIDE side, void *sorter)
 
 
-ctypedef fused Bits:
-    uint32_t
-    uint64_t
+cdef extern from "ndx/internal/rank.h" nogil:
+    bint ndx_differ(const char *x, Py_ssize_t n, bint wide)
 
 # Arguments of a search for equal elements that differ in their bits.
 cdef struct Search:
@@ -44,27 +42,9 @@ cdef struct Search:
     bint found
 
 
-cdef inline bint differ(const Bits *x, Py_ssize_t count, Bits infinity) noexcept nogil:
-    """Whether floats, as bits, have zeros of the negative sign, or a NaN."""
-    cdef Bits sign = <Bits>1 << (8 * sizeof(Bits) - 1)
-    cdef Bits found = 0, other
-    cdef Py_ssize_t i
-    for i in range(count):
-        # The highest bit is set by NaN, and where no other bit of `other` is set. SSE2
-        # has these operations on 64 bits, and no comparison.
-        other = x[i] ^ sign
-        found |= (infinity - (x[i] & ~sign)) | ~(other | (0 - other))
-    return (found & sign) != 0
-
-
 cdef void run_search(void *arg) noexcept nogil:
     cdef Search *search = <Search *>arg
-    if search.dtype == FLOAT64:
-        search.found = differ(
-            <uint64_t *>search.data, search.count, <uint64_t>0x7FF << 52)
-    else:
-        search.found = differ(
-            <uint32_t *>search.data, search.count, <uint32_t>0xFF << 23)
+    search.found = ndx_differ(search.data, search.count, search.dtype == FLOAT64)
 
 
 cdef bint order_shows(const Operands *held, BaseArray x) except -1:

@@ -1,5 +1,8 @@
 """Conversion of arrays to Python scalars and to text."""
 
+from cpython.complex cimport PyComplex_FromDoubles
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -7,6 +10,7 @@ from libc.stdint cimport (
 import numpy as np
 
 from ndx._array.dispatch cimport device_engine
+from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport (
     BaseArray, data_of, numpy_view, require_intact_file, require_live, require_usable,
 )
@@ -51,12 +55,44 @@ cdef object item_of(BaseArray x, tuple args):
     """Return an element as a Python scalar; without an index, the only one."""
     require_usable(x)
     if args:
+        if x.ndim == 1 and len(args) == 1 and type(args[0]) is int \
+                and 0 <= <object>args[0] < x.size and x.block.device == 0:
+            return read_at(x, args[0])
         return numpy_view(readable(x)).item(*args)
     if x.size != 1:
         raise ValueError(
             "item() is for arrays of one element; the shape is "
             f"{shape_tuple(x.ndim, x.shape)}")
     return read_scalar(x)
+
+
+cdef object read_at(BaseArray x, Py_ssize_t index):
+    """Return an element of a vector of the CPU; the index is in range."""
+    cdef Operands operands
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    value = read_as(x.dtype, operands.data[0] + index * x.strides[0])
+    recheck_all(&operands)
+    return value
+
+
+cdef list list_of(BaseArray x):
+    """Return the elements of a short vector of the CPU."""
+    cdef list found = PyList_New(x.size)
+    cdef Operands operands
+    cdef object value
+    cdef Py_ssize_t i
+    operands.count = 0
+    put(&operands, x)
+    locate(&operands)
+    for i in range(x.size):
+        # Numbers are made without running Python.
+        value = read_as(x.dtype, operands.data[0] + i * x.strides[0])
+        Py_INCREF(value)
+        PyList_SET_ITEM(found, i, value)
+    recheck_all(&operands)
+    return found
 
 
 cdef object read_scalar(BaseArray x):
@@ -92,8 +128,8 @@ cdef object read_as(int dtype, const char *data):
     if dtype == UINT64:
         return (<uint64_t *>data)[0]
     if dtype == COMPLEX64:
-        return complex((<float *>data)[0], (<float *>data)[1])
-    return complex((<double *>data)[0], (<double *>data)[1])
+        return PyComplex_FromDoubles((<float *>data)[0], (<float *>data)[1])
+    return PyComplex_FromDoubles((<double *>data)[0], (<double *>data)[1])
 
 
 cdef object text_of(BaseArray x):

@@ -247,6 +247,33 @@ cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
     return element(x, index * x.strides[0])
 
 
+cdef class ItemIterator:
+    """The items along the first axis of an array, which is checked before each."""
+
+    cdef BaseArray array             # None at the end
+    cdef Py_ssize_t index            # of the next item
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef BaseArray x = self.array
+        cdef Py_ssize_t index = self.index
+        if x is None or index >= x.shape[0]:
+            self.array = None
+            raise StopIteration
+        require_usable(x)
+        self.index = index + 1
+        return item_at(x, index)
+
+
+cdef object items_of(BaseArray x):
+    """Return an iterator over the items along the first axis."""
+    cdef ItemIterator items = ItemIterator.__new__(ItemIterator)
+    items.array = x
+    return items
+
+
 cdef object numpy_key(BaseArray x, object key):
     """Return an advanced key in the form NumPy accepts, or raise IndexError."""
     items = []

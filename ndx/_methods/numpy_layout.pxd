@@ -10,6 +10,7 @@ cdef object axes_of(tuple axes)
 cdef object lengths_of(tuple shape)
 cdef tuple ones_of(BaseArray x)
 cdef int change_in_place(BaseArray x) except -1
+cdef BaseArray ordered_copy(BaseArray x, object order)
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept
 cdef object refused_type(object kind)
 cdef bytes pickle_of(BaseArray x)

@@ -17,13 +17,18 @@ from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.dots cimport dot
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.orders cimport cast_ordered
 from ndx._compute.sorting cimport MAX_ITERATED
 from ndx._lib.dtypes cimport (
-    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, code_or_none, itemsize_of,
-    kind_of,
+    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64, code_or_none,
+    dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport Walk
 
+# The codes of the dtypes of NumPy's scalars.
+cdef dict SCALARS = {
+    dtype_object(code).type: code for code in range(NDTYPES)
+}
 cdef object MOST_REPEATS = 2**20
 
 cdef Ufunc DIVIDE = find_ufunc("divide")
@@ -54,6 +59,11 @@ cdef bint takes_along(BaseArray x, object indices, object axis) noexcept:
         if axis == which:
             return True
     return False
+
+
+cdef BaseArray ordered_copy(BaseArray x, object order):
+    require_usable(x)
+    return cast_ordered(x, x.dtype, order)
 
 
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
@@ -224,10 +234,14 @@ cdef bint sorts_plainly(BaseArray x, object axis, object kind, object order,
 cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
     """Return a cast to one of ndx's dtypes; None for what is left to NumPy."""
     cdef int code
-    try:
-        code = code_or_none(np.dtype(dtype))
-    except TypeError:
-        return None
+    found = SCALARS.get(dtype) if type(dtype) is type else None
+    if found is not None:
+        code = found
+    else:
+        try:
+            code = code_or_none(np.dtype(dtype))
+        except TypeError:
+            return None
     if code < 0 or (
             kind_of[x.dtype] == KIND_COMPLEX and kind_of[code] != KIND_COMPLEX):
         return None

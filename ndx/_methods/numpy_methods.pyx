@@ -13,9 +13,10 @@ from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, is_complex, is_contiguous,
-    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, pickle_of,
-    plain_cast, plain_product, readonly_diagonal, refused_type, repeats_plainly,
-    reverse_axes, rounded_floats, sorts_plainly, stays_plain, takes_along, write_file,
+    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, ordered_copy,
+    pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
+    repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
+    takes_along, write_file,
 )
 
 __all__ = ["NumPyMethods"]
@@ -1742,7 +1743,7 @@ cdef class NumPyMethods(NumPyAttributes):
         False
         """
         if order in ('C', 'F'):
-            return ndx.asarray(self, copy=True, order=order)
+            return ordered_copy(self, order)
         return call_method('copy', (self,), {'order': order})
 
     def dump(self, file: FilePath | BinaryIO) -> None:

@@ -10,11 +10,14 @@ import numpy as np
 from ndx._array.storage cimport BaseArray, is_array, require_writeable
 from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport as_operand, binary, unary
-from ndx._compute.loops cimport find_ufunc
+from ndx._compute.loops cimport Loop, find_ufunc
 from ndx._compute.matmul cimport matmul
-from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of
+from ndx._compute.numpy_private cimport reporting
+from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_functions cimport call_function
+
+cdef object float64 = np.float64
 
 # NumPy's ufunc -> the operation of ndx that computes it.
 cdef dict KNOWN = {}
@@ -106,6 +109,24 @@ cdef object compute_outer(KnownUfunc known, tuple inputs):
         return outer(known.ufunc, x, y)
     except TypeError:
         return NotImplemented
+
+
+cdef object compute_float(KnownUfunc known, object x):
+    """Return a unary function of a Python float as NumPy's scalar; None: left to it."""
+    cdef const Loop *loop
+    cdef char *args[2]
+    cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]
+    cdef Py_ssize_t count = 1
+    cdef double value, result = 0
+    if known is None or known.ufunc.nin != 1 or reporting:
+        return None
+    loop = &known.ufunc.loops[<int>FLOAT64]
+    if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:
+        return None
+    value = x
+    args = [<char *>&value, <char *>&result]
+    loop.function(args, &count, steps, loop.data)
+    return float64(result)
 
 
 cdef tuple outputs(object out):

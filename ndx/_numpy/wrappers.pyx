@@ -10,7 +10,7 @@ from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
 from ndx._methods.numpy_functions cimport call_function, compute_function
 from ndx._methods.ufuncs cimport (
-    KnownUfunc, compute_known, compute_outer, compute_ufunc, known_ufunc,
+    KnownUfunc, compute_float, compute_known, compute_outer, compute_ufunc, known_ufunc,
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
@@ -60,6 +60,8 @@ cdef class NumPyFunction:
                 return result
         if self.create is not None and len(args) + len(kwargs) <= 2:
             try:
+                if len(args) == 1 and not kwargs:
+                    return self.create(args[0])
                 return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
             except (TypeError, ValueError):
                 # NumPy has more dtypes and parameters; or it says why not.
@@ -164,6 +166,10 @@ cdef class NumPyUfunc:
             result = compute_known(self.known, args)
             if result is not NotImplemented:
                 return result
+            if len(args) == 1 and type(args[0]) is float:
+                result = compute_float(self.known, args[0])
+                if result is not None:
+                    return result
             if only_scalars(args):
                 token = silence()
                 try:

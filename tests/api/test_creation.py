@@ -449,3 +449,27 @@ def test_the_advice_about_contiguous_memory_helps():
         found = ndx.asarray(other, order=order)
         assert not isinstance(get_buffer(found, FLAGS[flags]), BufferError)
         assert np.array_equal(np.asarray(found), np.asarray(other))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (5,), (0,), (-3,), (1, 7, 2), (7, 1, -2), (7, 1, 2), (0, 10, 3), (5, 0, -1),
+        (5, 0, -2), (-5, 5, 3), (-1, -10, -3), (0.0, 5), (0, 5, 0.5), (5.0,),
+        (1, 0, 0.1), (0, 1, 0.1), (1.5, -3, -0.7), (2**40, 2**40 + 5), (True,),
+        (2**50, 2**50 + 3), (2**62, 2**62 + 3), (2.0**60, 2.0**60 + 2048, 1024),
+    ],
+)  # fmt: skip
+def test_ranges(args):
+    found, expected = ndx.arange(*args), np.arange(*args)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
+    assert found.shape == expected.shape
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5, 60])
+@pytest.mark.parametrize("columns", [0, 1, 3, 5, 70])
+def test_diagonals_of_all_matrices(rows, columns):
+    for k in (-70, -5, -2, -1, 0, 1, 2, 4, 70):
+        found = np.asarray(ndx.eye(rows, columns, k=k))
+        np.testing.assert_array_equal(found, np.eye(rows, columns, k))

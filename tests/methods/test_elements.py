@@ -178,3 +178,16 @@ def test_an_element_of_an_array_in_a_file_is_independent(tmp_path):
     assert float(found) == 2.0
     found[...] = 5.0
     assert x.tolist() == [0.0, 1.0, 9.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "complex64"])
+def test_lists_and_items_of_vectors(dtype):
+    a = np.arange(-2, 5).astype(dtype)
+    for b in (a, a[::-1], a[1::2], a[:0]):
+        x = ndx.asarray(b)
+        assert x.tolist() == b.tolist()
+        assert [type(item) for item in x.tolist()] == [type(y) for y in b.tolist()]
+        for i in range(-len(b), len(b)):
+            assert x.item(i) == b.item(i)
+        with pytest.raises(IndexError):
+            x.item(len(b))

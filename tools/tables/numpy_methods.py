@@ -486,7 +486,7 @@ _CONVERSIONS = [
         "Return a copy.",
         _I + ">>> x.copy() is x\nFalse",
         body="if order in ('C', 'F'):\n"
-        "    return ndx.asarray(self, copy=True, order=order)\n"
+        "    return ordered_copy(self, order)\n"
         "return call_method('copy', (self,), {'order': order})",
     ),
     Method(

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cpu.h"
+
 #define NDX_SIGN ((uint64_t)1 << 63)
 /* Up to so many different keys, indices are placed by counting. */
 #define NDX_COUNTED 2048
@@ -184,5 +186,35 @@ static inline void ndx_pack(const ndx_ranking *job, const char *x, ptrdiff_t ste
 static inline void ndx_unpack(ndx_ranking *job, const char *x, ptrdiff_t step, char *out,
                               ptrdiff_t out_step, ptrdiff_t n, int dtype) {
     NDX_RANK_CALL(ndx_unpack, (job, x, step, out, out_step, n))
+}
+/* Whether floats, as bits, have a zero of the negative sign, or a NaN. */
+#define NDX_DIFFER(name, U, I)                                                          \
+static int ndx_differ_##name(const U *x, ptrdiff_t n, I infinity) {                     \
+    const U sign = (U)1 << (8 * sizeof(U) - 1);                                         \
+    I found = 0;                                                                        \
+    ptrdiff_t i;                                                                        \
+    for (i = 0; i < n; i++)                                                             \
+        found |= (I)((x[i] == sign) | ((I)(x[i] & ~sign) > infinity));                  \
+    return found != 0;                                                                  \
+}                                                                                       \
+NDX_AVX2 static int ndx_differ_##name##_avx2(const U *x, ptrdiff_t n, I infinity) {     \
+    const U sign = (U)1 << (8 * sizeof(U) - 1);                                         \
+    I found = 0;                                                                        \
+    ptrdiff_t i;                                                                        \
+    for (i = 0; i < n; i++)                                                             \
+        found |= (I)((x[i] == sign) | ((I)(x[i] & ~sign) > infinity));                  \
+    return found != 0;                                                                  \
+}
+
+NDX_DIFFER(32, uint32_t, int32_t)
+NDX_DIFFER(64, uint64_t, int64_t)
+
+static inline int ndx_differ(const char *x, ptrdiff_t n, int wide) {
+    int found;
+    if (wide)
+        found = NDX_BEST(ndx_differ_64, n, ((const uint64_t *)x, n, (int64_t)0x7FF << 52));
+    else
+        found = NDX_BEST(ndx_differ_32, n, ((const uint32_t *)x, n, (int32_t)0xFF << 23));
+    return found;
 }
 #endif
