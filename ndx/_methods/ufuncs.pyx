@@ -126,7 +126,8 @@ cdef dict NOTHING = {}
 cdef object compute_over(object ufunc, str method, object x, object axis):
     """Reduce or accumulate along an axis; NotImplemented: left to NumPy."""
     cdef dict known = REDUCTIONS if method == "reduce" else ACCUMULATIONS
-    if type(axis) is not int or not is_array(x) or (<BaseArray>x).ndim == 0:
+    if type(axis) is not int or not is_array(x) or (<BaseArray>x).ndim == 0 \
+            or (<BaseArray>x).block.device:
         return NotImplemented
     function = known.get(ufunc)
     if function is None:
