@@ -92,7 +92,7 @@ __version__ = "0.1.0"
 newaxis = None
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
-_register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint"])
+_register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)

@@ -1,21 +1,11 @@
 """Real and imaginary parts: elementwise functions of the standard that return views."""
 
-from ndx._array.storage cimport BaseArray, same_view, set_layout
+from ndx._array.storage cimport BaseArray
+from ndx._compute.complex_parts cimport part
 from ndx._compute.numpy_calls cimport argument
-from ndx._lib.dtypes cimport (
-    COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, dtype_object, itemsize_of, kind_of,
-)
+from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_object, kind_of
 
 __all__ = ["imag", "real"]
-
-
-cdef BaseArray part(BaseArray x, Py_ssize_t offset):
-    """Return the real (0) or imaginary (1) parts of a complex array."""
-    cdef BaseArray view = same_view(x)
-    view.dtype = FLOAT32 if x.dtype == COMPLEX64 else FLOAT64
-    view.offset += offset * itemsize_of[view.dtype]
-    set_layout(view)
-    return view
 
 
 def real(x: Array, /) -> NDArray:

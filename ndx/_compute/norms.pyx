@@ -1,13 +1,12 @@
 """Euclidean norms: roots of sums of squares."""
 
-from ndx._array.storage cimport BaseArray, new_view, set_layout
+from ndx._array.storage cimport BaseArray
+from ndx._compute.complex_parts cimport part
 from ndx._compute.copies cimport cast
 from ndx._compute.elementwise cimport binary, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.reductions cimport reduce
-from ndx._lib.dtypes cimport (
-    COMPLEX64, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, kind_of,
-)
+from ndx._lib.dtypes cimport FLOAT64, KIND_COMPLEX, KIND_FLOAT, kind_of
 
 __all__ = ["euclidean_norm"]
 
@@ -15,18 +14,6 @@ cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc CONJ = find_ufunc("conj")
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
 cdef Ufunc SQRT = find_ufunc("sqrt")
-
-
-cdef BaseArray real_part(BaseArray x):
-    """Return a view of the real parts of a complex array."""
-    cdef BaseArray view = new_view(x, x.ndim)
-    cdef int axis
-    view.dtype = FLOAT32 if x.dtype == COMPLEX64 else FLOAT64
-    for axis in range(x.ndim):
-        view.shape[axis] = x.shape[axis]
-        view.strides[axis] = x.strides[axis]
-    set_layout(view)
-    return view
 
 
 cdef BaseArray euclidean(BaseArray x, object axis, bint keepdims):
@@ -41,7 +28,7 @@ cdef BaseArray euclidean(BaseArray x, object axis, bint keepdims):
     if kind_of[x.dtype] < KIND_FLOAT:
         x = cast(x, FLOAT64)
     if kind_of[x.dtype] == KIND_COMPLEX:
-        squares = real_part(binary(MULTIPLY, unary(CONJ, x, None), x, None))
+        squares = part(binary(MULTIPLY, unary(CONJ, x, None), x, None), 0)
     else:
         squares = binary(MULTIPLY, x, x, None)
     total = reduce(ADD, squares, axis, keepdims)

@@ -65,7 +65,7 @@ cdef BaseArray rolled_rows(BaseArray x, Py_ssize_t rows, Py_ssize_t length,
     return result
 
 
-def rolled(x, shift, axis):
+cpdef object rolled(object x, object shift, object axis):
     """Return an array with its elements moved cyclically; None: other arguments."""
     cdef BaseArray array = x, result
     cdef Py_ssize_t rows, cut
@@ -142,7 +142,7 @@ cdef void run_tile(void *arg, char **data, const Walk *walk) noexcept nogil:
     lay_tiles(tile, 0, nbytes, data[0], data[1])
 
 
-def tiled(x, repetitions):
+cpdef object tiled(object x, object repetitions):
     """Return copies of an array side by side; None: other arguments, or many."""
     cdef BaseArray array = x, result
     cdef Py_ssize_t shape[MAXDIMS]

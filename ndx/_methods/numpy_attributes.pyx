@@ -5,10 +5,11 @@ import numpy as np
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport (
-    BaseArray, is_array, new_view, numpy_view, require_usable, require_writeable,
-    set_layout,
+    BaseArray, is_array, new_view, numpy_view, require_live, require_usable,
+    require_writeable, set_layout,
 )
-from ndx._lib.dtypes cimport dtype_code, itemsize_of
+from ndx._compute.complex_parts cimport part
+from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_code, itemsize_of, kind_of
 from ndx._methods.numpy_functions cimport call_function
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
@@ -19,6 +20,12 @@ cdef int BYTES = dtype_code(np.dtype(np.uint8))
 
 cdef object attribute(BaseArray x, str name):
     """Return an attribute of NumPy's array, an array itself."""
+    if not x.block.device:
+        require_live(x)
+        if kind_of[x.dtype] == KIND_COMPLEX:
+            return part(x, name == "imag")
+        if name == "real":
+            return x
     return call_function(GETTERS[name], (x,), {})
 
 

@@ -179,7 +179,8 @@ cdef object compute_function(object function, tuple args, dict kwargs):
 cdef dict SAME = {
     "all": 64, "any": 64, "argmax": 64, "argmin": 64, "argsort": 4, "clip": 4,
     "cumprod": 64, "cumsum": 64, "max": 64, "mean": 64, "min": 64, "nonzero": 1,
-    "prod": 64, "ravel": 1, "reshape": 2, "std": 64, "sum": 64, "swapaxes": 3,
+    "prod": 64, "ravel": 1, "repeat": 3, "reshape": 2, "round": 2, "searchsorted": 4,
+    "std": 64, "sum": 64, "swapaxes": 3,
     "take": 5, "transpose": 2, "var": 64, "amax": 64, "amin": 64,
 }
 cdef dict RENAMED = {"amax": "max", "amin": "min"}
@@ -208,6 +209,8 @@ cdef object ndx_where = None
 
 def _where(condition, *operands):
     """Compute `numpy.where`: by ndx's function for arrays, whose dtypes it promotes."""
+    if not operands and is_array(condition):
+        return condition.nonzero()
     if len(operands) == 2 and is_array(operands[0]) and is_array(operands[1]):
         return ndx_where(condition, *operands)
     return call_function(np.where, (condition, *operands), {})

@@ -10,13 +10,17 @@ from functools import partial
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array
+from ndx._array.storage cimport BaseArray, is_array, new_empty, require_live
+from ndx._compute.copies cimport LARGE, copy
 from ndx._compute.dots cimport dot, flat_norm, flattened, outer
 from ndx._compute.fourier cimport along_axes, along_axis
 from ndx._compute.joining cimport join, same_lengths
 from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.masks cimport count_into
 from ndx._compute.norms cimport euclidean
+from ndx._compute.rearranging cimport rolled, tiled
+from ndx._lib.dtypes cimport INT64, KIND_COMPLEX, kind_of
 from ndx._lib.layout cimport MAXDIMS
 
 cdef Ufunc MULTIPLY = find_ufunc("multiply")
@@ -164,13 +168,146 @@ def _decomposition(name, most, keywords, args, kwargs):
     return found_or_not(decompose(name, args, kwargs))
 
 
+def _inner(args, kwargs):
+    if not are_two_arrays(args, kwargs) or (<BaseArray>args[0]).ndim != 1 \
+            or (<BaseArray>args[1]).ndim != 1:
+        return NotImplemented
+    return found_or_not(dot(args[0], args[1]))
+
+
+def _vdot(args, kwargs):
+    cdef BaseArray x
+    if not are_two_arrays(args, kwargs):
+        return NotImplemented
+    x = args[0]
+    return NotImplemented if kind_of[x.dtype] == KIND_COMPLEX else _inner(args, kwargs)
+
+
+def _vector_norm(args, kwargs):
+    if len(args) != 1 or kwargs or not is_array(args[0]):
+        return NotImplemented
+    return found_or_not(euclidean(args[0], None, False))
+
+
+def _matrix_norm(args, kwargs):
+    cdef BaseArray x
+    if len(args) != 1 or kwargs or not is_array(args[0]):
+        return NotImplemented
+    x = args[0]
+    if x.ndim < 2:
+        return NotImplemented
+    return found_or_not(euclidean(x, (x.ndim - 2, x.ndim - 1), False))
+
+
+# ---------------------------------------------------------------- one array
+
+cdef BaseArray only_array(tuple args, dict kwargs):
+    """Return the one argument if it is an array of the CPU; else None."""
+    if len(args) != 1 or kwargs or not is_array(args[0]) \
+            or (<BaseArray>args[0]).block.device:
+        return None
+    require_live(<BaseArray>args[0])
+    return args[0]
+
+
+def _same(args, kwargs):
+    return found_or_not(only_array(args, kwargs))
+
+
+def _same_with_axes(args, kwargs):
+    cdef BaseArray x = only_array(args, kwargs)
+    return NotImplemented if x is None or x.ndim == 0 else x
+
+
+def _same_in_c_order(args, kwargs):
+    cdef BaseArray x = only_array(args, kwargs)
+    return NotImplemented if x is None or x.ndim == 0 or not x.c_contiguous else x
+
+
+def _copy(args, kwargs):
+    cdef BaseArray x = only_array(args, kwargs)
+    return NotImplemented if x is None else copy(x)
+
+
+def _attribute(name, args, kwargs):
+    x = only_array(args, kwargs)
+    return NotImplemented if x is None else getattr(x, name)
+
+
+def _is_complex(args, kwargs):
+    cdef BaseArray x = only_array(args, kwargs)
+    return NotImplemented if x is None else kind_of[x.dtype] == KIND_COMPLEX
+
+
+def _count_nonzero(args, kwargs):
+    cdef BaseArray x = only_array(args, kwargs), count
+    if x is None or x.size >= LARGE:
+        return NotImplemented
+    count = new_empty(INT64, 0, x.shape)
+    count_into(count, x)
+    return count
+
+
+def _flatnonzero(args, kwargs):
+    cdef object x = only_array(args, kwargs)
+    return NotImplemented if x is None else x.ravel().nonzero()[0]
+
+
+def _sort(args, kwargs):
+    cdef object x = only_array(args, kwargs)
+    if x is None or x.ndim == 0:
+        return NotImplemented
+    x = copy(x)
+    x.sort()
+    return x
+
+
+def _roll(args, kwargs):
+    if not 2 <= len(args) <= 3 or kwargs or not is_array(args[0]):
+        return NotImplemented
+    return found_or_not(rolled(args[0], args[1], args[2] if len(args) == 3 else None))
+
+
+def _squeeze(args, kwargs):
+    cdef object x = only_array(args, kwargs)
+    return NotImplemented if x is None else x.squeeze()
+
+
+def _tile(args, kwargs):
+    if len(args) != 2 or kwargs or not is_array(args[0]):
+        return NotImplemented
+    counts = args[1]
+    return found_or_not(tiled(args[0], (counts,) if type(counts) is int else counts))
+
+
 cdef dict SHORTCUTS = {
+    np.array: _copy,
+    np.asarray: _same,
+    np.ascontiguousarray: _same_in_c_order,
+    np.atleast_1d: _same_with_axes,
     np.concatenate: _concatenate,
+    np.copy: _copy,
+    np.count_nonzero: _count_nonzero,
     np.dot: _dot,
+    np.flatnonzero: _flatnonzero,
     np.hstack: _hstack,
+    np.imag: partial(_attribute, "imag"),
+    np.inner: _inner,
+    np.iscomplexobj: _is_complex,
+    np.linalg.matrix_norm: _matrix_norm,
     np.linalg.norm: _norm,
+    np.linalg.vector_norm: _vector_norm,
+    np.ndim: partial(_attribute, "ndim"),
     np.outer: _outer,
+    np.real: partial(_attribute, "real"),
+    np.roll: _roll,
+    np.shape: partial(_attribute, "shape"),
+    np.size: partial(_attribute, "size"),
+    np.sort: _sort,
+    np.squeeze: _squeeze,
     np.stack: _stack,
+    np.tile: _tile,
+    np.vdot: _vdot,
     np.vstack: _vstack,
 }
 

@@ -11,11 +11,11 @@ from ndx._array.storage cimport BaseArray, is_array, require_writeable
 from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport as_operand, binary, unary
 from ndx._compute.loops cimport Loop, find_ufunc
-from ndx._compute.matmul cimport matmul
+from ndx._compute.matmul cimport matmul, vecdot
 from ndx._compute.numpy_private cimport reporting
 from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS
-from ndx._methods.numpy_functions cimport call_function
+from ndx._methods.numpy_functions cimport call_function, compute_function
 
 cdef object float64 = np.float64
 
@@ -42,6 +42,12 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
         return NotImplemented
     if method == "outer" and not kwargs:
         result = compute_outer(KNOWN.get(ufunc), inputs)
+        if result is not NotImplemented:
+            return result
+    if method == "reduce" or method == "accumulate":
+        result = NotImplemented
+        if len(inputs) == 1 and (not kwargs or len(kwargs) == 1 and "axis" in kwargs):
+            result = compute_over(ufunc, method, inputs[0], kwargs.get("axis", 0))
         if result is not NotImplemented:
             return result
     if method != "__call__":
@@ -99,8 +105,9 @@ cdef object compute_known(KnownUfunc known, tuple inputs):
 cdef object compute_outer(KnownUfunc known, tuple inputs):
     """Compute all pairs of elements; NotImplemented: left to NumPy."""
     cdef BaseArray x, y
-    if known is None or known.ufunc.nin != 2 or known.is_matmul or len(inputs) != 2 \
-            or not all_ours(inputs) or known.narrow and any_narrow(inputs):
+    if known is None or known.ufunc.nin != 2 or known.is_matmul or known.is_vecdot \
+            or len(inputs) != 2 or not all_ours(inputs) \
+            or known.narrow and any_narrow(inputs):
         return NotImplemented
     x, y = inputs
     if x.block.device or y.block.device or x.ndim + y.ndim > MAXDIMS:
@@ -127,6 +134,26 @@ cdef object compute_float(KnownUfunc known, object x):
     args = [<char *>&value, <char *>&result]
     loop.function(args, &count, steps, loop.data)
     return float64(result)
+
+
+# NumPy's methods of ufuncs that are functions of its own.
+cdef dict REDUCTIONS = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+}
+cdef dict ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+cdef dict NOTHING = {}
+
+
+cdef object compute_over(object ufunc, str method, object x, object axis):
+    """Reduce or accumulate along an axis; NotImplemented: left to NumPy."""
+    cdef dict known = REDUCTIONS if method == "reduce" else ACCUMULATIONS
+    if type(axis) is not int or not is_array(x) or (<BaseArray>x).ndim == 0 \
+            or (<BaseArray>x).block.device:
+        return NotImplemented
+    function = known.get(ufunc)
+    if function is None:
+        return NotImplemented
+    return compute_function(function, (x, axis), NOTHING)
 
 
 cdef tuple outputs(object out):
@@ -159,6 +186,8 @@ cdef object compute_with(KnownUfunc known, tuple inputs, BaseArray out):
     cdef BaseArray operand
     if known.narrow and any_narrow(inputs):
         return NotImplemented
+    if known.is_vecdot:
+        return vecdot(inputs[0], inputs[1], -1) if out is None else NotImplemented
     if known.is_matmul:
         return matmul(inputs[0], inputs[1], out)
     if known.ufunc.nin == 2:
@@ -188,6 +217,7 @@ def register_ufuncs(names):
         known = KnownUfunc()
         known.ufunc = find_ufunc(name)
         known.is_matmul = name == "matmul"
+        known.is_vecdot = name == "vecdot"
         # The standard's reciprocals of integers are floats, NumPy's are integers.
         known.only_inexact = name == "reciprocal"
         known.narrow = computes_narrow(known.ufunc.public)

@@ -10,7 +10,8 @@ from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
 from ndx._methods.numpy_functions cimport call_function, compute_function
 from ndx._methods.ufuncs cimport (
-    KnownUfunc, compute_float, compute_known, compute_outer, compute_ufunc, known_ufunc,
+    KnownUfunc, compute_float, compute_known, compute_outer, compute_over,
+    compute_ufunc, known_ufunc,
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
@@ -190,6 +191,11 @@ cdef class NumPyUfunc:
                out: Any = None, keepdims: bool = False, initial: Any = np._NoValue,
                where: Any = True) -> Any:
         """Reduce an array along axes; see `numpy.ufunc.reduce`."""
+        if dtype is None and out is None and not keepdims and initial is NO_VALUE \
+                and where is True:
+            result = compute_over(self.ufunc, "reduce", array, axis)
+            if result is not NotImplemented:
+                return result
         return call_function(self.ufunc.reduce, (array,), given(dict(
             axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial,
             where=where)))
@@ -197,6 +203,10 @@ cdef class NumPyUfunc:
     def accumulate(self, array: Any, axis: int = 0, dtype: DTypeLike = None,
                    out: Any = None) -> Any:
         """Accumulate along an axis; see `numpy.ufunc.accumulate`."""
+        if dtype is None and out is None:
+            result = compute_over(self.ufunc, "accumulate", array, axis)
+            if result is not NotImplemented:
+                return result
         return call_function(self.ufunc.accumulate, (array,), given(dict(
             axis=axis, dtype=dtype, out=out)))
 
