@@ -17,7 +17,9 @@ from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.reductions cimport identity, new_reduced, reduce
 from ndx._compute.repeats cimport combined, distinct, repeats
-from ndx._compute.transfers cimport LARGE, can_transfer
+from ndx._compute.transfers cimport (
+    LARGE, Transfer, can_transfer, cast_between, transfer_block,
+)
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, itemsize_of, kind_of, store_scalar,
@@ -25,17 +27,6 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport (
     MAXDIMS, Walk, parse_axes, read_axes, walk_merge, walk_order,
 )
-
-cdef extern from "ndx/internal/transfer.h" nogil:
-    ctypedef void (*ndx_cast)(char *out, Py_ssize_t out_step, const char *x,
-                              Py_ssize_t x_step, Py_ssize_t n) noexcept
-    ctypedef struct ndx_transfer:
-        ndx_cast cast
-        Py_ssize_t itemsize
-    ndx_cast ndx_cast_between(int dtype, int into)
-    void ndx_transfer_block(const ndx_transfer *how, char *out, Py_ssize_t out_row,
-                            Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
-                            Py_ssize_t x_step, Py_ssize_t rows, Py_ssize_t length)
 
 cdef enum:
     BLOCK = 1024                 # elements computed together
@@ -47,7 +38,7 @@ cdef Ufunc SUBTRACT = find_ufunc("subtract")
 # A reduction of computed values. Operands are the result, the array, and its means.
 cdef struct Computing:
     Folding folding              # the first: a pointer to it is a pointer to all
-    ndx_transfer conversion      # `cast` is NULL if the dtype stays
+    Transfer conversion          # `cast` is NULL if the dtype stays
     const Loop *subtract         # NULL: the elements themselves are reduced
     const Loop *multiply
 
@@ -105,7 +96,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
             or not can_transfer(x.dtype, dtype):
         return None
     if x.dtype != dtype:
-        computing.conversion.cast = ndx_cast_between(x.dtype, dtype)
+        computing.conversion.cast = cast_between(x.dtype, dtype)
     if mean is not None:
         computing.subtract = loop_of(SUBTRACT, dtype)
         computing.multiply = loop_of(MULTIPLY, dtype)
@@ -242,7 +233,7 @@ cdef void fold_block(const Computing *computing, char **data,
         count *= walk.shape[axis]
     args[0] = data[1]
     if computing.conversion.cast != NULL:
-        ndx_transfer_block(
+        transfer_block(
             &computing.conversion, values, dense.strides[1][0], itemsize, data[1],
             walk.strides[1][0], walk.strides[1][last],
             walk.shape[0] if last == 1 else 1, walk.shape[last])

@@ -34,12 +34,10 @@ cdef extern from "numpy/arrayobject.h":
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
 cdef extern from "ndx/internal/transfer.h" nogil:
-    ctypedef void (*ndx_cast)(char *out, Py_ssize_t out_step, const char *x,
-                              Py_ssize_t x_step, Py_ssize_t n) noexcept
     ctypedef struct ndx_transfer:
-        ndx_cast cast
+        Cast cast
         Py_ssize_t itemsize
-    ndx_cast ndx_cast_between(int dtype, int into)
+    Cast ndx_cast_between(int dtype, int into)
     void ndx_transfer_block(const ndx_transfer *how, char *out, Py_ssize_t out_row,
                             Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
                             Py_ssize_t x_step, Py_ssize_t rows, Py_ssize_t length)
@@ -121,6 +119,11 @@ cdef bint try_cast(int dtype, int into) except -1:
     return memcmp(ours, theirs, sizeof(ours)) == 0
 
 
+cdef Cast cast_between(int dtype, int into) noexcept nogil:
+    """Return the kernel of a cast; NULL: there is none."""
+    return ndx_cast_between(dtype, into)
+
+
 # ---------------------------------------------------------------- layouts
 
 cdef bint walk_copy(BaseArray out, BaseArray x, Walk *walk) noexcept:
@@ -173,6 +176,15 @@ cdef bint is_distinct(const Walk *walk, int op, Py_ssize_t nbytes) noexcept:
 
 
 # ---------------------------------------------------------------- copies
+
+cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
+                         Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
+                         Py_ssize_t x_step, Py_ssize_t rows,
+                         Py_ssize_t length) noexcept nogil:
+    """Copy or cast rows of elements; all steps are in bytes."""
+    cdef ndx_transfer same = [how.cast, how.itemsize]
+    ndx_transfer_block(&same, out, out_row, out_step, x, x_row, x_step, rows, length)
+
 
 cdef void run_transfer(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Copy operand 0 to operand 1."""

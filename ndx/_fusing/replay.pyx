@@ -19,12 +19,13 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE
-from ndx._compute.kernels cimport cast_data, run_cast, run_copy, run_select
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
+from ndx._compute.transfers cimport Transfer, cast_between, transfer_block
 from ndx._files.mapping cimport Mapped, find_mapping
+from ndx._fusing.kernels cimport run_cast, run_copy, run_select
 from ndx._lib.dtypes cimport itemsize_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
 
@@ -32,11 +33,6 @@ __all__ = ["Program", "limits"]
 
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t i) noexcept
-
-cdef extern from "ndx/internal/move.h" nogil:
-    void ndx_move(char *out, Py_ssize_t out_row, Py_ssize_t out_step, const char *x,
-                  Py_ssize_t x_row, Py_ssize_t x_step, Py_ssize_t rows,
-                  Py_ssize_t length, size_t itemsize)
 
 cdef enum:
     SCRATCH = 48 << 10           # bytes of a block's registers
@@ -168,6 +164,7 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
     cdef Py_ssize_t between[4]
     cdef Py_ssize_t width = stage.pitch if stage.pitch else ncols
     cdef Py_ssize_t count, row
+    cdef Transfer how
     cdef int i
     for i in range(step.count):
         operand = &step.operands[i]
@@ -191,8 +188,10 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         step.function(at, &count, steps, step.data)
         return
     if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
-        ndx_move(at[1], between[1], steps[1], at[0], between[0], steps[0], nrows, ncols,
-                 step.operands[0].itemsize)
+        how.cast = NULL
+        how.itemsize = step.operands[0].itemsize
+        transfer_block(&how, at[1], between[1], steps[1], at[0], between[0], steps[0],
+                       nrows, ncols)
         return
     for row in range(nrows):
         # Copies: some loops change the pointers and the count.
@@ -507,7 +506,7 @@ cdef int find_loop(str name, int dtype, int into, LoopFunction *function,
     cdef const Loop *loop
     if name == "cast":
         function[0] = run_cast
-        data[0] = cast_data(dtype, into)
+        data[0] = <void *>cast_between(dtype, into)
     elif name == "copy" or name == "select":
         function[0] = run_copy if name == "copy" else run_select
         data[0] = <void *>itemsize_of[dtype]

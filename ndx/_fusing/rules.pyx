@@ -7,8 +7,8 @@ All dtypes are codes (`_lib.dtypes`).
 from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
-from ndx._compute.kernels cimport can_convert
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
+from ndx._compute.transfers cimport can_transfer
 from ndx._lib.dtypes cimport (
     KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
     scalar_dtype, store_scalar,
@@ -105,7 +105,7 @@ def public_ufunc(str name):
 
 def casts(int code, int into):
     """Whether a cast can be replayed."""
-    return can_convert(code, into)
+    return code != into and can_transfer(code, into)
 
 
 def stores(int code, int into):

@@ -55,6 +55,14 @@ def numbers(shape, dtype, seed=0):
         return found.astype(dtype)
 
 
+def representable(x, into):
+    """Return values that the dtype can hold: what others become is not defined."""
+    if x.dtype.kind == "f" and np.dtype(into).kind in "iu":
+        x = np.fmod(np.nan_to_num(x), x.dtype.type(128))
+        return np.abs(x) if into[0] == "u" else x
+    return x
+
+
 def laid_out(draw, array):
     """Return the same elements as they lie in memory in a drawn way."""
     order = draw(st.permutations(range(array.ndim)))
@@ -77,7 +85,7 @@ def same(a, b):
 @pytest.mark.parametrize(("dtype", "into"), PAIRS)
 def test_casts_give_the_values_of_numpy(dtype, into):
     for size in (1, 100, 150_001):
-        x = numbers(size, dtype)
+        x = representable(numbers(size, dtype), into)
         for part in (x, x[::-1], x[::2]):
             with np.errstate(all="ignore"):
                 expected = part.astype(into)
@@ -111,7 +119,7 @@ def test_any_layout_is_copied_to_any_other(data, shape, pair):
     if shape and shape[0] > 1000:
         # The values are those of casts, which are tested above.
         into = dtype if data.draw(st.booleans()) else into
-    x = numbers(shape, dtype)
+    x = representable(numbers(shape, dtype), into)
     source = laid_out(data.draw, x)
     target = laid_out(data.draw, numbers(shape, into, 1))
     with np.errstate(all="ignore"):

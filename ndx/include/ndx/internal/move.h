@@ -43,44 +43,4 @@ static inline void ndx_move(char *out, ptrdiff_t out_row, ptrdiff_t out_step,
 #undef NDX_MOVE
 }
 
-static inline void ndx_spread_sized(char *out, const char *x, ptrdiff_t x_row,
-                                    ptrdiff_t rows, ptrdiff_t length, size_t itemsize) {
-    ptrdiff_t i, j;
-    if (length == 2) {
-        for (i = 0; i < rows; ++i) {
-            memcpy(out, x, itemsize);
-            memcpy(out + itemsize, x, itemsize);
-            x += x_row;
-            out += 2 * itemsize;
-        }
-        return;
-    }
-    for (i = 0; i < rows; ++i) {
-        for (j = 0; j < length; ++j) {
-            memcpy(out, x, itemsize);
-            out += itemsize;
-        }
-        x += x_row;
-    }
-}
-
-/* Copy each of `rows` elements to the next `length` ones of contiguous memory. */
-static inline void ndx_spread(char *out, const char *x, ptrdiff_t x_row, ptrdiff_t rows,
-                              ptrdiff_t length, size_t itemsize) {
-#define NDX_SPREAD(n) \
-    case n: \
-        ndx_spread_sized(out, x, x_row, rows, length, n); \
-        return
-    switch (itemsize) {
-        NDX_SPREAD(1);
-        NDX_SPREAD(2);
-        NDX_SPREAD(4);
-        NDX_SPREAD(8);
-        NDX_SPREAD(16);
-    default:
-        ndx_spread_sized(out, x, x_row, rows, length, itemsize);
-    }
-#undef NDX_SPREAD
-}
-
 #endif
