@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "fill.h"
 
 #define NDX_SHORT_ROW 16
@@ -95,12 +96,35 @@ static void ndx_cast_##from##_##to(char *out, ptrdiff_t out_step, const char *x,
     }                                                                                    \
 }
 
+/* To bools: comparisons of 64 bits vectorise with AVX2 only. */
+#define NDX_TRUTH_BODY { for (i = 0; i < n; i++) { out[i] = x[i] != 0; } }
+#define NDX_CAST_TO_BOOL(from, F)                                                        \
+NDX_AVX2 static void ndx_truth_##from##_avx2(uint8_t *out, const F *x, ptrdiff_t n) {    \
+    ptrdiff_t i;                                                                         \
+    NDX_TRUTH_BODY                                                                       \
+}                                                                                        \
+static void ndx_truth_##from(uint8_t *out, const F *x, ptrdiff_t n) {                    \
+    ptrdiff_t i;                                                                         \
+    NDX_TRUTH_BODY                                                                       \
+}                                                                                        \
+static void ndx_cast_##from##_bool(char *out, ptrdiff_t out_step, const char *x,         \
+                                   ptrdiff_t x_step, ptrdiff_t n) {                      \
+    ptrdiff_t i;                                                                         \
+    if (out_step == 1 && x_step == (ptrdiff_t)sizeof(F)) {                               \
+        NDX_CALL_BEST(ndx_truth_##from, n, ((uint8_t *)out, (const F *)x, n));           \
+        return;                                                                          \
+    }                                                                                    \
+    for (i = 0; i < n; i++) {                                                            \
+        *(uint8_t *)(out + i * out_step) = *(const F *)(x + i * x_step) != 0;            \
+    }                                                                                    \
+}
+
 #define NDX_CASTS_TO_COMPLEX(from, F, REAL, IMAG)                                        \
 NDX_CAST(from, c64, F, ndx_cast_complex64, {(float)(REAL) NDX_COMMA (float)(IMAG)})      \
 NDX_CAST(from, c128, F, ndx_cast_complex128, {(double)(REAL) NDX_COMMA (double)(IMAG)})
 #define NDX_COMMA ,
 #define NDX_CASTS(from, F, V)                                                            \
-NDX_CAST(from, bool, F, uint8_t, v != 0)                                                 \
+NDX_CAST_TO_BOOL(from, F)                                                                \
 NDX_CAST(from, i8, F, int8_t, (int8_t)(V))                                               \
 NDX_CAST(from, i16, F, int16_t, (int16_t)(V))                                            \
 NDX_CAST(from, i32, F, int32_t, (int32_t)(V))                                            \
