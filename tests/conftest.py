@@ -10,6 +10,7 @@ from helpers.examples import USUAL
 from hypothesis import HealthCheck, settings
 
 import ndx
+from ndx._compute.numpy_private import wanted
 
 # SciPy reads it once, when it is imported first: tests/interop needs it.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -54,6 +55,14 @@ def pytest_runtest_makereport(item, call):
     if report.when == "call":
         item.stash[PASSED] = report.passed
     return report
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_reports():
+    """Restore what `ndx.numpy.seterr` sets: an example in a docstring calls it."""
+    token = wanted.set(wanted.get())
+    yield
+    wanted.reset(token)
 
 
 @pytest.fixture(autouse=True)

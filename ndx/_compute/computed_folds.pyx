@@ -9,23 +9,25 @@ pairwise sum halves it, so that a sum of squares is NumPy's, to the last bit.
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
-from ndx._array.storage cimport BaseArray, require_live
+from ndx._array.storage cimport BaseArray, require_live, strided
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.folds cimport Folding, combine, first_half, fold, fold_parts
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
+from ndx._compute.passes.settings cimport settings
 from ndx._compute.reductions cimport identity, new_reduced, reduce
 from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._compute.transfers cimport (
     LARGE, Transfer, can_transfer, cast_between, transfer_block,
 )
 from ndx._compute.walking cimport start_walk, step_walk
+from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, itemsize_of, kind_of, store_scalar,
 )
 from ndx._lib.layout cimport (
-    MAXDIMS, Walk, parse_axes, read_axes, walk_merge, walk_order,
+    MAXDIMS, Strided, Walk, parse_axes, read_axes, walk_merge, walk_order,
 )
 
 cdef enum:
@@ -108,6 +110,10 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     fill(result, 0 if x.size == 0 and ufunc is ADD else identity(ufunc, dtype))
     if x.size == 0:
         return result
+    if x.size * itemsize_of[dtype] >= settings().threshold \
+            and (is_in_file(x) or is_in_file(result)):
+        # As long as what is computed from: a pass writes it part by part.
+        return None
     walk.ndim = x.ndim
     walk.nops = 3 if mean is not None else 2
     for i in range(x.ndim):
@@ -136,6 +142,13 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     if computing.folding.failed:
         raise MemoryError("no memory for the partial results of a reduction")
     return result
+
+
+cdef bint is_in_file(BaseArray x) noexcept:
+    cdef Strided layout
+    cdef Mapped mapped
+    strided(x, &layout)
+    return find_mapping(layout.data, &mapped)
 
 
 cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil:

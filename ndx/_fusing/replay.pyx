@@ -20,7 +20,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.transfers cimport Transfer, cast_between, transfer_block
@@ -189,7 +189,8 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         return
     if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
         how.cast = NULL
-        how.itemsize = step.operands[0].itemsize
+        # Of what is written: a constant has no item size.
+        how.itemsize = step.operands[1].itemsize
         transfer_block(&how, at[1], between[1], steps[1], at[0], between[0], steps[0],
                        nrows, ncols)
         return
@@ -370,7 +371,7 @@ cdef class Program:
         cdef int i, k
         cdef bint written
         # NumPy reports floating-point errors then; only its functions do that.
-        if reporting != 0:
+        if reporting != 0 and reports():
             return False
         if not self.stored and not self.large:
             return True

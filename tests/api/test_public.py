@@ -19,6 +19,7 @@ LATER = {
     "numba",
     "numpy",
     "testing",
+    "threadpoolctl",
     "torch",
     "xarray",
     "zarr",

@@ -22,7 +22,8 @@ def _restored():
 @given(st.data(), st.sampled_from(dtypes.ALL), st.sampled_from(SIDES))
 def test_places_are_those_of_numpy(data, name, side):
     few = data.draw(st.booleans())
-    elements = st.integers(0, 3).map(np.dtype(name).type) if few else None
+    most = 1 if name == "bool" else 3
+    elements = st.integers(0, most).map(np.dtype(name).type) if few else None
     x = np.sort(data.draw(hnp.arrays(name, st.integers(0, 70), elements=elements)))
     values = data.draw(
         hnp.arrays(name, hnp.array_shapes(min_dims=0, min_side=0), elements=elements)
