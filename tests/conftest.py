@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from helpers.examples import USUAL
 from hypothesis import HealthCheck, settings
+from ndx._compute.numpy_private import wanted
 
 import ndx
-from ndx._compute.numpy_private import wanted
 
 # SciPy reads it once, when it is imported first: tests/interop needs it.
 os.environ["SCIPY_ARRAY_API"] = "1"
