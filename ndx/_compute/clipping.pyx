@@ -21,9 +21,9 @@ cdef extern from "ndx/internal/choose.h" nogil:
 
 # Elements of the dtype.
 cdef struct Bounds:
+    double[2] low                    # the bytes of an element, aligned for any dtype
+    double[2] high
     int dtype
-    char[16] low
-    char[16] high
 
 
 cdef void run_clip(void *arg, char **data, const Walk *walk) noexcept nogil:
@@ -45,7 +45,8 @@ cdef void run_clip(void *arg, char **data, const Walk *walk) noexcept nogil:
         rows = walk.shape[last - 1]
     start_walk(last - 1, index)
     while True:
-        ndx_clip(at, rows, row_steps, n, steps, bounds.low, bounds.high, bounds.dtype)
+        ndx_clip(at, rows, row_steps, n, steps, <const char *>bounds.low,
+                 <const char *>bounds.high, bounds.dtype)
         if not step_walk(walk, last - 1, index, 2, at):
             return
 
@@ -71,8 +72,8 @@ cpdef object clip_between(object x, object low, object high, object out):
             or low != low or high != high:
         return None
     bounds.dtype = array.dtype
-    store_scalar(low, array.dtype, bounds.low)
-    store_scalar(high, array.dtype, bounds.high)
+    store_scalar(low, array.dtype, <char *>bounds.low)
+    store_scalar(high, array.dtype, <char *>bounds.high)
     require_live(array)
     if out is not None:
         if not is_array(out):

@@ -131,7 +131,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     computing.folding.two_parts = kind_of[dtype] == KIND_COMPLEX
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
     computing.folding.decides = computing.folding.failed = False
-    store_scalar(identity(ufunc, dtype), dtype, computing.folding.identity)
+    store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
     operands.count = 0
     put(&operands, result)
     put(&operands, x)

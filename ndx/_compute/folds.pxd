@@ -11,7 +11,7 @@ cdef struct Folding:
     bint two_parts                  # an element is two numbers
     bint any_order                   # the result does not depend on the order
     bint failed                      # no memory for partial results
-    char[16] identity
+    double[2] identity               # the bytes of an element, aligned for any dtype
 
 cdef void combine(const Folding *folding, char *a, char *b,
                   char *result) noexcept nogil

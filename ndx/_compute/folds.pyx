@@ -168,7 +168,7 @@ cdef void fold_stretch(Folding *folding, char **data, const Walk *walk) noexcept
         stretch.depth += 1
     width = 1 << stretch.depth
     for i in range(width):
-        memcpy(stretch.results + i * itemsize, folding.identity, itemsize)
+        memcpy(stretch.results + i * itemsize, <char *>folding.identity, itemsize)
     if folding.decides:
         # The first leaf often decides; then no thread is woken.
         fold_leaf(&stretch, 0)
@@ -220,7 +220,7 @@ cdef void fold_leaf(void *arg, Py_ssize_t index) noexcept nogil:
         data[op] = stretch.data[op] + start * leaf.strides[op][0]
     data[0] = result
     folding.run(folding, data, &leaf)
-    if folding.decides and result[0] != folding.identity[0]:
+    if folding.decides and result[0] != (<const char *>folding.identity)[0]:
         ndx_raise_flag(&stretch.decided)
 
 
@@ -255,7 +255,7 @@ cdef void fold_partially(Folding *folding, char **data,
         if not folding.failed:
             folding.run(folding, data, walk)
         return
-    ndx_fill(room, count * kept * itemsize, folding.identity, itemsize)
+    ndx_fill(room, count * kept * itemsize, <char *>folding.identity, itemsize)
     rows.folding = folding
     rows.data = parts
     rows.walk = &cut

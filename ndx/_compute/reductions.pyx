@@ -97,7 +97,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     folding.decides = x.dtype == BOOL and (
         ufunc.name == "logical_and" or ufunc.name == "logical_or")
     folding.failed = False
-    store_scalar(identity(ufunc, x.dtype), x.dtype, folding.identity)
+    store_scalar(identity(ufunc, x.dtype), x.dtype, <char *>folding.identity)
     hold(&operands)
     try:
         if not reduce_in_pass(ufunc, &folding, &operands, &walk, x.dtype):
