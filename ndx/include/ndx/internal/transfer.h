@@ -43,23 +43,20 @@ static void ndx_copy_row_##T(char *out, ptrdiff_t out_step, const char *x,      
         for (i = 0; i < n; i++) { memcpy(out + i * size, x - i * size, sizeof(T)); }     \
         return;                                                                          \
     }                                                                                    \
-    if (out_step == size) {                                                              \
-        for (i = 0; i + 4 <= n; i += 4) {                                                \
-T a, b, c, d;                                                                \
-            memcpy(&a, x, sizeof(T));                                                    \
-            memcpy(&b, x + x_step, sizeof(T));                                           \
-            memcpy(&c, x + 2 * x_step, sizeof(T));                                       \
-            memcpy(&d, x + 3 * x_step, sizeof(T));                                       \
-            memcpy(out + i * size, &a, sizeof(T));                                       \
-            memcpy(out + (i + 1) * size, &b, sizeof(T));                                 \
-            memcpy(out + (i + 2) * size, &c, sizeof(T));                                 \
-            memcpy(out + (i + 3) * size, &d, sizeof(T));                                 \
-            x += 4 * x_step;                                                             \
-        }                                                                                \
-        out += i * size;                                                                 \
-        n -= i;                                                                          \
+    for (i = 0; i + 4 <= n; i += 4) {                                                    \
+        T a, b, c, d;                                                                    \
+        memcpy(&a, x, sizeof(T));                                                        \
+        memcpy(&b, x + x_step, sizeof(T));                                               \
+        memcpy(&c, x + 2 * x_step, sizeof(T));                                           \
+        memcpy(&d, x + 3 * x_step, sizeof(T));                                           \
+        memcpy(out, &a, sizeof(T));                                                      \
+        memcpy(out + out_step, &b, sizeof(T));                                           \
+        memcpy(out + 2 * out_step, &c, sizeof(T));                                       \
+        memcpy(out + 3 * out_step, &d, sizeof(T));                                       \
+        out += 4 * out_step;                                                             \
+        x += 4 * x_step;                                                                 \
     }                                                                                    \
-    for (i = 0; i < n; i++) {                                                            \
+    for (; i < n; i++) {                                                                 \
         memcpy(out, x, sizeof(T));                                                       \
         out += out_step;                                                                 \
         x += x_step;                                                                     \
