@@ -27,6 +27,7 @@ NDArray([4., 6.])
 """
 
 import sys as _sys
+from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
 # First: it raises a helpful error if ndx was never built.
@@ -91,13 +92,17 @@ __array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 newaxis = None
 
+# Tools that use this namespace, and so are imported when they are first asked for:
+# their names, and the modules that have them (a module of ndx is its own).
+_TOOLS = {}
+
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.
-__all__ = _star_names(globals())
+__all__ = _star_names(globals() | _TOOLS)
 
 
 # Modules that register NDArrays with other libraries, when these are imported.
@@ -119,8 +124,13 @@ _import_hooks.register_on_import(
 
 
 def __dir__():
-    return _public_names(globals())
+    return _public_names(globals() | _TOOLS)
 
 
 def __getattr__(name):
-    raise _missing_name(__name__, name)
+    if name not in _TOOLS:
+        raise _missing_name(__name__, name)
+    tool = _import_module(_TOOLS[name])
+    if _TOOLS[name] != f"{__name__}.{name}":
+        tool = globals()[name] = getattr(tool, name)
+    return tool

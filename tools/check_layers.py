@@ -22,7 +22,7 @@ LAYERS = [
     ("_array",), ("_workspaces",), ("_recording",), ("_compute",), ("_methods",),
     ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
     ("_fusing",), ("_cuda", "cuda"),
-    ("memory",), ("__init__",),
+    ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
     ("dask", "einops", "h5py", "numba", "threadpoolctl", "torch", "xarray", "zarr"),
     ("_cli", "__main__", "testing"),
 ]  # fmt: skip

@@ -67,6 +67,10 @@ def package(path: Path, root: Path) -> list[ast.stmt]:
             for each, module in value.items():
                 text = f"from ndx.backends.{module} import {each} as {each}"
                 body.append(statement(text))
+        elif name == "_TOOLS":
+            for each, module in value.items():
+                source = "ndx" if module == f"ndx.{each}" else module
+                body.append(statement(f"from {source} import {each} as {each}"))
         elif is_public(name):
             kind = None if value is None else type(value).__name__
             body.append(statement(f"{name}: {kind}"))
