@@ -9,8 +9,8 @@ import numpy as np
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, new_view, numpy_view, require_intact_file, require_usable,
-    set_array_type, set_layout,
+    BaseArray, check_room, is_array, new_element, new_view, numpy_view,
+    require_intact_file, require_usable, set_array_type, set_layout,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
@@ -20,6 +20,7 @@ from ndx._compute.elementwise cimport binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport adopted_backend
+from ndx._compute.temporaries cimport MANY, learn_operators, reusable
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
@@ -727,9 +728,25 @@ cdef class NDArray(NumPyMethods):
 set_array_type(NDArray, b"ndx.NDArray")
 
 
+cdef int learn() except -1:
+    """Learn from an array of many elements that has the memory of one."""
+    cdef BaseArray many = new_view(new_element(BOOL), 1)
+    many.shape[0], many.strides[0] = MANY, 0
+    set_layout(many)
+    return learn_operators(many)
+
+
+learn()
+
+
 cdef inline object operate(Ufunc ufunc, object x1, object x2):
     """Compute an operator of two operands, one of which may be no array."""
-    result = binary(ufunc, x1, x2, None)
+    cdef BaseArray out = None
+    if is_array(x1):
+        out = reusable(ufunc, <BaseArray>x1, x2)
+    if out is None and is_array(x2):
+        out = reusable(ufunc, <BaseArray>x2, x1)
+    result = binary(ufunc, x1, x2, out)
     return refused(ufunc, x1, x2) if result is NotImplemented else result
 
 

@@ -58,6 +58,7 @@ ADDRESSES = {
     "_compute.numpy_results:lies_within": _NOTHING_READ,
     "_compute.numpy_results:view_of_block": _NOTHING_READ,
     "_compute.elementwise:compute": "few elements: checked last, and with the GIL",
+    "_compute.temporaries:is_alone": "pins are only compared with 0",
     "_methods.display:read_scalar": "one element, checked just before",
     "_methods.indexing:element": "one element, checked just before",
     "_methods.indexing:write_element": "one element, checked just before",
