@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 
+import numpy.ma  # noqa: F401 - np.unique imports it, and its constants stay allocated
 import pytest
 from helpers.examples import USUAL
 from hypothesis import HealthCheck, settings

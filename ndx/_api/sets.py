@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy.lib._arraysetops_impl as _results
 
+from ndx._api.elementwise import equal, logical_not, logical_or
+from ndx._api.manipulation_views import reshape
 from ndx._compute.numpy_calls import argument, call, on_device
 from ndx._compute.uniques import unique_parts
 from ndx._lib.device import CPU
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+# Elements, to find each of which by a comparison is faster than NumPy's ways; and
+# elements from which its table is faster.
+FEW, MANY = 16, 100_000
 
 
 def unique_all(x: Array, /) -> UniqueAllResult:
@@ -187,4 +193,23 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
         x1 = argument(x1, "isin")
     else:
         x1, x2 = argument(x1, "isin"), argument(x2, "isin")
+        if (
+            x1.dtype == x2.dtype
+            and x1.device == x2.device == CPU
+            and (
+                0 < x2.size <= FEW
+                # NumPy looks up many integers in a table.
+                and (x1.size < MANY or x1.dtype.kind not in "biu")
+            )
+        ):
+            return is_one_of(x1, x2, invert)
     return call("isin", x1, x2, invert=invert)
+
+
+def is_one_of(x: NDArray, few: NDArray, invert: bool) -> NDArray:
+    """Return whether each element of an array is one of a few, by comparisons."""
+    found = None
+    for value in reshape(few, (-1,)):
+        same = equal(x, value)
+        found = same if found is None else logical_or(found, same, out=found)
+    return logical_not(found, out=found) if invert else found

@@ -1,0 +1,47 @@
+"""Which elements are in a set: found by comparisons, by a table or by sorting alike."""
+
+import numpy as np
+import pytest
+from helpers import arrays, dtypes
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+
+
+@given(pair=arrays.pairs(), data=st.data(), invert=st.booleans())
+def test_isin_of_any_number_of_elements(pair, data, invert):
+    """Around the number from which NumPy's function is called."""
+    array, x = pair
+    pool = array.ravel() if array.size else np.zeros(1, array.dtype)
+    chosen = data.draw(st.lists(st.integers(0, pool.size - 1), max_size=20))
+    among = pool[chosen]
+    if data.draw(st.booleans()):
+        among = among[: among.size // 2 * 2].reshape(2, -1)
+    found = ndx.isin(x, ndx.asarray(among, copy=True), invert=invert)
+    expected = np.isin(array, among, invert=invert)
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+@pytest.mark.parametrize("few", [1, 3, 16, 17])
+def test_isin_of_each_dtype(dtype, few):
+    values = np.arange(50).astype(dtype)
+    for among in (values[:few], values[few::-1], values[:0]):
+        found = ndx.isin(ndx.asarray(values), ndx.asarray(among))
+        np.testing.assert_array_equal(np.asarray(found), np.isin(values, among))
+
+
+def test_isin_of_nan_and_zeros():
+    x = ndx.asarray([float("nan"), 0.0, -0.0, 1.0])
+    among = ndx.asarray([float("nan"), 0.0])
+    assert ndx.isin(x, among).tolist() == [False, True, True, False]
+    assert ndx.isin(x, among, invert=True).tolist() == [True, False, False, True]
+
+
+def test_isin_of_other_dtypes():
+    x, among = ndx.asarray([1, 2, 300]), ndx.asarray([1, 44], dtype=ndx.uint8)
+    assert ndx.isin(x, among).tolist() == [True, False, False]
+    assert ndx.isin(x, 300).tolist() == [False, False, True]
+    assert ndx.isin(2, x).tolist() is True
