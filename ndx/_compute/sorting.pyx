@@ -1,4 +1,4 @@
-"""Sorting and searching by NumPy's functions in C, on views of held arrays.
+"""Sorting and searching by NumPy's functions in C, on our memory or views of it.
 
 Small results that NumPy allocates itself are copied to our memory, which costs less
 than a change of NumPy's allocator.
@@ -13,7 +13,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport BaseArray, new_empty, require_live
 from ndx._compute.copies cimport LARGE
 from ndx._compute.passes.sorting cimport sort_steps
-from ndx._compute.sorting_threads cimport sort_on_threads
+from ndx._compute.sorting_threads cimport sort_few, sort_on_threads
 from ndx._lib.dtypes cimport FLOAT32, FLOAT64, INT64, KIND_FLOAT, kind_of
 
 cnp.import_array()
@@ -76,6 +76,10 @@ cdef int sort_in_place(BaseArray x, int axis, bint stable) except -1:
         return 0
     operands.count = 0
     put(&operands, x)
+    if 0 < x.size < LARGE:
+        locate(&operands)
+        if sort_few(&operands, axis, stable and order_shows(&operands, x)):
+            return 0
     hold(&operands)
     try:
         if not sort_steps(&operands, axis):

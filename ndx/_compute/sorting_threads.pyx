@@ -4,29 +4,13 @@ One long line is left to one thread: to merge two sorted halves takes longer tha
 takes to sort one of them (measured, 10^6 elements).
 """
 
-cimport numpy as cnp
 from libc.stdlib cimport free, malloc
 
-from ndx._array.pinning cimport Operands, unlocked, view_of
+from ndx._array.pinning cimport Operands, recheck_all, unlocked
 from ndx._array.storage cimport BaseArray
+from ndx._compute.array_functions cimport SortFunction, array_functions
 from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._lib.dtypes cimport COMPLEX64, itemsize_of
-
-cnp.import_array()
-
-cdef extern from *:
-    """
-    #include <numpy/arrayobject.h>
-    typedef int (*ndx_sort)(void *start, npy_intp count, void *array);
-    static ndx_sort ndx_sort_of(PyObject *array, int stable) {
-        PyArray_ArrFuncs *found =
-            PyDataType_GetArrFuncs(PyArray_DESCR((PyArrayObject *)array));
-        if (found == NULL) { return NULL; }
-        return found->sort[stable ? NPY_STABLESORT : NPY_QUICKSORT];
-    }
-    """
-    ctypedef int (*ndx_sort)(void *start, Py_ssize_t count, void *array) noexcept nogil
-    ndx_sort ndx_sort_of(object array, bint stable)
 
 cdef extern from "ndx/internal/thread_pool.h" nogil:
     void ndx_raise_flag(int *flag)
@@ -48,8 +32,8 @@ cdef enum:
 
 # A sort of an array; its lines have one step between their elements.
 cdef struct Sort:
-    ndx_sort sort
-    void *array
+    SortFunction sort
+    void *sample
     char *data
     Py_ssize_t itemsize
     Py_ssize_t length                # of a line
@@ -71,7 +55,7 @@ cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
     cdef char *room
     if job.step == job.itemsize:
         for i in range(first, last):
-            if job.sort(job.data + i * job.line_step, job.length, job.array) < 0:
+            if job.sort(job.data + i * job.line_step, job.length, job.sample) < 0:
                 ndx_raise_flag(&job.failed)
         return
     room = <char *>malloc(TOGETHER * nbytes)
@@ -86,7 +70,7 @@ cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
                            job.data + first * job.line_step, job.line_step, job.step,
                            count, job.length)
         for i in range(count):
-            if job.sort(room + i * nbytes, job.length, job.array) < 0:
+            if job.sort(room + i * nbytes, job.length, job.sample) < 0:
                 ndx_raise_flag(&job.failed)
         ndx_transfer_block(&how, job.data + first * job.line_step, job.line_step,
                            job.step, room, nbytes, job.itemsize, count, job.length)
@@ -100,6 +84,33 @@ cdef void run_sort(void *arg) noexcept nogil:
     cdef Sort *job = <Sort *>arg
     parallel_for((job.lines + job.lines_at_once - 1) // job.lines_at_once, sort_lines,
                  job)
+
+
+cdef bint find_sort(Sort *job, int dtype, bint stable) noexcept:
+    """Set NumPy's sort of a dtype; return whether there is one."""
+    job.sort = array_functions[dtype].stable_sort if stable \
+        else array_functions[dtype].sort
+    job.sample = array_functions[dtype].sample
+    return job.sort != NULL
+
+
+cdef bint sort_few(Operands *located, int axis, bint stable) except -1:
+    """Sort operand 0, of few elements, in place; return whether that was done."""
+    cdef BaseArray x = <BaseArray>located.arrays[0]
+    cdef Sort job
+    if not x.c_contiguous or axis != x.ndim - 1 or x.dtype >= COMPLEX64 \
+            or not find_sort(&job, x.dtype, stable):
+        return False
+    job.data = located.data[0]
+    job.step = job.itemsize = itemsize_of[x.dtype]
+    job.length = x.shape[axis]
+    job.line_step = job.length * job.itemsize
+    job.lines = job.lines_at_once = x.size // job.length
+    job.failed = False
+    sort_lines(&job, 0)
+    recheck_all(located)
+    # Lines that are sorted can be sorted again.
+    return not job.failed
 
 
 cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
@@ -129,10 +140,7 @@ cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
         # Whole cache lines.
         job.lines_at_once += -job.lines_at_once & (TOGETHER - 1)
     job.failed = False
-    view = view_of(held, 0)
-    job.array = <void *>view
-    job.sort = ndx_sort_of(view, stable)
-    if job.sort == NULL:
+    if not find_sort(&job, x.dtype, stable):
         return False
     unlocked(held, run_sort, &job)
     # Lines that are sorted can be sorted again.

@@ -45,11 +45,15 @@ typedef struct { uint64_t first, second; } ndx_pair;
             out[i] = NDX_CHOSEN(first, second);                                          \
         }                                                                                \
     } else {                                                                             \
+        /* The address is chosen, without a branch, and only one element is read. */     \
+        const ptrdiff_t over = steps[0], over_a = steps[1], over_b = steps[2];           \
+        const ptrdiff_t onward = steps[3];                                               \
+        uintptr_t from_a = (uintptr_t)args[1], from_b = (uintptr_t)args[2];              \
+        char *to = args[3];                                                              \
         for (i = 0; i < n; i++) {                                                        \
-            T t = (T)-(T)(mask[i * steps[0]] != 0);                                      \
-            *(T *)((char *)out + i * steps[3]) = NDX_CHOSEN(                             \
-                *(const T *)((const char *)a + i * steps[1]),                            \
-                *(const T *)((const char *)b + i * steps[2]));                           \
+            uintptr_t t = (uintptr_t)0 - (uintptr_t)(*mask != 0);                        \
+            *(T *)to = *(const T *)(from_b + ((from_a - from_b) & t));                   \
+            mask += over; from_a += over_a; from_b += over_b; to += onward;              \
         }                                                                                \
     }                                                                                    \
 }
