@@ -96,11 +96,11 @@ newaxis = None
 # their names, and the modules that have them (a module of ndx is its own).
 _TOOLS = {}
 
-_set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
+_set_namespace(_sys.modules[__name__], (__array_api_version__,))
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.
 __all__ = _star_names(globals() | _TOOLS)
 

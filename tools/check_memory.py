@@ -61,6 +61,7 @@ ADDRESSES = {
     "_compute.temporaries:is_alone": "pins are only compared with 0",
     "_methods.display:read_scalar": "one element, checked just before",
     "_methods.indexing:element": "one element, checked just before",
+    "_methods.indexing:read_element": "one element, checked just before",
     "_methods.indexing:write_element": "one element, checked just before",
     "_methods.pickling:pickled": _NOTHING_READ,
     "_compute.matmul:same_layout": _NOTHING_READ,

@@ -32,6 +32,7 @@ import numpy as np
 
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
@@ -47,13 +48,13 @@ __all__ = ["NumPyMethods"]
 cdef object _CLASS = type
 
 # The functions of ndx; set when they exist.
-cdef object ndx = None
+{declared}
 
 
 def set_functions(namespace):
-    """Set the namespace whose functions the methods call; done once, at import."""
-    global ndx
-    ndx = namespace
+    """Set the functions that the methods call; done once, at import."""
+    global {names}
+{assigned}
 
 
 cdef class NumPyMethods(NumPyAttributes):
@@ -129,8 +130,8 @@ def annotated(method: Method, arguments: ast.arguments) -> str:
     )  # as PEP 8 has annotated ones
 
 
-def method_text(method: Method) -> str:
-    """Return the definition of a method."""
+def method_text(method: Method) -> tuple[str, dict[str, str]]:
+    """Return the definition of a method, and the functions of ndx that it calls."""
     signature = f"self{', ' if method.signature else ''}{method.signature}"
     code = f"def {method.name}({signature}): pass"
     arguments = ast.parse(code).body[0].args
@@ -169,7 +170,24 @@ def method_text(method: Method) -> str:
         ]
     if method.body:
         body = method.body.strip("\n").split("\n")
-    return "\n".join([*lines, *(fold(" " * 8 + line) for line in body)])
+    code, functions = with_functions("\n".join(body))
+    lines += [fold(" " * 8 + line) for line in code.split("\n")]
+    return "\n".join(lines), functions
+
+
+def with_functions(text: str) -> tuple[str, dict[str, str]]:
+    """Return code that calls functions of ndx by names of the module, and these.
+
+    A lookup in the namespace costs as much as a small array does.
+    """
+    found = {}
+
+    def name_of(match: re.Match[str]) -> str:
+        name = f"ndx_{match[1].replace('.', '_')}"
+        found[name] = f"namespace.{match[1]}"
+        return f"{name}("
+
+    return re.sub(r"\bndx\.([\w.]+)\(", name_of, text), found
 
 
 def fold(line: str) -> str:
@@ -184,13 +202,27 @@ def fold(line: str) -> str:
     return f"{head}{bracket}\n{rest}".replace("\0", " ")
 
 
+def fold_names(names: list[str]) -> str:
+    """Return names for a `global` statement of several lines."""
+    text = textwrap.fill(", ".join(names), 88 - len("    global ") - len(" \\"))
+    return text.replace("\n", " \\\n        ")
+
+
 def make() -> str:
     """Return the text of the module."""
-    parts = [HEAD]
+    parts, functions = [], {}
     for title, methods in GROUPS.items():
         parts.append(f"    # {'-' * 60} {title}\n")
-        parts += [method_text(method) + "\n" for method in methods]
-    return "\n".join(parts)
+        for method in methods:
+            text, called = method_text(method)
+            parts.append(text + "\n")
+            functions |= called
+    head = HEAD.format(
+        declared="\n".join(f"cdef object {name} = None" for name in sorted(functions)),
+        names=fold_names(sorted(functions)),
+        assigned="\n".join(f"    {n} = {functions[n]}" for n in sorted(functions)),
+    )
+    return "\n".join([head, *parts])
 
 
 if __name__ == "__main__":

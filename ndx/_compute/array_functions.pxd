@@ -5,7 +5,7 @@ ctypedef int (*SortFunction)(void *start, Py_ssize_t count, void *sample) noexce
 ctypedef int (*SearchFunction)(void *start, Py_ssize_t count, Py_ssize_t *place,
                                void *sample) noexcept nogil
 
-# NumPy's functions of one dtype, for elements that lie side by side; NULL: there is none.
+# NumPy's functions of one dtype, for elements side by side; NULL: there is none.
 cdef struct ArrayFunctions:
     SortFunction sort                # in place
     SortFunction stable_sort

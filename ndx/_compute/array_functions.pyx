@@ -1,7 +1,7 @@
 """NumPy's functions of dtypes, which its arrays call: sorting and searching in C.
 
-They are public (``PyArray_ArrFuncs``). A call through an array costs as much as to sort a
-hundred elements.
+They are public (``PyArray_ArrFuncs``). A call through an array takes as long as to sort
+a hundred elements.
 """
 
 import numpy as np

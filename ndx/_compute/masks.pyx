@@ -493,7 +493,10 @@ cdef tuple places_of(BaseArray x):
     else:
         count = count_true(x)
     job.room = count
-    found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
+    if x.ndim == 1:
+        found = (new_empty(INT64, 1, &count),)
+    else:
+        found = tuple([new_empty(INT64, 1, &count) for _ in range(x.ndim)])
     if count == 0:
         return found
     operands.count = 0

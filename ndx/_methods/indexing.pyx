@@ -409,6 +409,13 @@ cdef object converted(object scalar, int dtype):
     return bool(scalar) if kind_of[dtype] == KIND_BOOL else int(scalar)
 
 
+cdef int read_element(BaseArray x, char *value) except -1:
+    """Copy the one element of an array on the host."""
+    require_live(x)
+    memcpy(value, data_of(x), itemsize_of[x.dtype])
+    return require_intact_file(x)
+
+
 cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except -1:
     """Write an element on the host at an offset."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
@@ -446,6 +453,12 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
             # Nested lists and buffers, as `ndx.asarray` accepts them.
             source = as_operand(np.asarray(value))
         require_usable(source)
+        if source.ndim == 0 and source.dtype == x.dtype \
+                and not source.block.device | x.block.device \
+                and not PySlice_Check(key) and not is_array(key):
+            read_element(source, stored)
+            if find_element(x, key, &offset):
+                return write_element(x, offset, stored)
         if not can_store(source.dtype, x.dtype):
             if kind_of[source.dtype] == KIND_COMPLEX:
                 raise refused_value(f"values of dtype {dtype_object(source.dtype)}",
@@ -459,7 +472,10 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
             return 0
         device_engine().set_item(x, key, value if source is None else source)
         return 0
-    target = None if is_array(key) else basic_view(x, key)
+    if key is Ellipsis:
+        target = x
+    else:
+        target = None if is_array(key) else basic_view(x, key)
     if target is not None:
         if source is None:
             fill(target, value)

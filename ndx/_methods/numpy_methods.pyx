@@ -9,6 +9,7 @@ import numpy as np
 
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
@@ -24,13 +25,56 @@ __all__ = ["NumPyMethods"]
 cdef object _CLASS = type
 
 # The functions of ndx; set when they exist.
-cdef object ndx = None
+cdef object ndx_all = None
+cdef object ndx_any = None
+cdef object ndx_argmax = None
+cdef object ndx_argmin = None
+cdef object ndx_argsort = None
+cdef object ndx_cumulative_prod = None
+cdef object ndx_cumulative_sum = None
+cdef object ndx_linalg_trace = None
+cdef object ndx_max = None
+cdef object ndx_mean = None
+cdef object ndx_min = None
+cdef object ndx_nonzero = None
+cdef object ndx_permute_dims = None
+cdef object ndx_prod = None
+cdef object ndx_repeat = None
+cdef object ndx_reshape = None
+cdef object ndx_squeeze = None
+cdef object ndx_std = None
+cdef object ndx_sum = None
+cdef object ndx_take = None
+cdef object ndx_var = None
 
 
 def set_functions(namespace):
-    """Set the namespace whose functions the methods call; done once, at import."""
-    global ndx
-    ndx = namespace
+    """Set the functions that the methods call; done once, at import."""
+    global ndx_all, ndx_any, ndx_argmax, ndx_argmin, ndx_argsort, ndx_cumulative_prod, \
+        ndx_cumulative_sum, ndx_linalg_trace, ndx_max, ndx_mean, ndx_min, \
+        ndx_nonzero, ndx_permute_dims, ndx_prod, ndx_repeat, ndx_reshape, \
+        ndx_squeeze, ndx_std, ndx_sum, ndx_take, ndx_var
+    ndx_all = namespace.all
+    ndx_any = namespace.any
+    ndx_argmax = namespace.argmax
+    ndx_argmin = namespace.argmin
+    ndx_argsort = namespace.argsort
+    ndx_cumulative_prod = namespace.cumulative_prod
+    ndx_cumulative_sum = namespace.cumulative_sum
+    ndx_linalg_trace = namespace.linalg.trace
+    ndx_max = namespace.max
+    ndx_mean = namespace.mean
+    ndx_min = namespace.min
+    ndx_nonzero = namespace.nonzero
+    ndx_permute_dims = namespace.permute_dims
+    ndx_prod = namespace.prod
+    ndx_repeat = namespace.repeat
+    ndx_reshape = namespace.reshape
+    ndx_squeeze = namespace.squeeze
+    ndx_std = namespace.std
+    ndx_sum = namespace.sum
+    ndx_take = namespace.take
+    ndx_var = namespace.var
 
 
 cdef class NumPyMethods(NumPyAttributes):
@@ -76,7 +120,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([ True,  True])
         """
         if out is None and where is True:
-            return ndx.all(self, axis=axis, keepdims=keepdims)
+            return ndx_all(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("all", (self,), named)
 
@@ -118,7 +162,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([False,  True])
         """
         if out is None and where is True:
-            return ndx.any(self, axis=axis, keepdims=keepdims)
+            return ndx_any(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("any", (self,), named)
 
@@ -157,7 +201,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1, 1])
         """
         if as_index(axis) and out is None:
-            return ndx.argmax(self, axis=axis, keepdims=keepdims)
+            return ndx_argmax(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmax", (self,), named)
 
@@ -196,7 +240,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0, 0])
         """
         if as_index(axis) and out is None:
-            return ndx.argmin(self, axis=axis, keepdims=keepdims)
+            return ndx_argmin(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmin", (self,), named)
 
@@ -237,7 +281,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 self.ndim == 1 and (dtype is None or stays_plain(self, dtype)) and out
                 is None):
-            return ndx.cumulative_prod(self, axis=axis, dtype=dtype)
+            return ndx_cumulative_prod(self, axis=axis, dtype=dtype)
         named = {"axis": axis, "dtype": dtype, "out": out}
         return call_method("cumprod", (self,), named)
 
@@ -278,7 +322,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 self.ndim == 1 and (dtype is None or stays_plain(self, dtype)) and out
                 is None):
-            return ndx.cumulative_sum(self, axis=axis, dtype=dtype)
+            return ndx_cumulative_sum(self, axis=axis, dtype=dtype)
         named = {"axis": axis, "dtype": dtype, "out": out}
         return call_method("cumsum", (self,), named)
 
@@ -325,7 +369,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 not is_complex(self) and out is None and initial is np._NoValue and
                 where is True):
-            return ndx.max(self, axis=axis, keepdims=keepdims)
+            return ndx_max(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
             "where": where}
@@ -372,7 +416,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1.5, 3.5])
         """
         if is_inexact(self) and dtype is None and out is None and where is True:
-            return ndx.mean(self, axis=axis, keepdims=keepdims)
+            return ndx_mean(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "where": where}
@@ -421,7 +465,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 not is_complex(self) and out is None and initial is np._NoValue and
                 where is True):
-            return ndx.min(self, axis=axis, keepdims=keepdims)
+            return ndx_min(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
             "where": where}
@@ -472,7 +516,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 (dtype is None or stays_plain(self, dtype)) and out is None and initial
                 is np._NoValue and where is True):
-            return ndx.prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+            return ndx_prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "initial": initial, "where": where}
@@ -564,7 +608,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 is_real_floating(self) and dtype is None and out is None and where is
                 True and mean is np._NoValue):
-            return ndx.std(self, axis=axis, correction=ddof, keepdims=keepdims)
+            return ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
             "keepdims": keepdims, "where": where, "mean": mean}
@@ -615,7 +659,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 (dtype is None or stays_plain(self, dtype)) and out is None and initial
                 is np._NoValue and where is True):
-            return ndx.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+            return ndx_sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "initial": initial, "where": where}
@@ -662,7 +706,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 is_matrix(self) and offset == 0 and axis1 == 0 and axis2 == 1 and dtype
                 is None and out is None):
-            return ndx.linalg.trace(self)
+            return ndx_linalg_trace(self)
         named = {
             "offset": offset, "axis1": axis1, "axis2": axis2, "dtype": dtype,
             "out": out}
@@ -715,7 +759,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 is_real_floating(self) and dtype is None and out is None and where is
                 True and mean is np._NoValue):
-            return ndx.var(self, axis=axis, correction=ddof, keepdims=keepdims)
+            return ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
             "keepdims": keepdims, "where": where, "mean": mean}
@@ -791,7 +835,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1., 4., 2., 3.])
         """
         if order == 'C':
-            return ndx.reshape(self, (-1,), copy=True)
+            return ndx_reshape(self, (-1,), copy=True)
         named = {"order": order}
         return call_method("flatten", (self,), named)
 
@@ -827,7 +871,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if order == 'C' and is_contiguous(self):
             return flat_view(self)
         if order == 'C':
-            return ndx.reshape(self, (-1,))
+            return ndx_reshape(self, (-1,))
         return call_method('ravel', (self,), {'order': order})
 
     def repeat(self, repeats: Any, axis: Axes | None = None) -> NDArray:
@@ -862,7 +906,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([3, 3, 1, 1, 2, 2])
         """
         if repeats_plainly(self, repeats, axis):
-            return ndx.repeat(self, repeats, axis=axis)
+            return ndx_repeat(self, repeats, axis=axis)
         named = {"repeats": repeats, "axis": axis}
         return call_method("repeat", (self,), named)
 
@@ -903,7 +947,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1., 4., 2., 3.])
         """
         if order == 'C':
-            return ndx.reshape(self, lengths_of(shape), copy=copy)
+            return ndx_reshape(self, lengths_of(shape), copy=copy)
         named = {"order": order, "copy": copy}
         return call_method("reshape", (self, *shape), named)
 
@@ -937,7 +981,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.ones((1, 3)).squeeze().shape
         (3,)
         """
-        return ndx.squeeze(self, ones_of(self) if axis is None else axis)
+        return ndx_squeeze(self, ones_of(self) if axis is None else axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> NDArray:
         """Return a view with two axes exchanged.
@@ -1004,7 +1048,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if not axes or axes == (None,):
             return reverse_axes(self)
-        return ndx.permute_dims(self, axes_of(axes))
+        return ndx_permute_dims(self, axes_of(axes))
 
     def view(self, dtype: DTypeLike = None, type: Any = None) -> Any:
         """Return a view of the same bytes, as elements of another dtype.
@@ -1148,7 +1192,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x
         NDArray([7, 7, 7])
         """
-        self[...] = value
+        set_item(self, ..., value)
 
     def nonzero(self) -> tuple[NDArray, ...]:
         """Return the indices of elements that are not 0, for each axis.
@@ -1176,7 +1220,7 @@ cdef class NumPyMethods(NumPyAttributes):
         (NDArray([0, 1]), NDArray([1, 1]))
         """
         if self.ndim > 0:
-            return ndx.nonzero(self)
+            return ndx_nonzero(self)
         named = {}
         return call_method("nonzero", (self,), named)
 
@@ -1288,7 +1332,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([3, 2])
         """
         if takes_along(self, indices, axis) and out is None and mode == 'raise':
-            return ndx.take(self, indices, axis=axis)
+            return ndx_take(self, indices, axis=axis)
         named = {"axis": axis, "out": out, "mode": mode}
         return call_method("take", (self, indices), named)
 
@@ -1374,7 +1418,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         plain = kind is order is stable is descending is None
         if plain and self.ndim > 0 and axis is not None:
-            return ndx.argsort(self, axis=axis)
+            return ndx_argsort(self, axis=axis)
         named = {'axis': axis, 'kind': kind, 'order': order, 'stable': stable}
         if descending is not None:
             named['descending'] = descending

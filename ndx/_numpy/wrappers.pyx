@@ -1,5 +1,7 @@
 """NumPy's functions and ufuncs as objects whose results are NDArrays."""
 
+from cpython.object cimport PyObject
+
 import functools
 
 import numpy as np
@@ -15,6 +17,12 @@ from ndx._methods.ufuncs cimport (
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
+
+cdef extern from "ndx/internal/vectorcall.h":
+    ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
+        PyObject *, PyObject **, size_t, PyObject *) noexcept
+    int ndx_set_vectorcall(object cls, Py_ssize_t offset) except -1
+    Py_ssize_t ndx_count(size_t nargsf) noexcept
 
 # Scalars, which have no memory of their own and override nothing.
 cdef frozenset SCALARS = frozenset((
@@ -42,6 +50,7 @@ cdef class NumPyFunction:
         The function of ndx that makes the same array of a shape and ``dtype=``.
     """
 
+    cdef Vectorcall vectorcall
     cdef object function
     cdef object create
     cdef bint takes_sequences
@@ -52,17 +61,20 @@ cdef class NumPyFunction:
         self.function = function
         self.create = create
         self.takes_sequences = function is np.array or function is np.asarray
+        self.vectorcall = <Vectorcall><void *>call
         describe(self, function, name, module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Only an explicit `__call__` comes here; calls go to `call`, below.
+        return self(*args, **kwargs)
+
+    cdef object compute(self, tuple args, dict kwargs):
         if self.takes_sequences and args:
             result = array_of(args, kwargs)
             if result is not None:
                 return result
         if self.create is not None and len(args) + len(kwargs) <= 2:
             try:
-                if len(args) == 1 and not kwargs:
-                    return self.create(args[0])
                 return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
             except (TypeError, ValueError):
                 # NumPy has more dtypes and parameters; or it says why not.
@@ -80,6 +92,28 @@ cdef class NumPyFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names):
+    """Call a function; a shape alone makes no tuple of arguments."""
+    cdef NumPyFunction function = <NumPyFunction>self
+    cdef Py_ssize_t count = ndx_count(nargsf), i
+    if count == 1 and names == NULL and function.create is not None:
+        try:
+            return function.create(<object>args[0])
+        except (TypeError, ValueError):
+            return compute_function(function.function, (<object>args[0],), {})
+    positional = tuple([<object>args[i] for i in range(count)])
+    keywords = {}
+    if names != NULL:
+        for i, name in enumerate(<tuple>names):
+            keywords[name] = <object>args[count + i]
+    return function.compute(positional, keywords)
+
+
+cdef NumPyFunction sample = NumPyFunction(len, "len", "builtins")
+ndx_set_vectorcall(
+    NumPyFunction, <char *>&sample.vectorcall - <char *><PyObject *>sample)
 
 
 cdef object array_of(tuple args, dict kwargs):

@@ -275,7 +275,7 @@ _ELEMENTS = [
         _I + ">>> x.fill(7)\n>>> x\nNDArray([7, 7, 7])",
         kind="None",
         returns=None,
-        body="self[...] = value",
+        body="set_item(self, ..., value)",
         parameters={"value": ("scalar", "The value.")},
         raises=(_WRITES,),
     ),
