@@ -84,3 +84,7 @@ from ndx._workspaces.workspace import Workspace as Workspace
 __array_api_version__: str
 __version__: str
 newaxis: None
+from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan
+from ndx._pipelines.roles import Role as Role
+from ndx._pipelines.roles import Roles as Roles
+from ndx._pipelines.switch import use_workspaces as use_workspaces
