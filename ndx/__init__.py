@@ -98,6 +98,8 @@ _TOOLS = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",
     "WorkspacePlan": "ndx._pipelines.plans",
+    "evaluate": "ndx._pipelines.evaluation",
+    "metrics": "ndx.metrics",
     "use_workspaces": "ndx._pipelines.switch",
 }
 
