@@ -125,7 +125,7 @@ class ROC:
             msg = f"outputs of dtype {scores.dtype} can't be ranked; scores are real"
             raise TypeError(msg)
         # A column of scores needs no axis of its own.
-        if scores.shape == expected.shape and (scores.ndim == 1 or self._columns == 1):
+        if scores.ndim == 1 or (self._columns == 1 and scores.shape == expected.shape):
             scores = scores[..., None]
         shape, columns = scores.shape[:-1], self._checked(scores.shape)
         scores = ndx.reshape(scores, (-1, columns))
@@ -227,7 +227,9 @@ def _curve(name: str, steps: Steps) -> ROCCurve:
     thresholds = ndx.concat([first, ndx.astype(steps.thresholds, ndx.float64)])
     positives, negatives = float(hits[-1]), float(alarms[-1])
     tpr, fpr = _divided(hits, positives), _divided(alarms, negatives)
-    area = float(ndx.vecdot(fpr[1:] - fpr[:-1], tpr[1:] + tpr[:-1])) / 2
+    area = math.nan
+    if positives and negatives:
+        area = float(ndx.vecdot(fpr[1:] - fpr[:-1], tpr[1:] + tpr[:-1])) / 2
     named = ndx.where(hits + alarms > 0, hits + alarms, 1.0)
     rises = (hits[1:] - hits[:-1]) * (hits / named)[1:]
     corners = _corners(hits, alarms)
