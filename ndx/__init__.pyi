@@ -37,7 +37,6 @@ from ndx import cuda as cuda
 from ndx import fft as fft
 from ndx import linalg as linalg
 from ndx import memory as memory
-from ndx import metrics as metrics
 from ndx import random as random
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
@@ -78,11 +77,6 @@ from ndx._lib.errors import MappedFileError as MappedFileError
 from ndx._lib.errors import OutOfMemoryError as OutOfMemoryError
 from ndx._lib.errors import StaleArrayError as StaleArrayError
 from ndx._lib.errors import WorkspaceError as WorkspaceError
-from ndx._pipelines.evaluation import evaluate as evaluate
-from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan
-from ndx._pipelines.roles import Role as Role
-from ndx._pipelines.roles import Roles as Roles
-from ndx._pipelines.switch import use_workspaces as use_workspaces
 from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig
 from ndx._workspaces.registry import workspace as workspace
 from ndx._workspaces.workspace import Workspace as Workspace
@@ -90,3 +84,9 @@ from ndx._workspaces.workspace import Workspace as Workspace
 __array_api_version__: str
 __version__: str
 newaxis: None
+from ndx import metrics as metrics
+from ndx._pipelines.evaluation import evaluate as evaluate
+from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan
+from ndx._pipelines.roles import Role as Role
+from ndx._pipelines.roles import Roles as Roles
+from ndx._pipelines.switch import use_workspaces as use_workspaces

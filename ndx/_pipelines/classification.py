@@ -490,7 +490,7 @@ class ClassificationResult:
         matrix, size = np.asarray(self.confusion), len(self.classes)
         whole = matrix.sum(axis=1, keepdims=True)
         shares = matrix / np.where(whole, whole, 1)
-        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         axes.set(
             xlabel="predicted", ylabel="expected", title=f"accuracy {self.accuracy:.4f}"
         )

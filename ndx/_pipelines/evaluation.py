@@ -8,9 +8,9 @@ from typing import Any
 
 import ndx
 from ndx._pipelines.metric import Metric
-from ndx._pipelines.places import is_open
-from ndx._pipelines.progress import with_progress
+from ndx._pipelines.progress import progress_bar
 from ndx._pipelines.reports import Report
+from ndx._pipelines.role_places import is_open
 from ndx._pipelines.switch import workspaces_used
 
 __all__ = ["evaluate"]
@@ -118,16 +118,19 @@ def evaluate(
     if reset:
         for metric in metrics:
             metric.reset()
-    count = 0
+    count, bar = 0, progress_bar(progress, _length(batches), "batch")
     try:
-        for batch in with_progress(batches, progress, "batch"):
+        for batch in batches:
             _count(fn, _parts(batch, keys), metrics, scope)
             # A source may use a batch's memory again when nobody holds it.
             del batch
             count += 1
+            bar.update()
     except BaseException as error:
         error.add_note(f"in batch {count} of ndx.evaluate")
         raise
+    finally:
+        bar.close()
     with ndx.no_workspace():
         return Report({name: each.result() for name, each in named.items()}, count)
 
@@ -146,6 +149,13 @@ def _count(
             metric.update(expected, outputs, *weights)
         # Arrays that leave a scope alive would be looked at when it ends.
         del outputs
+
+
+def _length(batches: object) -> int | None:
+    try:
+        return len(batches)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _scope(

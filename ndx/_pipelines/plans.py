@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import ndx
-from ndx._pipelines.places import Place
+from ndx._pipelines.role_places import Place
 from ndx._pipelines.roles import Role, Roles
 from ndx._pipelines.switch import workspaces_used
 

@@ -1,37 +1,56 @@
-"""Progress bars, by tqdm, which is imported when one is wanted."""
+"""Progress bars, by tqdm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any
 
-__all__ = ["with_progress"]
-
-Item = TypeVar("Item")
+__all__ = ["progress_bar"]
 
 
-def with_progress(
-    items: Iterable[Item], wanted: bool | str, unit: str
-) -> Iterable[Item]:
-    """Return items that move a progress bar, if one is wanted.
+class _NoBar:
+    """What is used without a bar."""
+
+    def update(self, count: int = 1) -> None:
+        pass
+
+    def set_postfix(self, **values: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
+    """Return a progress bar, or what takes its place if none is wanted.
 
     Parameters
     ----------
-    items : iterable
-        Its length is the end of the bar, if it has one.
     wanted : bool or str
-        A str stands beside the bar.
+        Whether there is one, or the text before it.
+    total : int or None
+        How many units there will be, if that is known.
     unit : str
-        What an item is called.
+        What is counted.
+
+    Raises
+    ------
+    ImportError
+        If tqdm is not installed.
     """
     if wanted is False:
-        return items
+        return _NoBar()
+    if wanted is not True and not isinstance(wanted, str):
+        raise TypeError(
+            f"progress must be a bool or a text (str), not {type(wanted).__name__}"
+        )
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
-        msg = "a progress bar needs tqdm: pip install ndx[progress]; or progress=False"
-        raise ImportError(msg) from error
-    bar: Iterable[Item] = tqdm(
-        items, desc=wanted if isinstance(wanted, str) else None, unit=unit
-    )
-    return bar
+        raise ImportError(
+            f"progress={wanted!r} needs tqdm, which is not installed: "
+            "pip install 'ndx[progress]'"
+        ) from error
+    # Without tqdm's thread, which would stay after the bar.
+    kind = type("tqdm", (tqdm,), {"monitor_interval": 0})
+    text = wanted if isinstance(wanted, str) else None
+    return kind(total=total, unit=unit, desc=text)

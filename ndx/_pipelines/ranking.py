@@ -408,6 +408,7 @@ class ROCResult:
         axes : matplotlib.axes.Axes
         """
         axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", linewidth=1)
+        mean = "mean " * (len(self.curves) > 1)
         shown = [curve for curve in self.curves if not math.isnan(curve.auc)]
         for i, curve in enumerate(shown):
             axes.plot(
@@ -421,8 +422,7 @@ class ROCResult:
         axes.set(
             xlabel="false positive rate",
             ylabel="true positive rate",
-            title=f"area under the curve {self.auc():.4f}",
-            aspect="equal",
+            title=f"{mean}area under the curve {self.auc():.4f}",
         )
         if shown:
             axes.legend(loc="lower right", fontsize="small")

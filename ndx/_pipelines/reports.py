@@ -11,8 +11,8 @@ from ndx._pipelines.tables import Table, format_number, literal
 
 __all__ = ["Report"]
 
-# The side of a panel of a picture, in inches.
-_PANEL = 4.5
+# The width and height of a panel of a picture, in inches.
+_PANEL = 5, 4.5
 
 
 class Report(Mapping[str, Any]):
@@ -90,7 +90,7 @@ class Report(Mapping[str, Any]):
         path : str or os.PathLike, optional
             Where to save it; the suffix (``.png``, ``.svg``, ``.pdf``) is the format.
         dpi : float
-            Dots per inch of a saved picture; a panel is 4.5 inches wide.
+            Dots per inch of a saved picture; a panel is 5 inches wide.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class Report(Mapping[str, Any]):
         for axes, (name, draw) in zip(figure.axes, drawn.items(), strict=True):
             draw(axes)
             title = axes.get_title()
-            axes.set_title(f"{literal(name)}{': ' * bool(title)}{title}")
+            axes.set_title(f"{literal(name)}{': ' * bool(title)}{title}", fontsize=11)
         if path is not None:
             figure.savefig(path, dpi=dpi)
         return figure
@@ -129,7 +129,8 @@ def _new_figure(panels: int) -> Any:
         msg = "report.plot needs matplotlib: pip install ndx[plot]; or print(report)"
         raise ImportError(msg) from error
     # Not by pyplot, which would keep it, and open a window.
-    figure = Figure(figsize=(_PANEL * panels, _PANEL), layout="compressed")
+    width, height = _PANEL
+    figure = Figure(figsize=(width * panels, height), layout="constrained")
     figure.subplots(1, panels)
     return figure
 

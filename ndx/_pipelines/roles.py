@@ -10,7 +10,7 @@ from types import EllipsisType
 from typing import Any
 
 import ndx
-from ndx._pipelines.places import (
+from ndx._pipelines.role_places import (
     Found,
     Place,
     Scopes,

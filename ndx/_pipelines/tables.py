@@ -25,6 +25,9 @@ __all__ = [
 # The colour of cells by their share, red, green and blue, as in the picture.
 _DARK = (8, 48, 107)
 
+# Characters of a name in a picture.
+_LONGEST = 16
+
 
 @dataclass(frozen=True)
 class Table:
@@ -110,8 +113,13 @@ def format_count(value: Any) -> str:
 
 
 def literal(text: str) -> str:
-    """Return text for matplotlib, which reads "$" as the start of a formula."""
-    return _one_line(text).replace("$", r"\$")
+    """Return a short name for matplotlib.
+
+    It reads "$" as the start of a formula, and leaves "_name" out of a legend.
+    """
+    line = _one_line(text)
+    short = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return short.replace("$", r"\$").replace("_", "\u200b_", short.startswith("_"))
 
 
 def class_names(classes: object) -> tuple[str, ...]:

@@ -479,11 +479,14 @@ def test_a_progress_bar(capsys):
     assert "batch" in error
     ndx.evaluate(model, data(), *all_metrics())
     assert capsys.readouterr().err == ""
+    with pytest.raises(TypeError, match="progress must be a bool or a text"):
+        ndx.evaluate(model, data(), *all_metrics(), progress=3)
+    assert [each.name for each in threading.enumerate() if "tqdm" in each.name] == []
 
 
 def test_a_progress_bar_needs_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="pip install ndx.progress."):
+    with pytest.raises(ImportError, match="pip install .ndx.progress."):
         ndx.evaluate(model, data(), *all_metrics(), progress=True)
     assert ndx.evaluate(model, data(), *all_metrics()).batches == 4
 

@@ -131,7 +131,7 @@ def test_the_picture_is_saved_and_returned(tmp_path):
     matrix, curves = figure.axes
     assert matrix.get_title().startswith("classification: accuracy ")
     assert [text.get_text() for text in matrix.get_xticklabels()][3] == r"cost \$x_1\$"
-    assert curves.get_title().startswith("ROC: area under the curve ")
+    assert curves.get_title().startswith("ROC: mean area under the curve ")
     assert len(curves.lines) == 1 + len(names)
     report_of(3).plot(str(tmp_path / "report.svg"))
     assert b"<svg" in (tmp_path / "report.svg").read_bytes()

@@ -74,8 +74,7 @@ def package(path: Path, root: Path) -> list[ast.stmt]:
         elif is_public(name):
             kind = None if value is None else type(value).__name__
             body.append(statement(f"{name}: {kind}"))
-    # Imports come first, wherever the tables stand.
-    return sorted(body, key=lambda node: isinstance(node, ast.AnnAssign))
+    return body
 
 
 def functions(path: Path, root: Path) -> list[ast.stmt]:
