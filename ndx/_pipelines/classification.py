@@ -468,7 +468,7 @@ class ClassificationResult:
                     for row, total in zip(matrix, whole, strict=True)
                 ],
             )
-        wrong = ndx.reshape(self.confusion * (1 - ndx.eye(size)), (-1,))
+        wrong = ndx.reshape(self.confusion * (1 - ndx.eye(size, device="cpu")), (-1,))
         first = ndx.argsort(wrong, descending=True)[:_SHOWN].tolist()
         rows = [
             (

@@ -162,7 +162,10 @@ class Regression:
             Later updates don't change it.
         """
         with ndx.no_workspace():
-            sums = {name: ndx.asarray(x, copy=True) for name, x in self._sums.items()}
+            sums = {
+                name: ndx.asarray(x, copy=True, device="cpu")
+                for name, x in self._sums.items()
+            }
             if not sums:
                 sums = {name: ndx.empty(0, device="cpu") for name in _START}
         names = self._given or class_names(self._columns)
@@ -373,7 +376,9 @@ class RegressionResult:
             "MSE": self.mse, "RMSE": self.rmse, "MAE": self.mae, "bias": self.bias,
             "largest": self.max_error, "R2": self.r2, "correlation": self.correlation,
         }  # fmt: skip
-        columns = [ndx.asarray(each(None)).tolist() for each in measures.values()]
+        columns = [
+            ndx.asarray(each(None), device="cpu").tolist() for each in measures.values()
+        ]
         weights = self.sums["weight"].tolist()
         rows = [
             (name, *(format_number(x[i]) for x in columns), format_count(weights[i]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 import ndx
 
 __all__ = [
@@ -35,6 +37,8 @@ def as_array(x: Any, what: str) -> ndx.NDArray:
     """Return expected values or outputs as an array, without a copy if possible."""
     if isinstance(x, ndx.NDArray):
         return x
+    if isinstance(x, np.ndarray):  # where it is, whatever the current device
+        return ndx.asarray(x, device="cpu")
     try:
         return ndx.asarray(x)
     except (TypeError, ValueError) as error:

@@ -110,9 +110,8 @@ class ScoreBuffer:
         weights = ndx.take(kept["weights"], order)
         positive = ndx.take(kept["positive"][:, column], order)
         # Samples of one score count together: only the last of them is a step.
-        ends = ndx.concat(
-            [scores[1:] != scores[:-1], ndx.ones(min(1, self.rows), dtype=ndx.bool)]
-        )
+        last = ndx.ones(1, dtype=ndx.bool, device="cpu")
+        ends = ndx.concat([scores[1:] != scores[:-1], last])
         sums = [
             ndx.cumulative_sum(ndx.where(each, weights, 0.0))[ends]
             for each in (positive, ~positive)
@@ -211,7 +210,7 @@ def _checked(thresholds: Any) -> ndx.NDArray:
         try:
             found = ndx.asarray(thresholds, dtype=ndx.float64, copy=True, device="cpu")
         except (TypeError, ValueError):
-            found = ndx.empty(0)
+            found = ndx.empty(0, device="cpu")
         if found.ndim != 1 or not found.size or not ndx.all(found[1:] > found[:-1]):
             msg = (
                 f"thresholds={thresholds!r} is not valid; it is a number of steps, or "
