@@ -85,7 +85,7 @@ class WorkspacePlan:
     ('doubling:training', None)
     """
 
-    __slots__ = ("_config", "_modes", "_name", "_roles")
+    __slots__ = ("_modes", "_name", "_placed", "_without")
 
     def __init__(
         self,
@@ -98,11 +98,13 @@ class WorkspacePlan:
     ) -> None:
         _check_types(name, roles, config)
         self._modes = {"training": training, "inference": inference}
-        self._name, self._roles, self._config = name, tuple(roles), config
+        self._name, self._without = name, Roles(dict.fromkeys(roles))
         for phase, mode in self._modes.items():
             _check(phase, mode)
             if mode in _DEPRECATED:
                 warnings.warn(_warning(phase, mode), DeprecationWarning, stacklevel=2)
+        # Roles never change: each step may ask for them.
+        self._placed = {phase: self._make(phase, config) for phase in self._modes}
 
     def training(self) -> Roles:
         """Return the roles for training.
@@ -132,21 +134,19 @@ class WorkspacePlan:
         WorkspaceError
             If a scope of one is open.
         """
-        for phase in self._modes:
-            self._placed(phase).destroy()
+        for roles in self._placed.values():
+            roles.destroy()
 
     def _used(self, phase: str) -> Roles:
-        if not workspaces_used():
-            return Roles(dict.fromkeys(self._roles))
-        return self._placed(phase)
+        return self._placed[phase] if workspaces_used() else self._without
 
-    def _placed(self, phase: str) -> Roles:
+    def _make(self, phase: str, config: ndx.WorkspaceConfig | None) -> Roles:
         mode = self._modes[phase]
-        places: dict[str, Place] = dict.fromkeys(self._roles)
+        places: dict[str, Place] = dict.fromkeys(self._without)
         if mode != "none":
-            config = self._config or _CONFIGS[mode]
+            config = config or _CONFIGS[mode]
             shared = f"{self._name}:{phase}"
-            for role in self._roles:
+            for role in self._without:
                 name = f"{shared}:{role}" if mode == "separate" else shared
                 places[role] = (name, config)
         return Roles(places)

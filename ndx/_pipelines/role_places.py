@@ -18,6 +18,7 @@ __all__ = [
     "name_of",
     "parse",
     "place_of",
+    "scope_of",
 ]
 
 Place: TypeAlias = (
@@ -34,20 +35,15 @@ Found: TypeAlias = tuple[str, ndx.WorkspaceConfig | None] | ndx.Workspace | None
 class Scopes:
     """The scopes of several places, entered together and left in reverse order."""
 
-    def __init__(self, entered: list[ndx.Workspace | None], borrow: bool) -> None:
-        self._places, self._borrow = entered, borrow
+    def __init__(self, places: list[ndx.Workspace | None]) -> None:
+        self._places = places
         self._left: list[contextlib.ExitStack] = []
 
     def __enter__(self) -> ndx.Workspace | None:
         last: ndx.Workspace | None = None
         with contextlib.ExitStack() as stack:
             for place in self._places:
-                if place is None:
-                    stack.enter_context(ndx.no_workspace())
-                    last = None
-                else:
-                    scope = place.borrow() if self._borrow else place
-                    last = stack.enter_context(scope)
+                last = stack.enter_context(scope_of(place))
             # Only now: if an entry fails, those before it are left by the stack above.
             self._left.append(stack.pop_all())
         return last
@@ -59,6 +55,13 @@ class Scopes:
         traceback: TracebackType | None,
     ) -> bool | None:
         return self._left.pop().__exit__(kind, error, traceback)
+
+
+def scope_of(
+    workspace: ndx.Workspace | None,
+) -> contextlib.AbstractContextManager[ndx.Workspace | None]:
+    """Return the context manager in which new arrays are made in a place."""
+    return ndx.no_workspace() if workspace is None else workspace
 
 
 def checked_name(role: object) -> str:

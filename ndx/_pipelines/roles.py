@@ -20,6 +20,7 @@ from ndx._pipelines.role_places import (
     name_of,
     parse,
     place_of,
+    scope_of,
 )
 
 __all__ = ["Role", "Roles"]
@@ -232,7 +233,12 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         WorkspaceError
             If there is no such role.
         """
-        return self._scopes(roles, borrow=False)
+        if not roles:
+            msg = "a scope needs at least one role, as in roles.scope('activations')"
+            raise ValueError(msg)
+        if len(roles) == 1:
+            return scope_of(self[roles[0]])
+        return Scopes([self[role] for role in roles])
 
     def borrow(self, role: str) -> AbstractContextManager[Any]:
         """Return a context manager that makes a role's open workspace current again.
@@ -254,14 +260,12 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         WorkspaceError
             If there is no such role, or no scope of its workspace is open here.
         """
-        self.assert_open(role)
-        return self._scopes((role,), borrow=True)
-
-    def _scopes(self, roles: tuple[str, ...], borrow: bool) -> Scopes:
-        if not roles:
-            msg = "a scope needs at least one role, as in roles.scope('activations')"
-            raise ValueError(msg)
-        return Scopes([self[role] for role in roles], borrow)
+        workspace = self[role]
+        if workspace is None:
+            return scope_of(None)
+        if not workspace.is_open:
+            self.assert_open(role)
+        return workspace.borrow()
 
     def assert_open(self, *roles: str) -> None:
         """Check that the workspaces of roles are open, in this thread or task.
@@ -420,9 +424,13 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         workspace = self[role]
         if workspace is None:
             return x.detach()
-        if x.attached:
+        try:
+            return x.leverage_to(workspace, missing="raise")
+        except ndx.WorkspaceError:
+            if not x.attached:
+                return x
             self.assert_open(role)
-        return x.leverage_to(workspace, missing="raise")
+            raise
 
     def validate(
         self,
