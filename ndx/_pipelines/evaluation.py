@@ -35,8 +35,8 @@ def evaluate(
 
     For each batch, a scope of a workspace is entered; in it the function is called and
     all metrics count its outputs. So nothing is left of a batch but the metrics' own
-    numbers, of fixed size, and batches after the first ones take no memory from the
-    system.
+    numbers, of fixed size (but for an exact `ndx.metrics.ROC`), and batches after the
+    first ones take no memory from the system.
 
     Parameters
     ----------
