@@ -43,6 +43,7 @@ STYLES = (
     {"color": "#d1531b", "linewidth": 2},
     {"color": "#3d8b40", "linewidth": 2},
     {"color": "#8e44ad", "linewidth": 2},
+    {"color": "#c0a000", "linewidth": 2},
 )
 
 
@@ -479,7 +480,9 @@ def save_picture(rows, path, *, step, without):
     axes.grid(axis="x", color="#c9c9c9", linestyle=":")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper right", ncols=len(rows), frameon=False)
+    # More than the usual ones need two lines.
+    columns = len(rows) if len(rows) < len(STYLES) else len(rows) // 2
+    axes.legend(loc="upper right", ncols=columns, frameon=False)
     figure.savefig(path, dpi=150, format="png")
 
 

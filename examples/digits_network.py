@@ -160,6 +160,8 @@ class Training:
         Widths of the hidden layers.
     step : callable
         Takes a step: `sgd_step`, or a function around it.
+    make_step : callable, optional
+        Returns the step, instead: one for each training, if it keeps anything.
 
     Attributes
     ----------
@@ -179,9 +181,10 @@ class Training:
         hidden=(256,),
         seed=0,
         step=sgd_step,
+        make_step=None,
     ):
         self.xp, self.scope, self.batch_size = xp, scope, batch_size
-        self.step = step
+        self.step = step if make_step is None else make_step()
         self.images = xp.asarray(digits.train_images, copy=True)
         self.targets = xp.asarray(digits.train_targets, copy=True)
         self.tests = digits.test_images, digits.test_labels

@@ -12,6 +12,10 @@ once, against an array namespace. The same code then runs
 and a table shows the costs of each: time, allocations, page faults, bytes. A
 picture of array memory over the first steps is saved beside it.
 
+``--mode`` adds a variant whose step names the roles of its arrays, in the workspaces of
+a plan (``digits_roles.py``). ``--evaluate`` reports on the test images: classes, their
+confusion, ROC curves, also as a picture.
+
 Run ``python examples/train_digits.py --help`` for the options.
 """
 
@@ -27,6 +31,7 @@ import comparison
 from comparison import at_least
 from digits_data import load_data
 from digits_network import PLAIN, Training, sgd_step
+from digits_roles import StepInRoles, evaluate
 
 import ndx
 
@@ -52,10 +57,32 @@ def parse_args(argv):
         help="width of each hidden layer",
     )
     add("--seed", type=at_least(0), default=0, metavar="N")
+    add(
+        "--mode",
+        choices=("enabled", "none", "single", "separate"),
+        help="also train with the workspaces of a plan, in this mode",
+    )
+    add(
+        "--evaluate",
+        type=comparison.picture_path,
+        nargs="?",
+        const="digits_evaluation.png",
+        metavar="PATH",
+        help="report on the test images, and save a picture (by default as %(const)s)",
+    )
     args = parser.parse_args(argv)
     if args.seed >= 2**32:
         parser.error(f"argument --seed: {args.seed} is not below 2**32")
     return args
+
+
+def show_evaluation(run, args, digits):
+    """Print the report of a trained network on the test images, and save a picture."""
+    with ndx.use(args.backend):
+        report = evaluate(run.params, digits, args.batch_size, not args.no_progress)
+    print(f"\n{report}\n")
+    report.plot(args.evaluate)
+    print(f"Saved {args.evaluate}.")
 
 
 def main(argv=None):
@@ -80,6 +107,10 @@ def main(argv=None):
         options={"step": functools.partial(sgd_step, parts=parts)},
     )
     variants.append(fused)
+    if args.mode:
+        make_step = functools.partial(StepInRoles, args.mode)
+        plain = comparison.Variant(f"ndx, {args.mode}", ndx, args.backend)
+        variants.append(plain._replace(options={"make_step": make_step}))
     with comparison.progress(
         args.epochs,
         "ep",
@@ -87,6 +118,8 @@ def main(argv=None):
         disable=args.no_progress,
     ) as on_repeat:
         rows = comparison.compare(make_run, variants, args.epochs, on_repeat)
+    if args.mode:
+        rows[-1] = rows[-1]._replace(arena=rows[-1].run.step.arena())
     accuracies = {row.label: row.run.accuracy() for row in rows}
     comparison.print_table(
         rows,
@@ -95,6 +128,8 @@ def main(argv=None):
         results=[f"{value:.4f}" for value in accuracies.values()],
         note="Largest difference between the variants' losses:",
     )
+    if args.evaluate:
+        show_evaluation(rows[-1].run, args, make_run.keywords["digits"])
     poor = [name for name, value in accuracies.items() if value < REQUIRED_ACCURACY]
     return comparison.report(
         rows,

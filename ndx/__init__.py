@@ -94,7 +94,14 @@ newaxis = None
 
 # Tools that use this namespace, and so are imported when they are first asked for:
 # their names, and the modules that have them (a module of ndx is its own).
-_TOOLS = {}
+_TOOLS = {
+    "Role": "ndx._pipelines.roles",
+    "Roles": "ndx._pipelines.roles",
+    "WorkspacePlan": "ndx._pipelines.plans",
+    "evaluate": "ndx._pipelines.evaluation",
+    "metrics": "ndx.metrics",
+    "use_workspaces": "ndx._pipelines.switch",
+}
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)

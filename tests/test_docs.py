@@ -19,10 +19,12 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/
 
 def documented():
     """Yield the public objects that have a docstring of their own, by name."""
-    modules = [ndx, ndx.backends, ndx.memory]
+    modules = [ndx, ndx.backends, ndx.memory, ndx.metrics]
     modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
     for module in modules:
-        for name, value in vars(module).items():
+        # By `dir`, which also has what is imported when it is first asked for.
+        for name in dir(module):
+            value = getattr(module, name)
             if name.startswith("_") or not callable(value):
                 continue
             yield f"{module.__name__}.{name}", value

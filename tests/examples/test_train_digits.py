@@ -118,3 +118,52 @@ def test_a_wrong_value_is_one_line(arguments, capsys):
     import train_digits
 
     assert_one_line_error(train_digits.main, arguments, capsys)
+
+
+@pytest.mark.parametrize("mode", ["enabled", "none"])
+def test_001_30_a_step_in_roles_computes_the_same(digits, mode):
+    """The step that names roles trains as the one without, in workspaces or none."""
+    from digits_network import Training
+    from digits_roles import StepInRoles
+
+    run = Training(ndx, digits=digits, make_step=lambda: StepInRoles(mode))
+    for _ in range(2):
+        run.repeat()
+    made = ndx.memory.stats("host")["total_allocations"]
+    for batch in [(run.images[:128], run.targets[:128])] * 3:
+        run.step(ndx, run.params, run.velocities, batch)
+    made = ndx.memory.stats("host")["total_allocations"] - made
+    assert (made == 0) == (mode == "enabled")
+    assert (run.step.arena() is None) == (mode == "none")
+    assert run.history == trained(ndx, digits, 2).history
+    run.step.plan.destroy()
+
+
+def test_001_23_the_network_is_evaluated(digits, tmp_path):
+    """A trained network's report has the accuracy that the training reports."""
+    from digits_network import Training
+    from digits_roles import evaluate
+
+    run = Training(ndx, digits=digits)
+    for _ in range(3):
+        run.repeat()
+    report = evaluate(run.params, digits, 100, progress=False)
+    assert report["classification"].accuracy == pytest.approx(run.accuracy())
+    assert report["ROC"].auc() > 0.9
+    assert report["cross-entropy"] > 0
+    report.plot(tmp_path / "report.png")
+
+
+def test_the_options_of_modes_and_evaluation(tmp_path, capsys, monkeypatch):
+    from train_digits import main
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(DeprecationWarning, match="training='separate'"):
+        status = main(
+            ["--epochs", "30", "--mode", "separate", "--evaluate", "--no-progress"]
+        )
+    assert status == 0
+    text = capsys.readouterr().out
+    assert "ndx, separate" in text
+    assert "weighted mean" in text
+    assert (tmp_path / "digits_evaluation.png").stat().st_size > 10_000

@@ -70,6 +70,15 @@ stored.flush()
 with ndx.workspace("state", path="state.bin", size="1MiB") as state:
     state.flush()
 assert_type(ndx.memory.allocated("host"), int)
+
+roles = ndx.Roles({"activations": "acts", "updater": ndx.WorkspaceConfig(size="1MiB")})
+with roles.scope("activations"), ndx.use_workspaces(False):
+    assert_type(roles.create("activations", (2, 3), fill=0), ndx.NDArray)
+assert_type(ndx.WorkspacePlan("enabled", "none").training(), ndx.Roles)
+classes = ndx.metrics.Classification(["cat", "dog"])
+report = ndx.evaluate(lambda x: x, [(x, x)], classes, ndx.metrics.Mean(max))
+assert_type(report, ndx.metrics.Report)
+assert_type(classes.result().accuracy, float)
 assert_allclose(kept, [1, 1, 1], rtol=1e-6)
 try:
     ndx.empty(2**50)
@@ -83,6 +92,7 @@ ndx.zeros(3).no_such_attribute  # type: ignore[attr-defined]  # noqa: B018
 ndx.workspace("step", spill="never")  # type: ignore[arg-type]
 ndx.workspace("step", sizes="1MiB")  # type: ignore[call-arg]
 ndx.WorkspaceConfig(sizes="1MiB")  # type: ignore[call-arg]
+ndx.WorkspacePlan("enable")  # type: ignore[arg-type]
 ndx.use("host", limits="1GiB")  # type: ignore[call-overload]
 ndx.use("host", directory="/scratch")  # type: ignore[call-overload]
 ndx.set_default("mmap", folder="/scratch")  # type: ignore[call-overload]

@@ -1,0 +1,518 @@
+"""Classification: the confusion matrix, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+import ndx
+from ndx._pipelines.metric import no_merge
+from ndx._pipelines.samples import (
+    NaN,
+    as_array,
+    checked_nan,
+    flat_weights,
+    labels_of,
+    on_host,
+    without_bad,
+)
+from ndx._pipelines.tables import (
+    Table,
+    class_names,
+    format_count,
+    format_share,
+    literal,
+    weighted_mean,
+)
+
+__all__ = ["Average", "Classification", "ClassificationResult"]
+
+Average: TypeAlias = Literal["macro", "micro", "weighted"]
+
+# Beyond so many classes, tables show the first, and the most frequent confusions.
+_SHOWN = 20
+
+
+class Classification:
+    """Counts which class was expected, and which one was predicted.
+
+    Parameters
+    ----------
+    classes : int or iterable of str, optional
+        The number of classes, or their names. Default: as many as the scores of the
+        first batch have columns, or two for binary scores.
+    threshold : float
+        For binary scores: the least one of class 1.
+    nan : {"raise", "omit"}
+        Whether a sample with NaN is an error, or is left out.
+    name : str
+        Its name in the report.
+
+    Notes
+    -----
+    It keeps one matrix of float64, classes x classes, whatever the number of samples.
+    ND4J's ``Evaluation``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> metric = ndx.metrics.Classification(["cat", "dog"])
+    >>> metric.update(ndx.asarray([0, 1, 1]), ndx.asarray([0, 1, 0]))
+    >>> result = metric.result()
+    >>> result.accuracy, result.recall(average=None)
+    (0.6666666666666666, NDArray([1. , 0.5]))
+    >>> result.confusion
+    NDArray([[1., 0.],
+             [1., 1.]])
+    """
+
+    def __init__(
+        self,
+        classes: int | Iterable[str] | None = None,
+        *,
+        threshold: float = 0.5,
+        nan: NaN = "raise",
+        name: str = "classification",
+    ) -> None:
+        self.name = name
+        self._given = None if classes is None else class_names(classes)
+        self._threshold, self._nan = float(threshold), checked_nan(nan)
+        self._counts: ndx.NDArray | None = None
+        self._size = 0
+        self._omitted = 0
+        if self._given is not None:
+            self._allocate(len(self._given))
+
+    def _allocate(self, classes: int) -> ndx.NDArray:
+        with ndx.no_workspace():
+            self._counts = ndx.zeros(classes * classes, device="cpu")
+        self._size = classes
+        return self._counts
+
+    def reset(self) -> None:
+        """Forget all batches; the memory is kept for the next ones."""
+        self._omitted = 0
+        if self._counts is not None:
+            self._counts[...] = 0.0
+
+    def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        expected : array
+            Class numbers, of shape (n,), or one column for each class (the largest one
+            is the class), of shape (n, classes). There may be more axes, such as one of
+            time, before the last.
+        outputs : array
+            Scores, of shape (n, classes): the largest one is the prediction; or binary
+            scores: floats of shape (n,) or (n, 1), compared with the threshold; or
+            predicted class numbers: ints or bools of shape (n,).
+        weights : array of float or bool, optional
+            Of shape (n,): the weight of each sample, or a mask. What a sample of weight
+            0 holds is not looked at.
+
+        Raises
+        ------
+        ValueError
+            If shapes don't fit, a class number is not one of the classes, or there is
+            NaN (with ``nan="raise"``).
+        """
+        expected = as_array(expected, "expected values")
+        outputs = as_array(outputs, "outputs")
+        predicted, bad, classes = self._predictions(outputs, expected)
+        shape = predicted.shape
+        labels = self._expected(expected, shape, classes)
+        if ndx.isdtype(labels.dtype, "real floating"):
+            missing = ndx.reshape(ndx.isnan(labels), (-1,))
+            bad = missing if bad is None else bad | missing
+        given = flat_weights(weights, shape)
+        if bad is not None:
+            given, omitted = without_bad(bad, given, self._nan, "NaN")
+            self._omitted += omitted
+        labels = labels_of(ndx.reshape(labels, (-1,)), classes, given, "expected ones")
+        flat = labels_of(ndx.reshape(predicted, (-1,)), classes, given, "outputs")
+        counts = self._counts
+        if counts is None:
+            counts = self._allocate(classes)
+        # The one way to count in place, without an array of all pairs of classes.
+        np.add.at(counts, labels * classes + flat, given)
+
+    def _predictions(
+        self, outputs: ndx.NDArray, expected: ndx.NDArray
+    ) -> tuple[ndx.NDArray, ndx.NDArray | None, int]:
+        """Return predicted classes, which samples have NaN, and how many classes."""
+        real = ndx.isdtype(outputs.dtype, "real floating")
+        columns = outputs.ndim == expected.ndim + 1 or (real and outputs.ndim > 1)
+        if not real and not ndx.isdtype(outputs.dtype, ("bool", "integral")):
+            msg = f"outputs of dtype {outputs.dtype} are neither scores nor classes"
+            raise TypeError(msg)
+        bad = None
+        if columns and outputs.shape[-1] != 1:
+            classes = self._checked(outputs.shape[-1])
+            if real:
+                bad = ndx.any(ndx.isnan(outputs), axis=-1)
+            predicted = ndx.argmax(outputs, axis=-1)
+        elif real:
+            classes = self._checked(2)
+            if columns:
+                outputs = outputs[..., 0]
+            bad, predicted = ndx.isnan(outputs), outputs >= self._threshold
+        elif self._size:
+            classes = self._size
+            predicted = outputs[..., 0] if columns else outputs
+        else:
+            msg = (
+                "outputs that are classes don't tell how many there are: give "
+                "Classification(classes=...)"
+            )
+            raise ValueError(msg)
+        if bad is not None:
+            bad = ndx.reshape(on_host(bad), (-1,))
+        return on_host(predicted), bad, classes
+
+    def _checked(self, classes: int) -> int:
+        if classes < 1 or (self._size and classes != self._size):
+            there = f"{self._size} classes" if self._size else "at least one class"
+            msg = (
+                f"outputs have scores for {classes} classes, and the metric has {there}"
+            )
+            raise ValueError(msg)
+        return classes
+
+    def _expected(
+        self, expected: ndx.NDArray, shape: tuple[int, ...], classes: int
+    ) -> ndx.NDArray:
+        """Return expected classes of the shape of the predicted ones."""
+        if expected.shape == (*shape, 1):
+            expected = expected[..., 0]
+        elif expected.shape == (*shape, classes):
+            expected = ndx.argmax(expected, axis=-1)
+        if expected.shape != shape:
+            msg = (
+                f"expected values of shape {expected.shape} don't fit predictions of "
+                f"shape {shape}; they are class numbers of that shape, or have "
+                f"{classes} columns"
+            )
+            raise ValueError(msg)
+        return on_host(expected)
+
+    def result(self) -> ClassificationResult:
+        """Return the confusion matrix of all batches, and what follows from it.
+
+        Returns
+        -------
+        ClassificationResult
+            Later updates don't change it.
+        """
+        size = self._size
+        with ndx.no_workspace():
+            if self._counts is None:
+                confusion = ndx.zeros((0, 0), device="cpu")
+            else:
+                confusion = ndx.reshape(self._counts, (size, size), copy=True)
+        return ClassificationResult(
+            confusion, self._given or class_names(size), self._omitted
+        )
+
+    def merge(self, other: Classification) -> None:
+        """Count what another metric of the same classes has counted, too.
+
+        Parameters
+        ----------
+        other : Classification
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is another metric, or has other classes or another threshold.
+        """
+        if type(other) is not Classification or (
+            (other._given, other._threshold) != (self._given, self._threshold)
+        ):
+            raise no_merge(self, other)
+        if other._counts is None:
+            return
+        if self._counts is None:
+            self._allocate(other._size)
+        if self._size != other._size or self._counts is None:
+            raise no_merge(self, other)
+        self._counts += other._counts
+        self._omitted += other._omitted
+
+
+@dataclass(frozen=True, eq=False)
+class ClassificationResult:
+    """What a `Classification` has counted.
+
+    Attributes
+    ----------
+    confusion : NDArray
+        Of shape (classes, classes): the weight (without weights: the number) of samples
+        of the class expected, in rows, that were predicted as the class of the column.
+    classes : tuple of str
+    omitted : int
+        Samples left out because of NaN.
+
+    Notes
+    -----
+    Definitions and averages are those of scikit-learn's ``precision_score`` and so on,
+    for all classes, also for those that never occur.
+    """
+
+    confusion: ndx.NDArray
+    classes: tuple[str, ...]
+    omitted: int = 0
+
+    @property
+    def support(self) -> ndx.NDArray:
+        """The weight of the samples of each class, of shape (classes,)."""
+        return ndx.sum(self.confusion, axis=1)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of samples whose prediction is right; NaN without samples."""
+        total = float(ndx.sum(self.confusion))
+        return float(ndx.linalg.trace(self.confusion)) / total if total else math.nan
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean recall of the classes that occur; NaN without samples."""
+        return float(self.recall(zero_division=math.nan))
+
+    @property
+    def matthews_correlation(self) -> float:
+        """Matthews' correlation coefficient of classes; 0 if one side is constant."""
+        expected, predicted = self.support, ndx.sum(self.confusion, axis=0)
+        total = float(ndx.sum(expected))
+        right = float(ndx.linalg.trace(self.confusion))
+        both = right * total - float(ndx.vecdot(expected, predicted))
+        spread = [
+            total**2 - float(ndx.vecdot(each, each)) for each in (expected, predicted)
+        ]
+        return both / math.sqrt(spread[0] * spread[1]) if min(spread) > 0 else 0.0
+
+    def precision(
+        self, average: Average | None = "macro", *, zero_division: float = 0.0
+    ) -> float | ndx.NDArray:
+        """Return the share of the predictions of a class that are right.
+
+        Parameters
+        ----------
+        average : {"macro", "micro", "weighted"}, optional
+            The mean of the classes; the value of all samples together; the mean of the
+            classes by their support. None: the value of each class.
+        zero_division : float
+            The value of a class that was never predicted. NaN leaves it out of means.
+
+        Returns
+        -------
+        float or NDArray
+            An array of shape (classes,) for ``average=None``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such average.
+        """
+        return self.fbeta(0.0, average, zero_division=zero_division)
+
+    def recall(
+        self, average: Average | None = "macro", *, zero_division: float = 0.0
+    ) -> float | ndx.NDArray:
+        """Return the share of the samples of a class that are predicted as it.
+
+        Parameters
+        ----------
+        average : {"macro", "micro", "weighted"}, optional
+            As for `precision`.
+        zero_division : float
+            The value of a class that has no samples. NaN leaves it out of means.
+
+        Returns
+        -------
+        float or NDArray
+            An array of shape (classes,) for ``average=None``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such average.
+        """
+        return self.fbeta(math.inf, average, zero_division=zero_division)
+
+    def f1(
+        self, average: Average | None = "macro", *, zero_division: float = 0.0
+    ) -> float | ndx.NDArray:
+        """Return the harmonic mean of precision and recall.
+
+        Parameters
+        ----------
+        average : {"macro", "micro", "weighted"}, optional
+            As for `precision`.
+        zero_division : float
+            The value of a class that was neither expected nor predicted. NaN leaves it
+            out of means.
+
+        Returns
+        -------
+        float or NDArray
+            An array of shape (classes,) for ``average=None``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such average.
+        """
+        return self.fbeta(1.0, average, zero_division=zero_division)
+
+    def fbeta(
+        self,
+        beta: float,
+        average: Average | None = "macro",
+        *,
+        zero_division: float = 0.0,
+    ) -> float | ndx.NDArray:
+        """Return the harmonic mean of precision and recall, the latter `beta` times.
+
+        Parameters
+        ----------
+        beta : float
+            0 for precision, 1 for F1, infinity for recall.
+        average : {"macro", "micro", "weighted"}, optional
+            As for `precision`.
+        zero_division : float
+            The value of a class of which there is nothing to divide by. NaN leaves it
+            out of means.
+
+        Returns
+        -------
+        float or NDArray
+            An array of shape (classes,) for ``average=None``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such average, or `beta` is negative.
+        """
+        part, whole = self._parts(beta)
+        if average == "micro":
+            total = float(ndx.sum(whole))
+            return float(ndx.sum(part)) / total if total else float(zero_division)
+        each = _divided(part, whole, zero_division)
+        if average is None:
+            return each
+        if average not in ("macro", "weighted"):
+            msg = (
+                f"average={average!r} is not valid; valid are 'macro', 'micro', "
+                "'weighted', and None for the value of each class"
+            )
+            raise ValueError(msg)
+        return weighted_mean(each, self.support if average == "weighted" else None)
+
+    def _parts(self, beta: float) -> tuple[ndx.NDArray, ndx.NDArray]:
+        """Return what an F score divides, and by what, for each class."""
+        if not beta >= 0:
+            msg = f"beta={beta} is not valid for an F score; it is not negative"
+            raise ValueError(msg)
+        right, support = ndx.linalg.diagonal(self.confusion), self.support
+        if beta == math.inf:
+            return right, support
+        predicted = ndx.sum(self.confusion, axis=0)
+        return right * (1 + beta**2), predicted + support * beta**2
+
+    def tables(self) -> list[Table]:
+        """Return the tables of a report."""
+        each = [
+            _divided(*self._parts(beta), 0.0).tolist() for beta in (0.0, math.inf, 1.0)
+        ]
+        rows = [
+            (
+                name,
+                *(format_share(x[i]) for x in each),
+                format_count(self.support[i]),
+            )
+            for i, name in enumerate(self.classes[:_SHOWN])
+        ]
+        if len(self.classes) > _SHOWN:
+            rows.append((f"... {len(self.classes) - _SHOWN} more", "", "", "", ""))
+        total = format_count(ndx.sum(self.confusion))
+        for average in ("macro", "weighted"):
+            means = [f(average) for f in (self.precision, self.recall, self.f1)]
+            rows.append((f"{average} mean", *map(format_share, means), total))
+        rows.append(("accuracy", "", "", format_share(self.accuracy), total))
+        if self.omitted:
+            rows.append(("omitted (NaN)", "", "", "", str(self.omitted)))
+        header = ("", "precision", "recall", "F1", "support")
+        return [Table("classes", header, rows), self._confusions()]
+
+    def _confusions(self) -> Table:
+        """Return the confusion matrix or, of many classes, the most frequent errors."""
+        title, size = "expected (rows), predicted (columns)", len(self.classes)
+        if size <= _SHOWN:
+            matrix = self.confusion.tolist()
+            whole = [sum(row) or 1.0 for row in matrix]
+            return Table(
+                title,
+                ("", *self.classes),
+                [
+                    (name, *map(format_count, row))
+                    for name, row in zip(self.classes, matrix, strict=True)
+                ],
+                [
+                    [x / total for x in row]
+                    for row, total in zip(matrix, whole, strict=True)
+                ],
+            )
+        wrong = ndx.reshape(self.confusion * (1 - ndx.eye(size, device="cpu")), (-1,))
+        first = ndx.argsort(wrong, descending=True)[:_SHOWN].tolist()
+        rows = [
+            (
+                *(self.classes[i] for i in divmod(place, size)),
+                format_count(wrong[place]),
+            )
+            for place in first
+            if wrong[place] > 0
+        ]
+        return Table("most frequent errors", ("expected", "predicted", "count"), rows)
+
+    def plot(self, axes: Any) -> None:
+        """Draw the confusion matrix: rows in shades of their shares, with counts.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes
+        """
+        matrix, size = np.asarray(self.confusion), len(self.classes)
+        whole = matrix.sum(axis=1, keepdims=True)
+        shares = matrix / np.where(whole, whole, 1)
+        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axes.set(
+            xlabel="predicted", ylabel="expected", title=f"accuracy {self.accuracy:.4f}"
+        )
+        if size > _SHOWN:
+            return
+        names = [literal(name) for name in self.classes]
+        long = max(map(len, names), default=0) > 2
+        axes.set_xticks(range(size), names, rotation=90 if long else 0)
+        axes.set_yticks(range(size), names)
+        for row, column in np.argwhere(matrix):
+            axes.text(
+                column,
+                row,
+                format_count(matrix[row, column]),
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if shares[row, column] > 0.5 else "black",
+            )
+
+
+def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDArray:
+    """Return quotients, and a number where there is nothing to divide by."""
+    some = whole > 0
+    return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))

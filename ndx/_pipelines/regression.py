@@ -1,0 +1,395 @@
+"""Regression: errors and correlation, column by column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import ndx
+from ndx._pipelines.metric import no_merge
+from ndx._pipelines.samples import (
+    NaN,
+    as_array,
+    checked_nan,
+    flat_weights,
+    kept,
+    on_host,
+    without_bad,
+)
+from ndx._pipelines.tables import Table, class_names, format_count, format_number
+
+__all__ = ["Regression", "RegressionResult"]
+
+_SHOWN = 20
+
+# What is kept of each column, in arrays of shape (columns,), and the value without any
+# samples: sums, means and extremes.
+_START = {
+    "count": 0.0,
+    "weight": 0.0,
+    "mean_expected": 0.0,
+    "mean_output": 0.0,
+    "spread_expected": 0.0,  # the sum of squared distances from the mean
+    "spread_output": 0.0,
+    "product": 0.0,  # the sum of products of both distances
+    "absolute": 0.0,
+    "squared": 0.0,
+    "error": 0.0,
+    "largest": 0.0,
+    "low_expected": math.inf,
+    "high_expected": -math.inf,
+    "low_output": math.inf,
+    "high_output": -math.inf,
+}
+_ADDED = ("count", "weight", "absolute", "squared", "error")
+_LOWEST = ("low_expected", "low_output")
+_HIGHEST = ("high_expected", "high_output", "largest")
+
+Sums: TypeAlias = dict[str, ndx.NDArray]
+
+
+class Regression:
+    """Counts the errors of numbers, for each column.
+
+    Parameters
+    ----------
+    columns : int or iterable of str, optional
+        The number of columns, or their names. Default: those of the first batch.
+    nan : {"raise", "omit"}
+        Whether a NaN or an infinity is an error, or is left out (that value alone).
+    name : str
+        Its name in the report.
+
+    Notes
+    -----
+    It keeps 15 numbers for each column, whatever the number of samples. Means and
+    spreads of batches are put together without cancellation (Chan, Golub and LeVeque,
+    1979). ND4J's ``RegressionEvaluation``.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> metric = ndx.metrics.Regression()
+    >>> metric.update(ndx.asarray([3.0, 5.0, 2.5]), ndx.asarray([2.5, 5.0, 4.0]))
+    >>> result = metric.result()
+    >>> round(result.mse(), 4), round(result.mae(), 4), round(result.r2(), 4)
+    (0.8333, 0.6667, 0.2857)
+    """
+
+    def __init__(
+        self,
+        columns: int | Iterable[str] | None = None,
+        *,
+        nan: NaN = "raise",
+        name: str = "regression",
+    ) -> None:
+        self.name = name
+        self._given = None if columns is None else class_names(columns)
+        self._nan, self._omitted = checked_nan(nan), 0
+        self._sums: Sums = {}
+        if self._given is not None:
+            self._allocate(len(self._given))
+
+    def _allocate(self, columns: int) -> None:
+        with ndx.no_workspace():
+            self._sums = {
+                name: ndx.full(columns, value, device="cpu")
+                for name, value in _START.items()
+            }
+
+    def reset(self) -> None:
+        """Forget all batches; the memory is kept for the next ones."""
+        self._omitted = 0
+        for name, sums in self._sums.items():
+            sums[...] = _START[name]
+
+    def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        expected, outputs : array
+            Real numbers of the same shape, (n,) or (n, columns); a column may have an
+            axis of its own on one side. There may be more axes before the last.
+        weights : array of float or bool, optional
+            Of shape (n,), or of the shape of `expected`: weights, or a mask. What a
+            value of weight 0 is, is not looked at.
+
+        Raises
+        ------
+        ValueError
+            If shapes don't fit, or there is a NaN or an infinity (with
+            ``nan="raise"``).
+        """
+        expected, outputs = (
+            _real(expected, "expected values"),
+            _real(outputs, "outputs"),
+        )
+        shape = _common_shape(expected.shape, outputs.shape)
+        if not self._sums:
+            self._allocate(shape[-1])
+        if self._columns != shape[-1]:
+            msg = f"a batch has {shape[-1]} columns, and the metric has {self._columns}"
+            raise ValueError(msg)
+        if 0 in shape:
+            return
+        expected, outputs = (
+            ndx.reshape(x, (-1, shape[-1])) for x in (expected, outputs)
+        )
+        given = flat_weights(weights, shape[:-1], shape)
+        # A weight for each sample, or for each value.
+        given = ndx.reshape(given, (expected.shape[0], given.size // expected.shape[0]))
+        given = ndx.broadcast_to(given, expected.shape)
+        # The difference is finite only if both are, but for an overflow.
+        bad = ~ndx.isfinite(outputs - expected)
+        given, omitted = without_bad(bad, given, self._nan, "NaN or infinite")
+        self._omitted += omitted
+        expected, outputs = kept(expected, given), kept(outputs, given)
+        _combine(self._sums, _sums_of(expected, outputs, given))
+
+    @property
+    def _columns(self) -> int:
+        return self._sums["count"].shape[0] if self._sums else 0
+
+    def result(self) -> RegressionResult:
+        """Return the errors of all batches.
+
+        Returns
+        -------
+        RegressionResult
+            Later updates don't change it.
+        """
+        with ndx.no_workspace():
+            sums = {
+                name: ndx.asarray(x, copy=True, device="cpu")
+                for name, x in self._sums.items()
+            }
+            if not sums:
+                sums = {name: ndx.empty(0, device="cpu") for name in _START}
+        names = self._given or class_names(self._columns)
+        return RegressionResult(names, sums, self._omitted)
+
+    def merge(self, other: Regression) -> None:
+        """Count what another metric of the same columns has counted, too.
+
+        Parameters
+        ----------
+        other : Regression
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is another metric, or has other columns.
+        """
+        if type(other) is not Regression or other._given != self._given:
+            raise no_merge(self, other)
+        if not other._sums:
+            return
+        if not self._sums:
+            self._allocate(other._columns)
+        if self._columns != other._columns:
+            raise no_merge(self, other)
+        _combine(self._sums, other._sums)
+        self._omitted += other._omitted
+
+
+def _common_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of both, with an axis of columns."""
+    # (n,) and (n, 1) mean the same, and would broadcast to (n, n).
+    columns = [s if len(s) > 1 else (*s, 1) for s in (first, second)]
+    if columns[0] == columns[1] and columns[0]:
+        return columns[0]
+    if (*first, 1) == second or (*second, 1) == first:
+        return max(first, second, key=len)
+    msg = f"outputs of shape {second} don't fit expected values of shape {first}"
+    raise ValueError(msg)
+
+
+def _real(x: Any, what: str) -> ndx.NDArray:
+    x = on_host(as_array(x, what))
+    if not ndx.isdtype(x.dtype, ("bool", "integral", "real floating")):
+        msg = f"{what} of dtype {x.dtype} are no real numbers"
+        raise TypeError(msg)
+    return ndx.astype(x, ndx.float64, copy=False)
+
+
+def _sums_of(expected: ndx.NDArray, outputs: ndx.NDArray, weights: ndx.NDArray) -> Sums:
+    """Return the sums of a batch; all arrays have its shape (n, columns)."""
+    error = outputs - expected
+    some, sizes = weights > 0, ndx.abs(error)
+    total = _summed(weights)
+    whole = ndx.where(total > 0, total, 1.0)
+    means = [_summed(weights * x) / whole for x in (expected, outputs)]
+    left, right = expected - means[0], outputs - means[1]
+    weighted = weights * right
+    found = {
+        "count": ndx.astype(_summed(some), ndx.float64),
+        "weight": total,
+        "mean_expected": means[0],
+        "mean_output": means[1],
+        "spread_expected": _summed(weights * left * left),
+        "spread_output": _summed(weighted * right),
+        "product": _summed(weighted * left),
+        "absolute": _summed(weights * sizes),
+        "squared": _summed(weights * error * error),
+        "error": _summed(weights * error),
+        "largest": ndx.max(sizes, axis=0),
+    }
+    for name, x in (("expected", expected), ("output", outputs)):
+        found[f"low_{name}"] = ndx.min(ndx.where(some, x, math.inf), axis=0)
+        found[f"high_{name}"] = ndx.max(ndx.where(some, x, -math.inf), axis=0)
+    return found
+
+
+def _summed(x: ndx.NDArray) -> ndx.NDArray:
+    return ndx.sum(x, axis=0)
+
+
+def _combine(sums: Sums, others: Sums) -> None:
+    """Add other sums to the first ones, in place."""
+    total = sums["weight"] + others["weight"]
+    share = others["weight"] / ndx.where(total > 0, total, 1.0)
+    apart = {
+        name: others[f"mean_{name}"] - sums[f"mean_{name}"]
+        for name in ("expected", "output")
+    }
+    between = sums["weight"] * share
+    pairs = (
+        ("spread_expected", "expected", "expected"),
+        ("spread_output", "output", "output"),
+        ("product", "expected", "output"),
+    )
+    for name, first, second in pairs:
+        sums[name] += others[name] + apart[first] * apart[second] * between
+    for name, distance in apart.items():
+        sums[f"mean_{name}"] += distance * share
+    for name in _ADDED:
+        sums[name] += others[name]
+    for name in _LOWEST:
+        sums[name][...] = ndx.minimum(sums[name], others[name])
+    for name in _HIGHEST:
+        sums[name][...] = ndx.maximum(sums[name], others[name])
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionResult:
+    """What a `Regression` has counted.
+
+    Each measure is the mean of the columns, or with ``average=None`` an array of shape
+    (columns,); NaN where nothing was counted.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    sums : dict of NDArray
+        What the measures are computed from, of shape (columns,).
+    omitted : int
+        Values left out because of NaN or infinity.
+
+    Notes
+    -----
+    Definitions are those of scikit-learn's ``mean_squared_error`` and so on, with
+    ``multioutput="uniform_average"`` or ``"raw_values"``.
+    """
+
+    columns: tuple[str, ...]
+    sums: Sums
+    omitted: int = 0
+
+    def mse(self, average: Literal["mean"] | None = "mean") -> float | ndx.NDArray:
+        """Return the mean squared error, in squared units of the column."""
+        return self._averaged(self._per_weight("squared"), average)
+
+    def rmse(self, average: Literal["mean"] | None = "mean") -> float | ndx.NDArray:
+        """Return the root of the mean squared error, in units of the column."""
+        return self._averaged(ndx.sqrt(self._per_weight("squared")), average)
+
+    def mae(self, average: Literal["mean"] | None = "mean") -> float | ndx.NDArray:
+        """Return the mean absolute error, in units of the column."""
+        return self._averaged(self._per_weight("absolute"), average)
+
+    def bias(self, average: Literal["mean"] | None = "mean") -> float | ndx.NDArray:
+        """Return the mean of outputs minus expected values, in units of the column."""
+        return self._averaged(self._per_weight("error"), average)
+
+    def max_error(
+        self, average: Literal["mean"] | None = "mean"
+    ) -> float | ndx.NDArray:
+        """Return the largest absolute error, in units of the column."""
+        some = self.sums["count"] > 0
+        return self._averaged(ndx.where(some, self.sums["largest"], math.nan), average)
+
+    def r2(self, average: Literal["mean"] | None = "mean") -> float | ndx.NDArray:
+        """Return the coefficient of determination.
+
+        1 less the squared errors over those of the mean. If expected values are
+        constant: 1 if all outputs are right, else 0. NaN for fewer than two samples.
+        """
+        left = self.sums["squared"]
+        constant = self._constant("expected") | (self.sums["spread_expected"] == 0)
+        whole = ndx.where(constant, 1.0, self.sums["spread_expected"])
+        flat = ndx.astype(left == 0, ndx.float64)
+        found = ndx.where(constant, flat, 1 - left / whole)
+        return self._averaged(
+            ndx.where(self.sums["count"] > 1, found, math.nan), average
+        )
+
+    def correlation(
+        self, average: Literal["mean"] | None = "mean"
+    ) -> float | ndx.NDArray:
+        """Return Pearson's correlation; NaN where one side is constant."""
+        constant = self._constant("expected") | self._constant("output")
+        spread = ndx.sqrt(self.sums["spread_expected"]) * ndx.sqrt(
+            self.sums["spread_output"]
+        )
+        constant = constant | (spread == 0)
+        found = ndx.clip(
+            self.sums["product"] / ndx.where(constant, 1.0, spread), -1.0, 1.0
+        )
+        return self._averaged(ndx.where(constant, math.nan, found), average)
+
+    def _constant(self, side: str) -> ndx.NDArray:
+        # Exact, unlike the spread, which rounding may leave above 0.
+        return self.sums[f"low_{side}"] >= self.sums[f"high_{side}"]
+
+    def _per_weight(self, name: str) -> ndx.NDArray:
+        weight = self.sums["weight"]
+        some = weight > 0
+        return ndx.where(some, self.sums[name] / ndx.where(some, weight, 1.0), math.nan)
+
+    def _averaged(self, each: ndx.NDArray, average: str | None) -> float | ndx.NDArray:
+        if average is None:
+            return each
+        if average == "mean":
+            return float(ndx.mean(each)) if each.size else math.nan
+        msg = (
+            f"average={average!r} is not valid; valid are 'mean', and None for the "
+            "value of each column"
+        )
+        raise ValueError(msg)
+
+    def tables(self) -> list[Table]:
+        """Return the tables of a report."""
+        measures = {
+            "MSE": self.mse, "RMSE": self.rmse, "MAE": self.mae, "bias": self.bias,
+            "largest": self.max_error, "R2": self.r2, "correlation": self.correlation,
+        }  # fmt: skip
+        columns = [
+            ndx.asarray(each(None), device="cpu").tolist() for each in measures.values()
+        ]
+        weights = self.sums["weight"].tolist()
+        rows = [
+            (name, *(format_number(x[i]) for x in columns), format_count(weights[i]))
+            for i, name in enumerate(self.columns[:_SHOWN])
+        ]
+        blank = [""] * (len(measures) + 1)
+        if len(self.columns) > _SHOWN:
+            rows.append((f"... {len(self.columns) - _SHOWN} more", *blank))
+        if len(self.columns) > 1:
+            means = [format_number(float(each())) for each in measures.values()]
+            rows.append(("mean", *means, ""))
+        if self.omitted:
+            rows.append(("omitted (NaN, infinite)", *blank[1:], str(self.omitted)))
+        return [Table("errors by column", ("", *measures, "support"), rows)]
