@@ -32,3 +32,7 @@ __all__ = [
     "RegressionResult",
     "Report",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
