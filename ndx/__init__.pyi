@@ -84,3 +84,5 @@ from ndx._workspaces.workspace import Workspace as Workspace
 __array_api_version__: str
 __version__: str
 newaxis: None
+from ndx._pipelines.marks import no_prefetch as no_prefetch
+from ndx._pipelines.prefetching import prefetch as prefetch

@@ -1,0 +1,1 @@
+"""Tools for loops: batches made ahead, in the memory of workspaces."""
