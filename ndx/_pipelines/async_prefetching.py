@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ndx._pipelines.epochs import END, Outcome
 from ndx._pipelines.leases import Ring, Slot, SlotWait
+from ndx._pipelines.marks import is_marked, unmarked
 from ndx._pipelines.progress import Bar, length_of
 from ndx._pipelines.settings import Settings, scope_left_open
 
@@ -37,10 +38,13 @@ class AsyncPrefetch(Generic[T]):
         source: AsyncIterable[T],
         settings: Settings,
         context: contextvars.Context,
-        ahead: bool,
     ) -> None:
+        # With its mark, which another prefetch looks for.
         self.source = source
-        self._maker = AsyncMaker(source, settings, context, ahead)
+        self._inner = unmarked(source)
+        self._maker = AsyncMaker(
+            self._inner, settings, context, ahead=not is_marked(source)
+        )
         self._once: AsyncPrefetchIterator[T] | None = None
         self._last: weakref.ref[AsyncPrefetchIterator[T]] | None = None
 
@@ -52,13 +56,13 @@ class AsyncPrefetch(Generic[T]):
             last._epoch.superseded = True
             last._let_go()
         made: AsyncPrefetchIterator[T] = AsyncPrefetchIterator(self._maker)
-        if isinstance(self.source, AsyncIterator):
+        if isinstance(self._inner, AsyncIterator):
             self._once = made
         self._last = weakref.ref(made)
         return made
 
     def __len__(self) -> int:
-        return len(self.source)  # type: ignore[arg-type]
+        return len(self._inner)
 
     async def aclose(self) -> None:
         """End the epoch, if there is one; wait until the source is closed.
@@ -94,7 +98,7 @@ class AsyncPrefetch(Generic[T]):
     def __repr__(self) -> str:
         state = "closed" if self._maker.closed else f"{self.stats()['ready']} ready"
         return (
-            f"<ndx.prefetch of {type(self.source).__name__}, depth "
+            f"<ndx.prefetch of {type(self._inner).__name__}, depth "
             f"{self._maker.settings.depth}: {state}>"
         )
 
@@ -129,6 +133,7 @@ class AsyncMaker:
         source: AsyncIterable[Any],
         settings: Settings,
         context: contextvars.Context,
+        *,
         ahead: bool,
     ) -> None:
         self.source = source

@@ -157,11 +157,10 @@ def prefetch(
         tqdm_class()
     context = contextvars.copy_context()
     source = unmarked(iterable)
-    ahead = not is_marked(iterable)
     if is_iterable(source):
-        return Prefetch(source, settings, context, ahead)
+        return Prefetch(iterable, settings, context)
     if hasattr(source, "__aiter__"):
-        return AsyncPrefetch(source, settings, context, ahead)
+        return AsyncPrefetch(iterable, settings, context)
     raise TypeError(
         "prefetch takes an iterable or an asynchronous iterable, not "
         f"{type(iterable).__name__}"
@@ -181,11 +180,13 @@ class Prefetch(Generic[T]):
         source: Iterable[T],
         settings: Settings,
         context: contextvars.Context,
-        ahead: bool,
     ) -> None:
+        # With its mark, which another prefetch looks for.
         self.source = source
+        self._inner = unmarked(source)
         self._settings = settings
-        self._maker = (ThreadMaker if ahead else DirectMaker)(source, settings, context)
+        kind = DirectMaker if is_marked(source) else ThreadMaker
+        self._maker = kind(self._inner, settings, context)
         self._once: PrefetchIterator[T] | None = None
         self._last: weakref.ref[PrefetchIterator[T]] | None = None
 
@@ -193,15 +194,15 @@ class Prefetch(Generic[T]):
         if self._once is not None:
             return self._once
         made: PrefetchIterator[T] = PrefetchIterator(
-            self._maker, self._settings.progress, length_of(self.source)
+            self._maker, self._settings.progress, length_of(self._inner)
         )
-        if isinstance(self.source, Iterator):
+        if isinstance(self._inner, Iterator):
             self._once = made
         self._last = weakref.ref(made)
         return made
 
     def __len__(self) -> int:
-        return len(self.source)  # type: ignore[arg-type]
+        return len(self._inner)
 
     def close(self) -> None:
         """End the epoch, if there is one, and the thread; wait for both.
@@ -244,7 +245,7 @@ class Prefetch(Generic[T]):
 
     def __repr__(self) -> str:
         return (
-            f"<ndx.prefetch of {type(self.source).__name__}, depth "
+            f"<ndx.prefetch of {type(self._inner).__name__}, depth "
             f"{self._settings.depth}: {self._maker.describe()}>"
         )
 
