@@ -179,8 +179,6 @@ class AsyncMaker:
 
     async def produce(self, epoch: AsyncEpoch) -> None:
         """Make the batches of an epoch, and give its end or its error at the last."""
-        task = asyncio.current_task()
-        assert task is not None
         outcome = END
         try:
             while True:
@@ -195,7 +193,7 @@ class AsyncMaker:
             epoch.iterator = None
             raise
         except BaseException as error:
-            if task.cancelling():
+            if is_cancelled():
                 raise
             outcome = Outcome(error=error)
         finally:
@@ -334,6 +332,12 @@ async def aclose_iterator(iterator: Any) -> None:
     aclose = getattr(iterator, "aclose", None)
     if aclose is not None:
         await aclose()
+
+
+def is_cancelled() -> bool:
+    """Whether the running task is to end; no frame keeps the task, which has it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def is_alone(consumer: object) -> bool:

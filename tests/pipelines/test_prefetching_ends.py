@@ -19,9 +19,9 @@ from helpers.prefetching import (
     threads_end,
     wait_until,
 )
-from ndx._pipelines import making, producing
 
 import ndx
+from ndx._pipelines import making, producing
 
 
 def test_leaving_a_loop_ends_the_thread():

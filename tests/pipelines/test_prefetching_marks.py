@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from helpers.prefetching import Numbers, check, no_thread_left, threads  # noqa: F401
-from ndx._pipelines import progress
-from ndx._pipelines.batches import map_leaves
 
 import ndx
+from ndx._pipelines import progress
+from ndx._pipelines.batches import map_leaves
 
 
 class Wrapper:
@@ -84,8 +84,7 @@ def test_a_marked_source_is_made_batch_by_batch():
         stats = batches.stats()
         assert (stats["batches"], stats["epochs"], stats["ready"]) == (10, 2, 0)
         assert stats["slots"] <= 3
-        for batch in batches:
-            break
+        next(iter(batches))
     assert source.closed == 4
     with pytest.raises(RuntimeError, match="closed"):
         iter(batches)

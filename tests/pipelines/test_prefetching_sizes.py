@@ -5,9 +5,9 @@ import pytest
 from helpers.prefetching import no_thread_left  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
-from ndx._pipelines.sizing import SlotSize
 
 import ndx
+from ndx._pipelines.sizing import SlotSize
 
 LINE = 64
 
