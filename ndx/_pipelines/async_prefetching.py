@@ -304,7 +304,9 @@ class AsyncPrefetchIterator(Generic[T]):
         self._epoch.ready.clear()
         self._bar.close()
         task, loop = self._task, self._loop
-        if task is not None and loop is not None and not loop.is_closed():
+        if task is None or loop is None or task.done():
+            return
+        if not loop.is_closed():
             loop.call_soon_threadsafe(task.cancel)
 
     def _end(self) -> None:

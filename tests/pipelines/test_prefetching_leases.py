@@ -246,6 +246,7 @@ def test_direct_batches_are_leased_in_the_same_way():
     ) as batches:
         for i, batch in enumerate(batches):
             check(batch, i)
+        del batch
         kept = []
         with pytest.raises(ndx.WorkspaceError, match="all 3 slots"):
             kept.extend(batches)
