@@ -21,8 +21,11 @@ def documented():
     """Yield the public objects that have a docstring of their own, by name."""
     modules = [ndx, ndx.backends, ndx.memory]
     modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
+    # These are imported when they are first asked for.
+    tools = {name: getattr(ndx, name) for name in ndx._TOOLS}
     for module in modules:
-        for name, value in vars(module).items():
+        names = vars(module) | tools if module is ndx else vars(module)
+        for name, value in names.items():
             if name.startswith("_") or not callable(value):
                 continue
             yield f"{module.__name__}.{name}", value

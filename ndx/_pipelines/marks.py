@@ -44,9 +44,10 @@ class no_prefetch(Generic[T]):
     Examples
     --------
     >>> import threading, ndx
-    >>> def where():
-    ...     yield threading.current_thread() is threading.main_thread()
-    >>> list(ndx.prefetch(where())), list(ndx.prefetch(ndx.no_prefetch(where())))
+    >>> here = threading.current_thread()
+    >>> def source():
+    ...     yield threading.current_thread() is here
+    >>> list(ndx.prefetch(source())), list(ndx.prefetch(ndx.no_prefetch(source())))
     ([False], [True])
     """
 
