@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ring", "Slot", "SlotWait", "is_alone_with"]
 
+# How many slots are looked at to find a free one, where there are very many.
+_LOOKS = 64
 # Seconds between two looks whether a slot is free: at first, and in the end.
 _FIRST_DELAY = 0.0005
 _LAST_DELAY = 0.02
@@ -81,17 +83,23 @@ class Ring:
     enabled: bool = True
     counters: Counters = field(default_factory=Counters)
     slots: list[Slot] = field(default_factory=list)
+    looks: int = 0
 
     @classmethod
     def empty(cls) -> Ring:
         """Return a ring for counters that are all 0."""
         return cls(0, SlotSize(1, 0))
 
-    def take(self, *, grow: bool = False) -> Slot | None:
-        """Return a slot that is free, of the wanted size; None if all are leased."""
+    def take(self, *, grow: bool = False, thorough: bool = False) -> Slot | None:
+        """Return a slot that is free, of the wanted size; None if all are leased.
+
+        Among very many slots, it looks at some, other ones each time, unless it is to
+        be thorough: else a ring that grows would take quadratic time.
+        """
         if not self.enabled:
             return Slot(None)
-        free = [slot for slot in self.slots if slot.is_free()]
+        looked_at = self.slots if thorough else self._some()
+        free = [slot for slot in looked_at if slot.is_free()]
         if len(self.slots) > self.limit and len(free) > 1:
             # The ring has grown, and part of it is idle.
             self.slots.remove(free.pop())
@@ -105,6 +113,15 @@ class Ring:
             self.counters.grown += 1
         self.slots.append(self._new())
         return self._resized(self.slots[-1])
+
+    def _some(self) -> list[Slot]:
+        """Return the first slots, which are free most often, and some others."""
+        count = len(self.slots)
+        if count <= _LOOKS:
+            return self.slots
+        begin = _LOOKS + self.looks % (count - _LOOKS)
+        self.looks += _LOOKS
+        return self.slots[:_LOOKS] + self.slots[begin : begin + _LOOKS]
 
     def _new(self) -> Slot:
         return Slot(
@@ -220,7 +237,7 @@ class SlotWait:
             return None
         # Batches in reference cycles, if any, are gone after this.
         gc.collect()
-        slot = self.ring.take()
+        slot = self.ring.take(thorough=True)
         if slot is None:
             raise ndx.WorkspaceError(self._held())
         return slot

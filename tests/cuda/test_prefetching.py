@@ -52,6 +52,7 @@ def test_the_steady_state_takes_nothing_from_the_gpus_driver(gpu):
             assert float(x[7]) == i
 
     def taken():
+        assert ndx.backends.get("pinned").stats()["total_allocations"] > 0
         return [
             ndx.backends.get(name).stats()["system_allocations"]
             for name in ("cuda:0", "pinned")
@@ -74,7 +75,8 @@ def test_what_the_source_has_on_the_gpu_is_copied(gpu):
             buffer[...] = float(i)
             yield buffer
 
-    values = [x.tolist()[0] for x in ndx.prefetch(reused(), depth=3, device="cuda:0")]
+    with ndx.prefetch(reused(), depth=3, device="cuda:0") as made:
+        values = [x.tolist()[0] for x in made]
     assert values == [float(i) for i in range(8)]
 
 
@@ -83,5 +85,8 @@ def test_a_source_that_leaves_its_scope_open(gpu):
         with ndx.use("host"):
             yield np.ones(3)
 
-    with pytest.raises(ndx.WorkspaceError, match="left open"):
-        list(ndx.prefetch(source(), device="cuda:0"))
+    with (
+        ndx.prefetch(source(), device="cuda:0") as made,
+        pytest.raises(ndx.WorkspaceError, match="left open"),
+    ):
+        list(made)

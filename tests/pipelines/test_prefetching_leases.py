@@ -142,6 +142,29 @@ def test_a_ring_that_grows_and_shrinks():
         assert batches.stats()["slots"] <= 2 + 3
 
 
+def test_a_ring_of_very_many_slots():
+    """All are found in the end, though only some are looked at each time."""
+    with ndx.prefetch(range(0), depth=1) as none:
+        assert list(none) == []
+    source = [np.full(2, float(i)) for i in range(500)]
+    with ndx.prefetch(source, depth=1, on_held="grow", slot_size=64) as batches:
+        kept = list(batches)
+        assert [float(x[0]) for x in kept] == list(range(500))
+        assert batches.stats()["slots"] >= 500
+        kept.clear()
+        for _ in range(3):
+            for x in batches:
+                assert x.size == 2
+        del x
+        assert batches.stats()["slots"] <= 4
+    with ndx.prefetch(source, depth=1, slots=300, slot_size=64, patience=0) as batches:
+        kept = []
+        with pytest.raises(ndx.WorkspaceError, match="all 300 slots"):
+            kept.extend(batches)
+        assert len(kept) == 300
+        del kept
+
+
 def test_a_cycle_of_references_is_collected_before_the_error():
     with ndx.prefetch(
         Numbers(30), depth=1, slots=3, slot_size="8KiB", patience=0
