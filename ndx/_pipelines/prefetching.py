@@ -64,7 +64,15 @@ def prefetch(
     iterable: Any,
     depth: int = 8,
     workspace: Literal["ring"] | None = "ring",
-    **options: Any,
+    *,
+    slots: int | None = None,
+    warmup: int = 3,
+    slot_size: int | str = 0,
+    on_held: Literal["wait", "grow"] = "wait",
+    patience: float = 10.0,
+    device: Device | str | None = None,
+    copy: bool = True,
+    progress: bool | str = False,
 ) -> Any:
     """Make the batches of an iterable ahead, in a background thread.
 
@@ -152,7 +160,18 @@ def prefetch(
     file 1 [1 1 1 1]
     file 2 [2 2 2 2]
     """
-    settings = Settings(depth, workspace, **options)
+    settings = Settings(
+        depth=depth,
+        workspace=workspace,
+        slots=slots,
+        warmup=warmup,
+        slot_size=slot_size,
+        on_held=on_held,
+        patience=patience,
+        device=device,
+        copy=copy,
+        progress=progress,
+    )
     if settings.progress is not False:
         tqdm_class()
     context = contextvars.copy_context()

@@ -63,8 +63,8 @@ class Producer:
         self.thread = threading.Thread(
             target=self._run, name=f"ndx-prefetch-{next(_numbers)}", daemon=True
         )
-        _producers.add(self)
         self.thread.start()
+        _producers.add(self)
 
     # ------------------------------------------------------------ for the consumer
 

@@ -6,7 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from helpers.examples import examples
 from helpers.prefetching import check, item, live_bytes, no_thread_left  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ndx
 
@@ -333,6 +336,108 @@ def test_loops_that_end():
     loop.close()
     del iterator
     gc.collect()
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([0, 10, 500]), st.booleans()),
+    max_size=10,
+)
+ACTIONS = st.lists(
+    st.sampled_from(
+        ["next"] * 6 + ["keep", "keep", "drop", "drop all", "pause", "begin", "cancel"]
+    ),
+    max_size=20,
+)
+
+
+@examples(100)
+@given(
+    STEPS,
+    st.integers(0, 12),
+    ACTIONS,
+    st.integers(1, 3),
+    st.sampled_from(["wait", "grow"]),
+    st.booleans(),
+)
+def test_random_schedules(steps, broken, actions, depth, on_held, closes):
+    """Whatever comes in turn: batches are right, errors in place, no task is left."""
+    before = live_bytes()
+
+    class Source:
+        async def __aiter__(self):
+            for i, (pauses, size, makes) in enumerate(steps):
+                for _ in range(pauses):
+                    await asyncio.sleep(0)
+                if i == broken:
+                    raise ZeroDivisionError
+                yield item(i, size) if makes else {"i": i}
+
+    def look(batch, i):
+        assert batch["i"] == i
+        for name in batch.keys() - {"i"}:
+            assert (np.asarray(batch[name]) == i).all()
+
+    async def take(iterator, number):
+        """Return a batch, or None at the end."""
+        try:
+            batch = await anext(iterator)
+        except StopAsyncIteration:
+            assert number == len(steps)
+        except ZeroDivisionError:
+            assert number == broken
+        except ndx.WorkspaceError:
+            assert on_held == "wait"
+        else:
+            look(batch, number)
+            return batch
+        return None
+
+    async def main():
+        batches = ndx.prefetch(Source(), depth, on_held=on_held, patience=0)
+        iterator, number, held = aiter(batches), 0, []
+        for action in actions:
+            if action == "pause":
+                await asyncio.sleep(0)
+            elif action == "begin":
+                iterator, number = aiter(batches), 0
+            elif action == "cancel":
+                task = asyncio.ensure_future(take(iterator, number))
+                await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                if not task.cancelled():
+                    # It was there already.
+                    ended = task.result() is None
+                    iterator = aiter(batches) if ended else iterator
+                    number = 0 if ended else number + 1
+                del task
+            elif action.startswith("drop"):
+                del held[: None if action == "drop all" else 1]
+            else:
+                batch = await take(iterator, number)
+                if batch is None:
+                    assert await anext(iterator, None) is None
+                    iterator, number = aiter(batches), 0
+                    continue
+                if action == "keep":
+                    held.append((number, batch))
+                del batch
+                number += 1
+            for i, kept in held:
+                look(kept, i)
+        if closes:
+            await batches.aclose()
+        del batches, iterator
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert "ndx-prefetch" not in {t.get_name() for t in asyncio.all_tasks()}
+        for i, kept in held:
+            look(kept, i)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    if live_bytes() != before:
+        gc.collect()
+    assert live_bytes() == before
 
 
 def test_numpys_arrays_of_an_asynchronous_source():
