@@ -141,16 +141,17 @@ class AsyncMaker:
         self.context = context
         self.ahead = ahead
         self.ring = Ring.empty()
-        self.thread = 0
+        self.thread: threading.Thread | None = None
         self.closed = False
         self.epochs = 0
         self.waits = 0
 
     def prepare(self) -> None:
         """Have a ring of this thread. Batches of an earlier one stay valid."""
-        if self.thread != threading.get_ident():
+        thread = threading.current_thread()
+        if self.thread is not thread:
             self.ring = self.settings.ring()
-            self.thread = threading.get_ident()
+            self.thread = thread
 
     async def make(self, epoch: AsyncEpoch, slot: Slot) -> Any:
         """Return the source's next batch, made in a slot."""

@@ -127,7 +127,7 @@ class DirectMaker:
         self.settings = settings
         self.context = context
         self.ring = Ring.empty()
-        self.thread = 0
+        self.thread: threading.Thread | None = None
         self.wanted: DirectEpoch | None = None
         self.closed = False
         self.epochs = 0
@@ -147,10 +147,11 @@ class DirectMaker:
         assert isinstance(epoch, DirectEpoch)
         if epoch.cancelled:
             return END
-        if self.thread != threading.get_ident():
+        thread = threading.current_thread()
+        if self.thread is not thread:
             # Workspaces belong to a thread. Batches in the old ones stay valid.
             self.ring = self.settings.ring()
-            self.thread = threading.get_ident()
+            self.thread = thread
         try:
             return Outcome(self.context.run(self._make, epoch))
         except StopIteration:
@@ -159,7 +160,7 @@ class DirectMaker:
     def _make(self, epoch: DirectEpoch) -> Any:
         if epoch.iterator is None:
             epoch.iterator = iter(self.source)
-        me = self.thread
+        me = threading.get_ident()
         wait = SlotWait(
             self.ring,
             self.settings.grows,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from helpers.prefetching import Numbers, check, no_thread_left, threads  # noqa: F401
+from helpers.threads import run_in_thread
 
 import ndx
 from ndx._pipelines import progress
@@ -88,6 +89,18 @@ def test_a_marked_source_is_made_batch_by_batch():
     assert source.closed == 4
     with pytest.raises(RuntimeError, match="closed"):
         iter(batches)
+
+
+def test_a_marked_source_in_one_thread_after_another():
+    """Idents of threads are used again, workspaces are not."""
+    kept = []
+    batches = ndx.prefetch(ndx.no_prefetch(Numbers(4)))
+    for _ in range(3):
+        run_in_thread(lambda: kept.extend(batches))
+    kept.extend(batches)
+    assert len(kept) == 16
+    for number, batch in enumerate(kept):
+        check(batch, number % 4)
 
 
 class Bar:
