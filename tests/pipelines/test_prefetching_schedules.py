@@ -216,6 +216,8 @@ def check(i, found):
 
 
 def run(steps, options, actions, final, mark):
+    # What Hypothesis has noted of earlier schedules is not looked at again each time.
+    gc.freeze()
     before = live_bytes()
     source = Source(steps, Gate())
     prefetch = ndx.prefetch(mark(source), **options)
