@@ -100,6 +100,8 @@ _TOOLS = {
     "WorkspacePlan": "ndx._pipelines.plans",
     "evaluate": "ndx._pipelines.evaluation",
     "metrics": "ndx.metrics",
+    "no_prefetch": "ndx._pipelines.marks",
+    "prefetch": "ndx._pipelines.prefetching",
     "use_workspaces": "ndx._pipelines.switch",
 }
 

@@ -86,7 +86,9 @@ __version__: str
 newaxis: None
 from ndx import metrics as metrics
 from ndx._pipelines.evaluation import evaluate as evaluate
+from ndx._pipelines.marks import no_prefetch as no_prefetch
 from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan
+from ndx._pipelines.prefetching import prefetch as prefetch
 from ndx._pipelines.roles import Role as Role
 from ndx._pipelines.roles import Roles as Roles
 from ndx._pipelines.switch import use_workspaces as use_workspaces

@@ -8,7 +8,7 @@ from typing import Any
 
 import ndx
 from ndx._pipelines.metric import Metric
-from ndx._pipelines.progress import progress_bar
+from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.reports import Report
 from ndx._pipelines.role_places import is_open
 from ndx._pipelines.switch import workspaces_used
@@ -118,7 +118,7 @@ def evaluate(
     if reset:
         for metric in metrics:
             metric.reset()
-    count, bar = 0, progress_bar(progress, _length(batches), "batch")
+    count, bar = 0, progress_bar(progress, length_of(batches), "batch")
     try:
         for batch in batches:
             _count(fn, _parts(batch, keys), metrics, scope)
@@ -149,13 +149,6 @@ def _count(
             metric.update(expected, outputs, *weights)
         # Arrays that leave a scope alive would be looked at when it ends.
         del outputs
-
-
-def _length(batches: object) -> int | None:
-    try:
-        return len(batches)  # type: ignore[arg-type]
-    except TypeError:
-        return None
 
 
 def _scope(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["progress_bar"]
+__all__ = ["length_of", "progress_bar", "tqdm_class"]
 
 
 class _NoBar:
@@ -18,6 +18,25 @@ class _NoBar:
 
     def close(self) -> None:
         pass
+
+
+def tqdm_class() -> Any:
+    """Return tqdm's bar for where this runs: a terminal or a notebook.
+
+    Raises
+    ------
+    ImportError
+        If tqdm is not installed.
+    """
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError(
+            "a progress bar needs tqdm, which is not installed: pip install "
+            "'ndx[progress]'"
+        ) from error
+    # Without tqdm's thread, which would stay after the bar.
+    return type("tqdm", (tqdm,), {"monitor_interval": 0})
 
 
 def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
@@ -34,6 +53,8 @@ def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
 
     Raises
     ------
+    TypeError
+        If `wanted` is neither.
     ImportError
         If tqdm is not installed.
     """
@@ -43,14 +64,13 @@ def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
         raise TypeError(
             f"progress must be a bool or a text (str), not {type(wanted).__name__}"
         )
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            f"progress={wanted!r} needs tqdm, which is not installed: "
-            "pip install 'ndx[progress]'"
-        ) from error
-    # Without tqdm's thread, which would stay after the bar.
-    kind = type("tqdm", (tqdm,), {"monitor_interval": 0})
     text = wanted if isinstance(wanted, str) else None
-    return kind(total=total, unit=unit, desc=text)
+    return tqdm_class()(total=total, unit=unit, desc=text)
+
+
+def length_of(source: Any) -> int | None:
+    """Return the number of items of a source; None if that is not known."""
+    try:
+        return len(source)
+    except TypeError:
+        return None

@@ -1,0 +1,102 @@
+"""The mark of iterables that are not to be prefetched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+__all__ = ["is_marked", "no_prefetch"]
+
+T = TypeVar("T")
+
+# A class can set it, too.
+MARK = "__ndx_no_prefetch__"
+# Where wrappers usually keep what they wrap.
+_WRAPPED = ("source", "dataset", "iterable", "loader", "__wrapped__")
+
+
+class no_prefetch(Generic[T]):
+    """Mark an iterable, so that `ndx.prefetch` starts no thread for it.
+
+    Parameters
+    ----------
+    iterable : iterable or asynchronous iterable
+        One that must run in its consumer's thread (or task): it uses a database's
+        connection, a GUI, or a library that isn't safe in threads; or making it is
+        cheap.
+
+    Returns
+    -------
+    no_prefetch
+        An iterable with the same items, and the same length. `ndx.prefetch` makes its
+        batches one by one, when they are asked for; all else is as with a thread. The
+        attribute ``source`` is the iterable.
+
+    Notes
+    -----
+    `ndx.prefetch` also finds the mark through wrappers that keep what they wrap in an
+    attribute ``source``, ``dataset``, ``iterable``, ``loader`` or ``__wrapped__``, at
+    any depth. It can't look into generators, `map` or `zip`: mark their result. A class
+    marks its instances by ``__ndx_no_prefetch__ = True``.
+
+    DL4J's ``AsyncShieldDataSetIterator`` has the same purpose.
+
+    Examples
+    --------
+    >>> import threading, ndx
+    >>> here = threading.current_thread()
+    >>> def source():
+    ...     yield threading.current_thread() is here
+    >>> list(ndx.prefetch(source())), list(ndx.prefetch(ndx.no_prefetch(source())))
+    ([False], [True])
+    """
+
+    __ndx_no_prefetch__ = True
+
+    def __init__(self, iterable: Iterable[T]) -> None:
+        if not (hasattr(iterable, "__aiter__") or is_iterable(iterable)):
+            raise TypeError(
+                f"no_prefetch takes an iterable, not {type(iterable).__name__}"
+            )
+        self.source = iterable
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.source)
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self.source.__aiter__()  # type: ignore[attr-defined, no-any-return]
+
+    def __len__(self) -> int:
+        return len(self.source)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"ndx.no_prefetch({self.source!r})"
+
+
+def is_iterable(source: Any) -> bool:
+    """Whether `iter` takes an object."""
+    return hasattr(source, "__iter__") or hasattr(source, "__getitem__")
+
+
+def unmarked(source: Any) -> Any:
+    """Return what `no_prefetch` wraps, however often."""
+    while type(source) is no_prefetch:
+        source = source.source
+    return source
+
+
+def is_marked(source: Any) -> bool:
+    """Whether an iterable, or what it wraps, is not to be prefetched."""
+    met: list[Any] = []
+    waiting = [source]
+    while waiting:
+        item = waiting.pop()
+        if any(item is each for each in met):
+            continue
+        met.append(item)
+        if getattr(item, MARK, False) is True:
+            return True
+        # What is in an instance, and not what a class offers: no property runs.
+        attributes = getattr(item, "__dict__", {})
+        waiting += [attributes[name] for name in _WRAPPED if name in attributes]
+    return False

@@ -1,0 +1,339 @@
+"""`ndx.prefetch`: batches that are made ahead, in a ring of workspaces."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from ndx._pipelines.async_prefetching import AsyncPrefetch
+from ndx._pipelines.making import DirectMaker, ThreadMaker
+from ndx._pipelines.marks import is_iterable, is_marked, no_prefetch, unmarked
+from ndx._pipelines.progress import length_of, progress_bar, tqdm_class
+from ndx._pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable
+    from types import TracebackType
+    from typing import Self
+
+    from ndx import Device
+
+__all__ = ["Prefetch", "no_prefetch", "prefetch"]
+
+T = TypeVar("T")
+
+
+@overload
+def prefetch(
+    iterable: Iterable[T],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    *,
+    slots: int | None = None,
+    warmup: int = 3,
+    slot_size: int | str = 0,
+    on_held: Literal["wait", "grow"] = "wait",
+    patience: float = 10.0,
+    device: Device | str | None = None,
+    copy: bool = True,
+    progress: bool | str = False,
+) -> Prefetch[T]: ...
+
+
+@overload
+def prefetch(
+    iterable: AsyncIterable[T],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    *,
+    slots: int | None = None,
+    warmup: int = 3,
+    slot_size: int | str = 0,
+    on_held: Literal["wait", "grow"] = "wait",
+    patience: float = 10.0,
+    device: Device | str | None = None,
+    copy: bool = True,
+    progress: bool | str = False,
+) -> AsyncPrefetch[T]: ...
+
+
+def prefetch(
+    iterable: Any,
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    *,
+    slots: int | None = None,
+    warmup: int = 3,
+    slot_size: int | str = 0,
+    on_held: Literal["wait", "grow"] = "wait",
+    patience: float = 10.0,
+    device: Device | str | None = None,
+    copy: bool = True,
+    progress: bool | str = False,
+) -> Any:
+    """Make the batches of an iterable ahead, in a background thread.
+
+    Parameters
+    ----------
+    iterable : iterable or asynchronous iterable
+        The source. Its items are batches: arrays, or tuples, lists, dicts and
+        dataclasses of them, nested. NumPy's arrays become NDArrays; other leaves pass
+        unchanged. An iterable that is no iterator (a list, a data set) is iterated
+        once for each epoch.
+    depth : int
+        How many batches are made ahead at most, from 1 on.
+    workspace : {"ring", None}
+        Where batches lie: in the slots of a ring, one for each batch, which are used
+        again in every epoch; None: in memory of the backend.
+    slots : int, optional
+        The number of slots. They are made when they are needed. Default: ``depth + 3``.
+    warmup : int
+        A slot is as large as the largest of the first so many batches needed, plus
+        30 %. A batch of more than twice the size of the next one is not counted, if
+        there are three or more. Later, the size follows the last 32 batches. A batch
+        that doesn't fit in its slot is spilled: the backend serves it.
+    slot_size : int or str
+        Bytes of each slot, such as ``"64MiB"``, instead of what is learned.
+    on_held : {"wait", "grow"}
+        What is done if all slots are leased: the producer waits until the consumer
+        drops a batch, or adds a slot.
+    patience : float
+        For ``"wait"``: seconds after which the consumer that waits for the next batch
+        gets an error if no slot is released by another thread. Without other threads,
+        it gets it at once.
+    device : str, optional
+        A GPU, such as ``"cuda:0"``, that batches are copied to, from page-locked
+        memory. The ring is in its memory then.
+    copy : bool
+        Whether NDArrays that the source did not make in this step are copied, too.
+        False: they are passed as they are, so the source must not write to them.
+    progress : bool or str
+        Whether tqdm shows a bar for each epoch; a str is its description.
+
+    Returns
+    -------
+    Prefetch or AsyncPrefetch
+        An iterable; each ``iter()`` starts an epoch. `AsyncPrefetch` for an
+        asynchronous iterable: ``async for batch in ndx.prefetch(source)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not valid; it says what is.
+    DeviceError
+        If there is no such GPU.
+    ImportError
+        If `progress` is wanted and tqdm is not installed.
+
+    Notes
+    -----
+    *Lease.* A slot is used again only when nothing refers to its batch any more:
+    arrays, views of them, NumPy's exports. So a batch can be kept for as long as it is
+    wanted; it never goes stale, and is never overwritten. But a kept one takes a slot:
+    copy what is to be kept for long (``ndx.asarray(x, copy=True)``).
+
+    *Errors* of the source are raised in place of the item that it was to make, with
+    their traceback; the epoch is over then.
+
+    *Context.* The source runs in a copy of the context in which `prefetch` was called:
+    it has the same backend, and none of the caller's workspaces.
+
+    *End.* An epoch ends with its last item, an error, `close`, or when its iterator is
+    dropped. The thread ends when the prefetch and its iterators are dropped, or by
+    `close` (also ``with ndx.prefetch(...) as batches``).
+
+    DL4J's ``AsyncDataSetIterator``, without its hazards: it overwrites batches that
+    are kept, and makes a workspace and a thread for each epoch.
+
+    Examples
+    --------
+    >>> import numpy as np, ndx
+    >>> def load():
+    ...     for i in range(3):
+    ...         yield {"x": np.full(4, i), "name": f"file {i}"}
+    >>> for batch in ndx.prefetch(load()):
+    ...     print(batch["name"], batch["x"])
+    file 0 [0 0 0 0]
+    file 1 [1 1 1 1]
+    file 2 [2 2 2 2]
+    """
+    settings = Settings(
+        depth=depth,
+        workspace=workspace,
+        slots=slots,
+        warmup=warmup,
+        slot_size=slot_size,
+        on_held=on_held,
+        patience=patience,
+        device=device,
+        copy=copy,
+        progress=progress,
+    )
+    if settings.progress is not False:
+        tqdm_class()
+    context = contextvars.copy_context()
+    source = unmarked(iterable)
+    if is_iterable(source):
+        return Prefetch(iterable, settings, context)
+    if hasattr(source, "__aiter__"):
+        return AsyncPrefetch(iterable, settings, context)
+    raise TypeError(
+        "prefetch takes an iterable or an asynchronous iterable, not "
+        f"{type(iterable).__name__}"
+    )
+
+
+class Prefetch(Generic[T]):
+    """Batches of a source, made ahead; made by `ndx.prefetch`.
+
+    An iterable. ``iter()`` starts an epoch, and ends the one before. If the source is
+    an iterator itself (a generator, say), there is only one epoch, and each ``iter()``
+    goes on with it.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[T],
+        settings: Settings,
+        context: contextvars.Context,
+    ) -> None:
+        # With its mark, which another prefetch looks for.
+        self.source = source
+        self._inner = unmarked(source)
+        self._settings = settings
+        kind = DirectMaker if is_marked(source) else ThreadMaker
+        self._maker = kind(self._inner, settings, context)
+        self._once: PrefetchIterator[T] | None = None
+        self._last: weakref.ref[PrefetchIterator[T]] | None = None
+
+    def __iter__(self) -> PrefetchIterator[T]:
+        if self._once is not None:
+            return self._once
+        made: PrefetchIterator[T] = PrefetchIterator(
+            self._maker, self._settings.progress, length_of(self._inner)
+        )
+        if isinstance(self._inner, Iterator):
+            self._once = made
+        self._last = weakref.ref(made)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def close(self) -> None:
+        """End the epoch, if there is one, and the thread; wait for both.
+
+        To iterate raises an error then. Batches that were taken stay valid. If the
+        source's current step takes longer than 10 s, there is a `ResourceWarning`, and
+        the thread ends after it.
+        """
+        last = None if self._last is None else self._last()
+        if last is not None:
+            last._close()
+        self._maker.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def stats(self) -> dict[str, int]:
+        """Return what the prefetch has counted, in all epochs.
+
+        Returns
+        -------
+        dict
+            ``batches`` that were made; ``ready`` ones, which wait to be taken;
+            ``slots`` of the ring, ``leased_slots`` (of batches that are ready or still
+            referenced), ``slot_bytes`` (the size that slots should have), ``bytes`` of
+            all slots, ``size_changes``; ``spilled_batches`` that did not fit in their
+            slots, and ``spilled_bytes``; ``slot_waits`` (how often all slots were
+            leased), ``grown`` (slots added because of that); ``source_waits`` (how
+            often the consumer waited), ``epochs``.
+        """
+        return self._maker.stats()
+
+    def __repr__(self) -> str:
+        return (
+            f"<ndx.prefetch of {type(self._inner).__name__}, depth "
+            f"{self._settings.depth}: {self._maker.describe()}>"
+        )
+
+
+class PrefetchIterator(Generic[T]):
+    """One epoch of a `Prefetch`; threads may share it."""
+
+    def __init__(
+        self,
+        maker: ThreadMaker | DirectMaker,
+        progress: bool | str,
+        total: int | None,
+    ) -> None:
+        # Whether it has come to its end, or was closed.
+        self._over = False
+        self._maker = maker
+        self._one_at_a_time = threading.Lock()
+        self._epoch = maker.start()
+        self._bar = progress_bar(progress, total, "batch")
+
+    def __iter__(self) -> PrefetchIterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        self._maker.check_process()
+        with self._one_at_a_time:
+            if self._over:
+                raise StopIteration
+            try:
+                outcome = self._maker.receive(self._epoch)
+            except BaseException:
+                # Ctrl-C, say: as of a generator, nothing comes after it.
+                self._end()
+                raise
+            if outcome.error is None and not outcome.is_last:
+                self._bar.update()
+                return outcome.batch  # type: ignore[no-any-return]
+            superseded = self._epoch.superseded and not self._over
+            self._end()
+            try:
+                if outcome.error is not None:
+                    raise outcome.error
+            finally:
+                # The error's traceback has this frame: they would be a cycle.
+                del outcome
+        if superseded:
+            raise RuntimeError(
+                "this iteration of a prefetch has ended, because a newer one has begun "
+                "(there is one at a time); make a prefetch for each"
+            )
+        raise StopIteration
+
+    def _end(self) -> None:
+        """Want no more, without waiting."""
+        self._over = True
+        self._maker.let_go(self._epoch)
+        self._bar.close()
+
+    def _close(self) -> None:
+        """Want no more; who calls it takes an error of the source's end."""
+        self._epoch.closing = True
+        self._end()
+
+    def close(self) -> None:
+        """End the epoch; wait until the source is closed, 10 s at most."""
+        self._close()
+        self._maker.wait_for_end(self._epoch)
+
+    def __del__(self) -> None:
+        # Without a bar, a thread could not be started.
+        if hasattr(self, "_bar"):
+            self._end()

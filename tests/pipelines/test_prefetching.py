@@ -1,0 +1,385 @@
+"""Prefetching: batches come in order, in a ring, epoch after epoch."""
+
+import contextvars
+import threading
+import time
+import traceback
+
+import numpy as np
+import pytest
+from helpers.prefetching import (
+    Numbers,
+    check,
+    item,
+    no_thread_left,  # noqa: F401
+    threads,
+    threads_end,
+)
+
+import ndx
+
+
+def test_001_16_batches_come_ahead_and_in_order():
+    """A background thread makes up to `depth` batches before they are asked for."""
+    source = Numbers(20)
+    with ndx.prefetch(source, depth=8) as batches:
+        iterator = iter(batches)
+        check(next(iterator), 0)
+        # Without another `next`, the producer comes to a stop after `depth` more.
+        while source.made < 9:
+            time.sleep(0.0005)
+        time.sleep(0.005)
+        assert source.made == 9
+        assert batches.stats()["ready"] == 8
+        for i, batch in enumerate(iterator, 1):
+            check(batch, i)
+        assert i == 19
+
+
+def test_001_17_batches_lie_in_a_ring():
+    """A few slots serve all batches, however many there are."""
+    with ndx.prefetch(Numbers(200), depth=4) as batches:
+        for i, batch in enumerate(batches):
+            check(batch, i)
+        stats = batches.stats()
+    assert stats["batches"] == 200
+    assert stats["slots"] <= 4 + 3
+    assert stats["bytes"] <= stats["slots"] * (stats["slot_bytes"] + 64)
+    # Those that came before the size was known.
+    assert stats["spilled_batches"] <= 3 + stats["slots"]
+
+
+def test_what_the_source_makes_lies_in_its_slot():
+    """Results of ndx are not copied, results of NumPy are."""
+    places = []
+
+    def source():
+        for i in range(6):
+            x = ndx.full(1000, float(i))
+            places.append(np.asarray(x).ctypes.data)
+            yield x, np.ones(3)
+
+    with ndx.prefetch(source(), depth=1, slot_size="64KiB") as batches:
+        for i, (x, y) in enumerate(batches):
+            assert np.asarray(x).ctypes.data == places[i]
+            assert isinstance(y, ndx.NDArray)
+            assert 0 < np.asarray(y).ctypes.data - places[i] < 65536
+        assert batches.stats()["spilled_batches"] == 0
+
+
+def test_no_workspace_means_plain_memory():
+    with ndx.prefetch(Numbers(10), workspace=None) as batches:
+        kept = list(batches)
+        for i, batch in enumerate(kept):
+            check(batch, i)
+        assert batches.stats()["bytes"] == batches.stats()["slots"] == 0
+
+
+def test_an_epoch_for_each_iteration():
+    """The same slots and the same thread serve all epochs; nothing new is taken."""
+    source = Numbers(12)
+    with ndx.prefetch(source, depth=3) as batches:
+        assert len(batches) == 12
+        for epoch in range(4):
+            for i, batch in enumerate(batches):
+                check(batch, i)
+            del batch
+            assert len(threads()) == 1
+            if epoch == 0:
+                first = ndx.memory.stats("host")["system_allocations"]
+        assert ndx.memory.stats("host")["system_allocations"] == first
+        assert source.started == source.closed == 4
+        assert batches.stats()["epochs"] == 4
+
+
+def test_hazard_02_no_workspace_and_no_thread_for_each_epoch():
+    """Epochs add neither workspaces nor threads, so nothing waits for a collection."""
+    with ndx.prefetch(Numbers(5), depth=2) as batches:
+        counts = set()
+        for _ in range(90):
+            for _ in batches:
+                pass
+            slots = batches.stats()["slots"]
+            counts.add((slots, len(threads())))
+        assert max(counts) <= (5, 1)
+        assert batches.stats()["bytes"] <= 5 * 4096
+
+
+def test_hazard_19_one_helper_thread_that_ends_with_its_owner():
+    """A hundred prefetches leave no thread; no finalizer runs in one of its own."""
+    for _ in range(100):
+        iterator = iter(ndx.prefetch(Numbers(50), depth=2))
+        check(next(iterator), 0)
+        assert len(threads()) >= 1
+        del iterator
+    assert threads_end()
+
+
+def test_steady_state_makes_no_system_allocations():
+    """After the first epoch, the pool asks the system for nothing more."""
+
+    class Images:
+        def __iter__(self):
+            rng = np.random.default_rng(0)
+            for _ in range(10):
+                x = ndx.asarray(rng.normal(size=(64, 64)))
+                yield (x - ndx.mean(x)) / ndx.std(x), rng.integers(10, size=64)
+
+    with ndx.prefetch(Images(), depth=3) as batches:
+        for epoch in range(5):
+            for x, _ in batches:
+                with ndx.workspace("step"):
+                    float(ndx.sum(x @ x.T))
+            del x, _
+            if epoch == 0:
+                first = ndx.memory.stats("host")["system_allocations"]
+        assert ndx.memory.stats("host")["system_allocations"] == first
+
+
+def test_errors_come_where_they_belong_with_their_traceback():
+    def source():
+        yield item(0)
+        yield item(1)
+        raise KeyError("file 2 is damaged")
+
+    iterator = iter(ndx.prefetch(source()))
+    check(next(iterator), 0)
+    check(next(iterator), 1)
+    with pytest.raises(KeyError, match="file 2 is damaged") as caught:
+        next(iterator)
+    lines = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert lines[-1] == "source"
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            next(iterator)
+
+
+def test_an_error_of_iter_itself():
+    class Broken:
+        def __iter__(self):
+            raise OSError("no such folder")
+
+    for source in (Broken(), ndx.no_prefetch(Broken())):
+        with pytest.raises(OSError, match="no such folder"):
+            next(iter(ndx.prefetch(source)))
+
+
+def test_an_epoch_after_an_error():
+    attempts = []
+
+    class Flaky:
+        def __iter__(self):
+            attempts.append(1)
+            yield item(0)
+            if len(attempts) == 1:
+                raise ValueError("once")
+            yield item(1)
+
+    with ndx.prefetch(Flaky()) as batches:
+        with pytest.raises(ValueError, match="once"):
+            list(batches)
+        for i, batch in enumerate(batches):
+            check(batch, i)
+        assert i == 1
+
+
+def test_an_iterator_has_one_epoch():
+    """As of a generator: to iterate again goes on, and no batch is lost."""
+    batches = ndx.prefetch(iter(Numbers(10)), depth=4)
+    for i, batch in enumerate(batches):
+        check(batch, i)
+        if i == 3:
+            break
+    for i, batch in enumerate(batches, 4):
+        check(batch, i)
+    assert i == 9
+    assert list(batches) == []
+
+
+@pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
+def test_a_newer_epoch_ends_the_older_one(mark):
+    with ndx.prefetch(mark(Numbers(10)), depth=2) as batches:
+        old = iter(batches)
+        check(next(old), 0)
+        new = iter(batches)
+        check(next(new), 0)
+        with pytest.raises(RuntimeError, match="a newer one has begun"):
+            next(old)
+        with pytest.raises(StopIteration):
+            next(old)
+        check(next(new), 1)
+        assert sum(1 for _ in new) == 8
+        iter(batches)
+        # This one had come to its end.
+        assert next(new, None) is None
+
+
+def test_threads_may_share_an_iterator():
+    iterator = iter(ndx.prefetch(Numbers(200), depth=4, on_held="grow"))
+    taken = []
+
+    def take():
+        for batch in iterator:
+            check(batch, batch["i"])
+            taken.append(batch["i"])
+
+    workers = [threading.Thread(target=take) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(30)
+    assert sorted(taken) == list(range(200))
+
+
+def test_the_backend_is_the_creators():
+    def source():
+        yield ndx.ones(3), ndx.current_backend()
+
+    with ndx.use("host", limit="1MiB") as small:
+        batches = ndx.prefetch(source())
+    ((x, current),) = batches
+    assert current is small
+    assert x.backend is small
+
+
+def test_the_context_is_the_creators():
+    variable = contextvars.ContextVar("variable", default="outside")
+
+    def source():
+        yield variable.get(), threading.current_thread().name
+
+    token = variable.set("inside")
+    batches = ndx.prefetch(source())
+    variable.reset(token)
+    ((value, name),) = batches
+    assert value == "inside"
+    assert name.startswith("ndx-prefetch")
+
+
+def test_inside_a_workspace_of_the_consumer():
+    """It is composable: the batches are in no workspace, and outlive any scope."""
+    with ndx.workspace("outer", size="1MiB") as outer:
+        before = outer.stats()["cycle_bytes"]
+        kept = []
+        for i, batch in enumerate(ndx.prefetch(Numbers(6))):
+            with ndx.workspace("inner"):
+                y = batch["x"] + 1
+                assert y.workspace == "inner"
+            check(batch, i)
+            kept.append(batch)
+        assert outer.stats()["cycle_bytes"] == before
+    for i, batch in enumerate(kept):
+        check(batch, i)
+
+
+def test_the_sources_own_workspace():
+    """What is in another workspace is copied before its scope ends."""
+
+    def source():
+        for i in range(5):
+            with ndx.workspace("decode"):
+                x = ndx.full(10, float(i)) * 2
+                result = x.leverage()
+            yield result
+
+    assert [float(x[0]) for x in ndx.prefetch(source())] == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+@pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        lambda: ndx.workspace("open"),
+        lambda: ndx.use("host", limit="1MiB"),
+        ndx.no_workspace,
+    ],
+)
+def test_a_source_that_leaves_a_scope_open(scope, mark):
+    ended = []
+
+    def source():
+        try:
+            with scope():
+                for i in range(3):
+                    yield ndx.full(4, float(i))
+        finally:
+            ended.append(True)
+
+    with pytest.raises(ndx.WorkspaceError, match="inside a scope that it left open"):
+        next(iter(ndx.prefetch(mark(source()))))
+    assert ended == [True]
+    # Without a ring, it may.
+    batches = ndx.prefetch(mark(source()), workspace=None)
+    assert [float(x[1]) for x in batches] == [0.0, 1.0, 2.0]
+
+
+def test_a_source_that_uses_one_buffer_for_all_batches():
+    """Batches are made ahead, so that a buffer is copied before it is used again."""
+    buffers = np.zeros(10), ndx.zeros(10)
+
+    def source():
+        for i in range(10):
+            for buffer in buffers:
+                buffer[...] = float(i)
+            yield buffers
+
+    for i, pair in enumerate(ndx.prefetch(source(), depth=4)):
+        assert [x.tolist() for x in pair] == [[float(i)] * 10] * 2
+    shared = ndx.ones(3)
+    ((same,),) = ndx.prefetch([(shared,)], copy=False)
+    assert same is shared
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"depth": 0}, ValueError, "depth=0 is not valid; it is from 1"),
+        ({"depth": 10**9}, ValueError, "from 1 to 4096"),
+        ({"depth": 2.5}, TypeError, "depth must be an int, not float"),
+        ({"depth": True}, TypeError, "depth must be an int, not bool"),
+        ({"slots": 1}, ValueError, "slots=1 is not valid; it is from 2"),
+        ({"warmup": 0}, ValueError, "warmup=0"),
+        ({"workspace": "rung"}, ValueError, "valid are 'ring', None"),
+        ({"on_held": "cry"}, ValueError, "valid are 'wait', 'grow'"),
+        ({"slot_size": "much"}, ValueError, "size"),
+        ({"patience": -1}, ValueError, "patience=-1"),
+        ({"patience": float("inf")}, ValueError, "for ever"),
+        ({"patience": "x"}, ValueError, "patience='x'"),
+        ({"copy": 1}, TypeError, "copy must be True or False"),
+        ({"progress": 3}, TypeError, "progress must be"),
+        ({"device": "mmap"}, ValueError, "it is a GPU"),
+        ({"device": "gpu"}, ValueError, "unknown backend"),
+        ({"slot": 3}, TypeError, "slot"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        ndx.prefetch([1], **options)
+    assert not threads()
+
+
+def test_what_is_no_iterable():
+    for function in (ndx.prefetch, ndx.no_prefetch):
+        with pytest.raises(TypeError, match="iterable.*, not int"):
+            function(3)
+
+
+def test_a_source_without_length():
+    batches = ndx.prefetch(x for x in range(3))
+    with pytest.raises(TypeError, match="has no len"):
+        len(batches)
+    assert list(batches) == [0, 1, 2]
+
+
+def test_repr_and_stats():
+    batches = ndx.prefetch(Numbers(3), depth=5)
+    assert repr(batches) == "<ndx.prefetch of Numbers, depth 5: not started>"
+    assert batches.stats()["batches"] == 0
+    assert len(list(batches)) == 3
+    assert repr(batches).startswith("<ndx.prefetch of Numbers, depth 5: 0 ready, ")
+    stats = batches.stats()
+    assert (stats["batches"], stats["epochs"], stats["leased_slots"]) == (3, 1, 0)
+    batches.close()
+    assert repr(batches) == "<ndx.prefetch of Numbers, depth 5: closed>"
+    with pytest.raises(RuntimeError, match="closed"):
+        iter(batches)
