@@ -1,4 +1,5 @@
 from ndx._compute.numpy_private cimport LoopFunction
+from ndx._compute.pairwise cimport SumFunction
 from ndx._lib.dtypes cimport NDTYPES
 from ndx._lib.layout cimport Strided, Walk
 
@@ -8,6 +9,7 @@ cdef struct Loop:
     void *data
     int in_dtype             # operands are cast to it; -1: not supported
     int out_dtype
+    SumFunction sum          # of contiguous elements; NULL: `function` sums them
 
 cdef class Ufunc:
     cdef readonly str name

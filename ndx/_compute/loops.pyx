@@ -11,9 +11,10 @@ import numpy as np
 from ndx._compute.constant_operands cimport spread_constants
 from ndx._compute.loop_checks cimport mend
 from ndx._compute.numpy_private cimport loop_at
+from ndx._compute.pairwise cimport find_sum
 from ndx._compute.special_values cimport own_loop
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object
+from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object, itemsize_of
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
 cdef extern from "ndx/internal/move.h" nogil:
@@ -123,6 +124,7 @@ cdef class Ufunc:
         cdef Loop *loop = &self.loops[dtype]
         cdef int i
         loop.function = NULL
+        loop.sum = NULL
         loop.in_dtype = -1
         loop.out_dtype = -1
         kind = dtype_object(dtype).kind
@@ -139,6 +141,8 @@ cdef class Ufunc:
             loop.in_dtype = -1
             return 0
         own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
+        if loop.function != NULL:
+            loop.sum = find_sum(self.name, loop.in_dtype)
         if loop.function != NULL and self.public.signature is None:
             mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
                  &loop.function, &loop.data)
@@ -289,6 +293,11 @@ cdef void run_reduce(const Loop *loop, char *out, char *x,
     if last >= 0:
         count = walk.shape[last]
     start_walk(last, index)
+    if inner[0] == 0 and loop.sum != NULL and inner[1] == itemsize_of[loop.in_dtype]:
+        while True:
+            loop.sum(at[0], at[1], count)
+            if not step_walk(walk, last, index, 2, at):
+                return
     while True:
         args[0] = at[0]
         args[1] = at[1]
