@@ -94,7 +94,9 @@ newaxis = None
 
 # Tools that use this namespace, and so are imported when they are first asked for:
 # their names, and the modules that have them (a module of ndx is its own).
-_TOOLS = {}
+_TOOLS = {
+    "parallel": "ndx.parallel",
+}
 
 _set_namespace(_sys.modules[__name__], (__array_api_version__,))
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])

@@ -1,0 +1,1 @@
+"""Tools for loops, built on the public names of ndx alone."""
