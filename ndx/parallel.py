@@ -14,5 +14,6 @@ Examples
 
 from ndx._pipelines.mapping import Results, map
 from ndx._pipelines.sharing import share
+from ndx._pipelines.training import Trained, train
 
-__all__ = ["Results", "map", "share"]
+__all__ = ["Results", "Trained", "map", "share", "train"]

@@ -9,11 +9,7 @@ from typing import Any, Literal, Self
 
 import ndx
 from ndx._pipelines import places as placing
-from ndx._pipelines.errors import (
-    check_function,
-    with_index,
-    without_stop_iteration,
-)
+from ndx._pipelines.errors import check_function
 from ndx._pipelines.processes import Processes
 from ndx._pipelines.progress import progress_bar
 from ndx._pipelines.workers import Crew, Opened, Outcome
@@ -272,7 +268,11 @@ class Results:
             raise StopIteration
         if outcome.error is not None:
             self.close()
-            return outcome.result()
+            try:
+                return outcome.result()
+            finally:
+                # The traceback has this frame.
+                del outcome
         self._next += 1
         self._bar.update()
         return outcome.value
@@ -292,8 +292,7 @@ class Results:
             except Exception as error:
                 self._source = None
                 # Its turn is after the results of the items before.
-                failed = with_index(error, "the items, at item", self._fed)
-                self._done[self._fed] = Outcome(self._fed, error=failed)
+                self._done[self._fed] = Outcome(self._fed, error=error)
                 self._fed += 1
             else:
                 self._crew.put(self._fed, *item)
@@ -310,10 +309,6 @@ class Results:
                 return outcome
             if outcome.error is not None:
                 self._source = None
-                error = without_stop_iteration(outcome.error)
-                outcome = outcome._replace(
-                    error=with_index(error, "item", outcome.key)
-                )
             self._done[outcome.key] = outcome
         return self._done.pop(key)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import ndx
 
-__all__ = ["Place", "check_count", "places"]
+__all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
 
 Scoped = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -58,7 +58,7 @@ class Place:
             # The pool keeps the memory, for whoever comes next.
             stack.callback(ndx.memory.destroy_all, trim=False)
             if self.workspace is None:
-                yield _unchanged
+                yield unchanged
             else:
                 yield ndx.workspace(self.workspace, config=self.config)
 
@@ -68,7 +68,8 @@ class Place:
         return dataclasses.replace(self, backend=(backend.name, _options(backend)))
 
 
-def _unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
+def unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function: the decorator of those who have no workspace."""
     return function
 
 

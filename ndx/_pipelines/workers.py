@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ndx._pipelines import cores
+from ndx._pipelines.errors import with_index, without_stop_iteration
 
 __all__ = ["Crew", "Outcome", "Team"]
 
@@ -108,15 +109,18 @@ class Outcome(NamedTuple):
     value: Any = None
     error: BaseException | None = None
 
-    def result(self) -> Any:
-        """Return the value, or raise the error."""
+    def result(self, what: str = "item") -> Any:
+        """Return the value, or raise the error, which says for which item it is."""
         if self.error is None:
             return self.value
+        error, key = self.error, self.key
+        if key is not None:
+            error = with_index(without_stop_iteration(error), what, key)
         try:
-            raise self.error
+            raise error
         finally:
-            # The traceback has this frame.
-            del self
+            # The traceback has this frame, and would be a cycle.
+            del self, error
 
 
 Opened = Callable[[], "contextlib.AbstractContextManager[Callable[..., Any]]"]
@@ -200,6 +204,14 @@ class Crew:
     def take(self) -> Outcome:
         """Wait for a task that is done, and return its outcome."""
         return self._post.done.get()
+
+    def drain(self) -> list[Outcome]:
+        """Return the outcomes that nobody has taken, without waiting for others."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self._post.done.get_nowait())
+        return found
 
     def close(self) -> None:
         """Leave tasks that have not begun, wait for those that have; end the threads."""
