@@ -84,3 +84,4 @@ from ndx._workspaces.workspace import Workspace as Workspace
 __array_api_version__: str
 __version__: str
 newaxis: None
+from ndx import parallel as parallel

@@ -13,7 +13,8 @@ Examples
 """
 
 from ndx._pipelines.mapping import Results, map
+from ndx._pipelines.predicting import Predictor
 from ndx._pipelines.sharing import share
 from ndx._pipelines.training import Trained, train
 
-__all__ = ["Results", "Trained", "map", "share", "train"]
+__all__ = ["Predictor", "Results", "Trained", "map", "share", "train"]

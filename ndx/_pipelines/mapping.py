@@ -168,9 +168,7 @@ def _processes_crew(
     """Return threads of which each waits for the answers of one process."""
     started = Processes(fn, places, start_method, threads)
     try:
-        return Crew(
-            started.openers, stop=started.stop, name="ndx-map", computing=False
-        )
+        return Crew(started.openers, stop=started.stop, name="ndx-map", computing=False)
     except BaseException:
         started.stop()
         raise

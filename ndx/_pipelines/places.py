@@ -136,9 +136,7 @@ def check_count(number: Any, name: str) -> int:
     try:
         count = operator.index(number)
     except TypeError:
-        raise TypeError(
-            f"{name} must be an int, not {type(number).__name__}"
-        ) from None
+        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
     if isinstance(number, bool) or count < 1:
         raise ValueError(f"{name}={number!r} is not a count: give 1 or more")
     return count

@@ -76,14 +76,19 @@ class Team:
         """Whether this process has the threads: a forked child has not."""
         return os.getpid() == self._process
 
+    @property
+    def is_member(self) -> bool:
+        """Whether the calling thread is one of the team."""
+        return threading.current_thread() in self._threads
+
     def close(self) -> None:
         """Stop the jobs, and wait until the threads have ended."""
         if not self.is_here:
             return
         self._stop()
-        for thread in self._threads:
-            # A finalizer may run in one of them.
-            if thread is not threading.current_thread():
+        # A finalizer may run in one of them, which may have a lock that others need.
+        if not self.is_member:
+            for thread in self._threads:
                 thread.join()
         cores.release(self._share)
 
