@@ -123,7 +123,9 @@ class Predictor:
         self._is_closed = False
         together = mode == "batched"
         self._requests = requests = Requests(
-            max_batch, float(deadline) if together else 0.0, queue_limit
+            max_batch if together else 0,
+            float(deadline) if together else 0.0,
+            queue_limit,
         )
         self._in_place = InPlace(fn, places) if mode == "inplace" else None
         jobs = [
@@ -258,8 +260,8 @@ def _future_of(function: Callable[..., Any], args: tuple[Any, ...]) -> Future[An
 
 
 def _single(args: tuple[Any, ...]) -> Request:
-    """Return a request that is a batch by itself."""
-    return Request(args, rows_of(args), object())
+    """Return a request that is computed by itself."""
+    return Request(args, rows_of(args), ())
 
 
 def _gathered(args: tuple[Any, ...]) -> Request:

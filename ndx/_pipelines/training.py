@@ -205,7 +205,7 @@ def _scope_of_averages(mode: str, stack: contextlib.ExitStack) -> Scoped:
 def _check_epochs(batches: Any, epochs: int) -> None:
     if epochs > 1 and iter(batches) is batches:
         raise ValueError(
-            f"epochs={epochs}, but batches is an iterator, which can be used only once: "
+            f"epochs={epochs}, but batches is an iterator, which can be used once: "
             "give a list, or an object whose __iter__ starts anew"
         )
 

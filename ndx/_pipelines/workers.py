@@ -219,7 +219,7 @@ class Crew:
         return found
 
     def close(self) -> None:
-        """Leave tasks that have not begun, wait for those that have; end the threads."""
+        """Wait for tasks that have begun, leave the others; end the threads."""
         self._team.close()
 
 
