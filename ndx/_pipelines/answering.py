@@ -51,38 +51,44 @@ def _answer(
     """Give each request of a batch its answer, or its error."""
     running = [each for each in batch if each.future.set_running_or_notify_cancel()]
     batch.clear()
-    if running and not _answered(answers, running, requests):
+    if running and not _answered(answers, running[:], requests):
         # One request of several fails: each alone, so that others get answers.
-        for request in running:
-            _answered(answers, [request], requests)
+        while running:
+            _answered(answers, [running.pop(0)], requests)
+    running.clear()
 
 
 def _answered(
     answers: Callable[..., Any], running: list[Request], requests: Requests
 ) -> bool:
     """Answer some requests at once; return False if they are several, and fail."""
-    outcome = _computed(
+    found, error = _computed(
         answers, [each.args for each in running], [each.rows for each in running]
     )
-    if not isinstance(outcome, BaseException):
-        for request, answer in zip(running, outcome, strict=True):
-            request.future.set_result(answer)
+    try:
+        if error is None:
+            for request, answer in zip(running, found, strict=True):
+                request.future.set_result(answer)
+                del request
+        elif len(running) > 1:
+            return False
+        else:
+            requests.stats.count_error()
+            running[0].future.set_exception(error)
         return True
-    if len(running) > 1:
-        return False
-    requests.stats.count_error()
-    running[0].future.set_exception(outcome)
-    return True
+    finally:
+        # The traceback leads to this frame: a future in it would be a cycle.
+        del found, error, running
 
 
 def _computed(
     answers: Callable[..., Any], args: list[tuple[Any, ...]], counts: list[int]
-) -> list[Any] | BaseException:
-    """Return the answers or the error, whose traceback has no future."""
+) -> tuple[list[Any], BaseException | None]:
+    """Return the answers, or an error."""
     try:
-        return answers(args, counts)
+        return answers(args, counts), None
     except BaseException as error:
-        return error
+        return [], error
 
 
 def _answers_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
 
@@ -217,6 +218,22 @@ def _total(iterables: tuple[Iterable[Any], ...]) -> int | None:
         return None
 
 
+def _taken(source: Iterator[Any], key: int) -> Outcome | None:
+    """Return the next item or the error of an iterator; None at its end.
+
+    The error is kept until its turn. Its traceback leads to the results, which would
+    then be kept by themselves; so it is a note.
+    """
+    try:
+        return Outcome(key, next(source))
+    except StopIteration:
+        return None
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            error.add_note("".join(traceback.format_exception(error)).rstrip())
+        return Outcome(key, error=error.with_traceback(None))
+
+
 class Results:
     """The results of `map`, in the order of the items.
 
@@ -283,19 +300,18 @@ class Results:
     def _feed(self) -> None:
         """Take items until the buffer is full, or there are no more."""
         while self._source is not None and self._fed - self._next < self._size:
-            try:
-                item = next(self._source)
-            except StopIteration:
+            taken = _taken(self._source, self._fed)
+            if taken is None or taken.error is not None:
                 self._source = None
-            except Exception as error:
-                self._source = None
-                # Its turn is after the results of the items before.
-                self._done[self._fed] = Outcome(self._fed, error=error)
-                self._fed += 1
+            if taken is None:
+                return
+            if taken.error is None:
+                self._crew.put(self._fed, *taken.value)
             else:
-                self._crew.put(self._fed, *item)
-                self._fed += 1
-                del item
+                # Its turn is after the results of the items before.
+                self._done[self._fed] = taken
+            self._fed += 1
+            del taken
 
     def _take(self, key: int) -> Outcome | None:
         """Wait for the outcome of an item; return None if there is no such item."""

@@ -213,8 +213,7 @@ class Rounds:
             found[outcome.key] = outcome.value
             self.report.bar.update()
             return
-        self._crew.close()
-        outcome = _first_failure([outcome, *self._crew.drain()])
+        outcome = _first_failure([outcome, *self._crew.close()])
         try:
             outcome.result("batch")
         finally:

@@ -210,17 +210,26 @@ class Crew:
         """Wait for a task that is done, and return its outcome."""
         return self._post.done.get()
 
-    def drain(self) -> list[Outcome]:
-        """Return the outcomes that nobody has taken, without waiting for others."""
-        found = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                found.append(self._post.done.get_nowait())
+    def close(self) -> list[Outcome]:
+        """Wait for tasks that have begun, leave the others; end the threads.
+
+        Returns
+        -------
+        list of Outcome
+            Those that nobody has taken.
+        """
+        self._team.close()
+        found: list[Outcome] = []
+        if self.is_here:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    found.append(self._post.done.get_nowait())
         return found
 
-    def close(self) -> None:
-        """Wait for tasks that have begun, leave the others; end the threads."""
-        self._team.close()
+    def __del__(self) -> None:
+        # An error that nobody took would keep the queue that it is in.
+        if hasattr(self, "_team"):
+            self.close()
 
 
 def _work(opened: Opened, tasks: queue.SimpleQueue[Any], post: _Post) -> None:

@@ -92,7 +92,7 @@ def test_errors_without_attributes_are_raised_all_the_same():
 def test_an_error_keeps_no_arrays(tool):
     def work(x, *more):
         y = x + 1
-        raise LookupError(float(y[0]))
+        raise LookupError(float(y[0, 0]))
 
     def run():
         x = ndx.zeros((1000, 1))

@@ -132,6 +132,7 @@ def test_works_within_the_scopes_of_the_caller():
         assert all(each.backend is small for each in found)
         assert (mine + 1).workspace == "outer"
     assert_equal(found[3], np.full(10, 2.0))
+    ndx.workspace("outer").destroy()
 
 
 def test_may_be_nested():
@@ -175,19 +176,18 @@ def test_arrays_are_shared_between_threads():
 
 def test_hazard_06_memory_is_bounded_by_the_buffer():
     """However many items, only those of the buffer are in memory, in and out."""
-    alive = weakref.WeakSet()
-    most = []
+    alive, most = [], []
 
     def source():
         for i in range(60):
             x = ndx.full(1000, float(i))
-            alive.add(x)
+            alive.append(weakref.ref(x))
             yield x
             del x
 
     for result in ndx.parallel.map(doubled, source(), workers=2, buffersize=4):
-        alive.add(result)
-        most.append(len(alive))
+        alive.append(weakref.ref(result))
+        most.append(sum(each() is not None for each in alive))
     # Those of the buffer, and the last ones in the loops' hands.
     assert max(most) <= 4 + 4
 
