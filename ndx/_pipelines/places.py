@@ -78,11 +78,15 @@ def _options(backend: Any) -> dict[str, Any]:
     options = getattr(backend, "options", None)
     if not dataclasses.is_dataclass(options):
         return {}
-    return {
+    found = {
         each.name: getattr(options, each.name)
         for each in dataclasses.fields(options)
         if getattr(options, each.name) != each.default
     }
+    # A backend with files of its own: a forked child can't use the one of this name.
+    if hasattr(backend, "directory"):
+        found["directory"] = backend.directory
+    return found
 
 
 def places(

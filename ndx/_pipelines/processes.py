@@ -147,9 +147,13 @@ class _Child:
         finally:
             self._busy = False
         failed, value = pickle.loads(answer)
-        if failed:
+        if not failed:
+            return value
+        try:
             raise value
-        return value
+        finally:
+            # The traceback has this frame.
+            del value
 
     def _ended(self) -> BaseException:
         self._process.join(GRACE)

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from helpers.commands import PACKAGE
 
 import ndx
+
+TESTS = str(Path(__file__).parents[1])
 
 
 @contextlib.contextmanager
@@ -63,7 +66,7 @@ def script(source, *, until, sends=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": PACKAGE},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE, TESTS])},
     )
     try:
         for line in process.stdout:
