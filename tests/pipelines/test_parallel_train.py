@@ -235,7 +235,8 @@ def test_counters_and_names_are_not_averaged():
     assert trained.params["x"] == 2.0
 
 
-def test_000_steps_lie_in_workspaces_by_mode():
+def test_001_14_steps_lie_in_workspaces_by_mode():
+    """The workspaces' mode says whether the workers have any."""
     inside = []
 
     def look(params, batch):
@@ -252,7 +253,7 @@ def test_steady_state_takes_nothing_from_the_system():
     given, found = batches(40, rows=200), []
 
     def look(used, score):
-        found.append(ndx.memory.stats("host")["source_count"])
+        found.append(ndx.memory.stats("host")["system_allocations"])
 
     ndx.parallel.train(step, start(), given, workers=2, on_score=look)
     assert len(set(found[4:])) == 1
@@ -289,8 +290,8 @@ def test_batches_are_taken_a_few_ahead(prefetch):
     ndx.parallel.train(
         look, ndx.zeros(1), source(), workers=2, average_every=30, prefetch=prefetch
     )
-    # Those in the buffer, and two for each worker.
-    assert max(ahead) <= prefetch + 2 * 2 + 2
+    # Those in the buffer, and two for each worker, which one of them may have alone.
+    assert max(ahead) <= prefetch + 2 * 2 * 2 + 1
 
 
 def test_errors_say_which_batch():
