@@ -19,7 +19,7 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/
 
 def documented():
     """Yield the public objects that have a docstring of their own, by name."""
-    modules = [ndx, ndx.backends, ndx.memory]
+    modules = [ndx, ndx.backends, ndx.memory, ndx.parallel]
     modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
     for module in modules:
         for name, value in vars(module).items():

@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 
 import ndx
 from ndx._pipelines import places as placing
+from ndx._pipelines.bars import progress_bar
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.processes import Processes
-from ndx._pipelines.progress import progress_bar
 from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Results", "map"]

@@ -10,10 +10,10 @@ from typing import Any
 import ndx
 from ndx._pipelines import places as placing
 from ndx._pipelines.averaging import copied
+from ndx._pipelines.bars import progress_bar
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.feeding import ahead
 from ndx._pipelines.places import Scoped, unchanged
-from ndx._pipelines.progress import progress_bar
 from ndx._pipelines.rounds import Average, Report, Rounds, replica
 from ndx._pipelines.workers import Crew
 

@@ -10,9 +10,8 @@ import threading
 import time
 from pathlib import Path
 
-from helpers.commands import PACKAGE
-
 import ndx
+from helpers.commands import PACKAGE
 
 TESTS = str(Path(__file__).parents[1])
 

@@ -225,9 +225,9 @@ def test_a_function_may_ask_in_place_again():
 
 
 def test_a_function_that_asks_its_predictor_is_no_hang():
-    with ndx.parallel.Predictor(lambda x: predict(x), deadline=0) as predict:
-        with pytest.raises(RuntimeError, match="asks that predictor"):
-            predict(row(1))
+    predict = ndx.parallel.Predictor(lambda x: predict(x), deadline=0)
+    with predict, pytest.raises(RuntimeError, match="asks that predictor"):
+        predict(row(1))
 
 
 def test_answers_keep_only_their_own_rows():
@@ -268,10 +268,11 @@ def test_errors_go_to_the_callers_concerned(mode):
 
 
 def test_a_stale_request_spoils_no_others():
-    with ndx.workspace("outer") as outer:
-        stale = row(1) * 2
     with held(max_batch=8) as (predict, fn):
-        futures = [predict.submit(row(1)), predict.submit(stale), predict.submit(row(2))]
+        futures = [predict.submit(row(1))]
+        with ndx.workspace("outer") as outer:
+            futures.append(predict.submit(row(1) * 2))
+        futures.append(predict.submit(row(2)))
         fn.go.set()
         with pytest.raises(ndx.StaleArrayError):
             futures[1].result(20)
@@ -282,9 +283,9 @@ def test_a_stale_request_spoils_no_others():
 
 @pytest.mark.parametrize("fn", [ndx.sum, lambda x: x[:0], lambda x: {"a": x.T}])
 def test_results_without_a_row_for_each_request(fn):
-    with ndx.parallel.Predictor(fn, deadline=0) as predict:
-        with pytest.raises(ValueError, match="one row for each"):
-            predict(row(1))
+    predict = ndx.parallel.Predictor(fn, deadline=0)
+    with predict, pytest.raises(ValueError, match="one row for each"):
+        predict(row(1))
 
 
 def test_requests_without_rows():

@@ -104,7 +104,7 @@ def test_001_14_one_worker_is_a_loop(kind, every):
 
 @pytest.mark.parametrize("kind", [step, in_place_step])
 def test_001_14_averages_are_larger_batches(kind):
-    """Two workers, averaged after each batch, are a loop over batches twice as large."""
+    """Two workers, averaged each time, are a loop over batches twice as large."""
     given = batches(12)
     large = [
         (ndx.concat([a[0], b[0]]), ndx.concat([a[1], b[1]]))
