@@ -51,11 +51,23 @@ def _answer(
     """Give each request of a batch its answer, or its error."""
     running = [each for each in batch if each.future.set_running_or_notify_cancel()]
     batch.clear()
-    if running and not _answered(answers, running[:], requests):
-        # One request of several fails: each alone, so that others get answers.
-        while running:
-            _answered(answers, [running.pop(0)], requests)
-    running.clear()
+    try:
+        if running and not _answered(answers, running[:], requests):
+            # One request of several fails: each alone, so that others get answers.
+            for i in range(len(running)):
+                _answered(answers, running[i : i + 1], requests)
+    finally:
+        _fail_unanswered(running)
+        running.clear()
+
+
+def _fail_unanswered(running: list[Request]) -> None:
+    """Answer what a worker left when it failed, so that nobody waits for ever."""
+    for each in running:
+        if not each.future.done():
+            each.future.set_exception(
+                RuntimeError("the worker that had the request has failed")
+            )
 
 
 def _answered(

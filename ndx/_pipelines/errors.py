@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["check_function", "with_index", "without_stop_iteration"]
 
@@ -49,4 +49,4 @@ def check_function(function: Any, what: str) -> Callable[..., Any]:
             f"{what} is the generator function {function!r}: it would run after the "
             "worker's scope has ended. Return a list"
         )
-    return function
+    return cast("Callable[..., Any]", function)

@@ -249,7 +249,8 @@ class Results:
         bar: Any,
         total: int | None,
     ):
-        self._crew, self._source, self._bar = crew, source, bar
+        self._crew, self._bar = crew, bar
+        self._source: Iterator[tuple[Any, ...]] | None = source
         self._size, self._total = size, total
         self._done: dict[int, Outcome] = {}
         self._next = self._fed = 0

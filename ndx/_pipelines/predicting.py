@@ -103,10 +103,7 @@ class Predictor:
         for name, count in (("queue_limit", queue_limit), ("threads", threads)):
             if count is not None:
                 placing.check_count(count, name)
-        if not isinstance(deadline, int | float) or not 0 <= deadline < 1e6:
-            raise ValueError(
-                f"deadline={deadline!r} is not a time: give seconds, from 0"
-            )
+        _check_deadline(deadline)
         if workspace is not None and mode == "inplace" and isinstance(workspace, str):
             # It is one of the caller's, where another predictor may have the name.
             workspace = f"{workspace} {next(_numbers)}"
@@ -226,7 +223,7 @@ class Predictor:
             ``largest_batch`` and ``mean_batch``, in rows.
         """
         source = self._requests if self._in_place is None else self._in_place
-        found = dict(source.stats)
+        found: dict[str, float] = dict(source.stats)
         found["pending"] = len(self._requests)
         found["mean_batch"] = found["rows"] / max(1, found["batches"])
         return found
@@ -247,6 +244,11 @@ class Predictor:
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
         return f"<ndx.parallel.Predictor: {self.mode}, {state}>"
+
+
+def _check_deadline(deadline: Any) -> None:
+    if not isinstance(deadline, int | float) or not 0 <= deadline < 1e6:
+        raise ValueError(f"deadline={deadline!r} is not a time: give seconds, from 0")
 
 
 def _future_of(function: Callable[..., Any], args: tuple[Any, ...]) -> Future[Any]:

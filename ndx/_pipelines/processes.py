@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import multiprocessing
 import os
 import pickle
@@ -77,7 +78,7 @@ class Processes:
     @property
     def openers(self) -> list[Callable[[], Any]]:
         """What opens each process for its thread, as `workers.Crew` takes it."""
-        return [lambda child=child: self._opened(child) for child in self._children]
+        return [functools.partial(self._opened, child) for child in self._children]
 
     @contextlib.contextmanager
     def _opened(self, child: _Child) -> Iterator[Callable[..., Any]]:
@@ -217,6 +218,8 @@ def _parent_lives() -> bool:
 
 def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> None:
     failure = None
+    found = multiprocessing.parent_process()
+    parent = [] if found is None else [found.sentinel]
     with contextlib.ExitStack() as stack:
         try:
             fn = pickle.loads(target) if isinstance(target, bytes) else target
@@ -226,7 +229,7 @@ def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> Non
         except BaseException as error:
             failure = error
         while True:
-            connection.wait([pipe, multiprocessing.parent_process().sentinel])
+            connection.wait([pipe, *parent])
             if not pipe.poll():
                 return
             try:

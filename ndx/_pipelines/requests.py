@@ -89,7 +89,7 @@ class Requests:
     ----------
     max_batch : int
         The rows at which a batch is full. A larger request is a batch by itself; with
-        0 each is.
+        0 each is, also one without rows.
     deadline : float
         Seconds after which a request waits for no others.
     limit : int or None
@@ -168,7 +168,7 @@ class Requests:
         found = self._waiting[key]
         batch = [found.popleft()]
         rows = batch[0].rows
-        while found and rows + found[0].rows <= self._max_batch:
+        while self._max_batch and found and rows + found[0].rows <= self._max_batch:
             rows += found[0].rows
             batch.append(found.popleft())
         full = rows >= self._max_batch or bool(found)

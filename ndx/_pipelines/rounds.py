@@ -209,7 +209,7 @@ class Rounds:
 
     def _take_one(self, found: dict[int, tuple[Any, float]]) -> None:
         outcome = self._crew.take()
-        if outcome.error is None:
+        if outcome.error is None and outcome.key is not None:
             found[outcome.key] = outcome.value
             self.report.bar.update()
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any
 
 import ndx
@@ -160,7 +160,7 @@ def train(
         backend=backend,
         devices=devices,
     )
-    total = len(batches) * epochs if hasattr(batches, "__len__") else None
+    total = len(batches) * epochs if isinstance(batches, Sized) else None
     with contextlib.ExitStack() as stack:
         bar = progress_bar(progress, total, "batch")
         stack.callback(bar.close)

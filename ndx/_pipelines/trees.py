@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 __all__ = ["leaves", "map_tree"]
@@ -17,8 +18,8 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     function : callable
         Called as ``function(leaf, *leaves of the others)``.
     tree : any
-        Tuples (named ones, too), lists, mappings and dataclasses are nodes, anything
-        else is a leaf. Nodes of the result have the types of this tree's.
+        Tuples (named ones, too), lists, mutable mappings and dataclasses are nodes,
+        anything else is a leaf. Nodes of the result have the types of this tree's.
     *others : any
         Trees of the same structure.
 
@@ -52,7 +53,7 @@ def _parts(tree: Any) -> dict[Any, Any] | None:
     """Return the parts of a node by key; None for a leaf."""
     if isinstance(tree, tuple | list):
         return dict(enumerate(tree))
-    if isinstance(tree, Mapping):
+    if isinstance(tree, MutableMapping):
         return dict(tree)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         return {each.name: getattr(tree, each.name) for each in _fields(tree)}
@@ -85,13 +86,11 @@ def _rebuilt(tree: Any, parts: dict[Any, Any]) -> Any:
         return type(tree)(*parts.values())
     if isinstance(tree, tuple | list):
         return type(tree)(parts.values())
-    if isinstance(tree, Mapping):
+    if isinstance(tree, MutableMapping):
         if type(tree) is dict:
             return parts
         # A copy keeps what the class holds beside its items, as `defaultdict` does.
-        made = tree.copy() if hasattr(tree, "copy") else None
-        if made is None:
-            return type(tree)(parts)
+        made: Any = copy.copy(tree)
         made.update(parts)
         return made
     return dataclasses.replace(tree, **parts)

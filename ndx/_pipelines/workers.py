@@ -239,11 +239,12 @@ def _work(opened: Opened, tasks: queue.SimpleQueue[Any], post: _Post) -> None:
             while (task := tasks.get()) is not None:
                 if task[0] > post.bound:
                     continue
-                outcome = _outcome(call, *task)
+                key, args = task
+                outcome = _outcome(call, key, args)
                 # An idle worker keeps no arrays alive.
-                del task
+                del task, args
                 if outcome.error is not None:
-                    post.bound = min(post.bound, outcome.key)
+                    post.bound = min(post.bound, key)
                 post.done.put(outcome)
                 del outcome
     except BaseException as error:

@@ -288,6 +288,30 @@ def test_results_without_a_row_for_each_request(fn):
         predict(row(1))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_requests_of_no_rows(mode):
+    with ndx.parallel.Predictor(doubled, mode=mode, deadline=0) as predict:
+        futures = [predict.submit(row(1, count=0)) for _ in range(20)]
+        assert [each.result(20).shape for each in futures] == [(0, 3)] * 20
+
+
+def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):
+    from ndx._pipelines import answering
+
+    def fail(*args):
+        raise MemoryError
+
+    with held(max_batch=8) as (predict, fn):
+        futures = [predict.submit(row(i)) for i in range(3)]
+        monkeypatch.setattr(answering, "_computed", fail)
+        fn.go.set()
+        for each in futures:
+            with pytest.raises((RuntimeError, MemoryError)):
+                each.result(20)
+        with pytest.raises(RuntimeError, match="no workers"):
+            predict(row(1))
+
+
 def test_requests_without_rows():
     with ndx.parallel.Predictor(doubled) as predict:
         with pytest.raises(ValueError, match="first axis"):
