@@ -55,7 +55,7 @@ def elements(x):
     """Compute elementwise: NumPy's loops, called by ndx."""
     y = x
     for _ in range(8):
-        y = ndx.exp(-(y * y)) + ndx.sqrt(x)
+        y = ndx.tanh(ndx.sin(y) + x)
     return ndx.sum(y)
 
 
@@ -143,7 +143,7 @@ def measure(workers, repeats, quick):
     rng = np.random.default_rng(0)
     count = 64 if quick else 256
     square = [ndx.asarray(rng.standard_normal((200, 200)) / 14) for _ in range(4)]
-    lines = [ndx.asarray(rng.random(40_000)) for _ in range(4)]
+    lines = [ndx.asarray(rng.random(60_000)) for _ in range(4)]
     waves = [ndx.asarray(rng.random(40_000)) for _ in range(4)]
     cases = [
         ("products", matrices, square),
@@ -162,13 +162,13 @@ def measure(workers, repeats, quick):
         yield side_by_side(f"map: {name}", runs, repeats)
     batches = [
         (
-            ndx.asarray(rng.standard_normal((512, 64))),
-            ndx.asarray(rng.standard_normal((512, 64))),
+            ndx.asarray(rng.standard_normal((512, 128))),
+            ndx.asarray(rng.standard_normal((512, 128))),
         )
         for _ in range(4)
     ]
-    given = (batches * count)[: 2 * count]
-    params = ndx.zeros((64, 64))
+    given = (batches * count)[:count]
+    params = ndx.zeros((128, 128))
     runs = [functools.partial(trained, params, given, n) for n in (0, 1, workers)]
     yield side_by_side("train: linear model", runs, repeats)
 
