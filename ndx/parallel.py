@@ -18,3 +18,11 @@ from ndx._pipelines.sharing import share
 from ndx._pipelines.training import Trained, train
 
 __all__ = ["Predictor", "Results", "Trained", "map", "share", "train"]
+
+# Users see, and pickles name, the public address.
+for _name in __all__:
+    globals()[_name].__module__ = __name__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,7 +26,16 @@ LATER = {
 }
 MODULES = {
     name: getattr(ndx, name)
-    for name in ("backends", "cuda", "fft", "linalg", "memory", "random", "testing")
+    for name in (
+        "backends",
+        "cuda",
+        "fft",
+        "linalg",
+        "memory",
+        "parallel",
+        "random",
+        "testing",
+    )
 }
 FUNCTIONS = {
     f"{module.__name__}.{name}": getattr(module, name)

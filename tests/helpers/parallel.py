@@ -31,10 +31,10 @@ def nothing_left():
     assert shared_files() <= files
 
 
-def shared_files():
-    """Return the files and folders of this process in shared memory."""
+def shared_files(process=None):
+    """Return the files and folders of a process, this one, in shared memory."""
     with contextlib.suppress(FileNotFoundError):
-        mine = f"ndx-{os.getpid()}-"
+        mine = f"ndx-{process or os.getpid()}-"
         return {each for each in os.listdir("/dev/shm") if each.startswith(mine)}
     return set()
 
@@ -59,7 +59,10 @@ def named(start):
 
 
 def script(source, *, until, sends=None):
-    """Run a program; send it a signal when it printed a line; return how it ended."""
+    """Run a program; send it a signal when it printed a line; return how it ended.
+
+    That is its status, what it printed after that line, and its errors.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", source],
         stdout=subprocess.PIPE,

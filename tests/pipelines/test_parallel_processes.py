@@ -266,18 +266,34 @@ print(threading.active_count(), multiprocessing.active_children(), shared_files(
 
 def test_the_end_of_the_parent_ends_the_processes():
     """kill -9 of the parent: its processes end, and remove the files."""
-    status, *_ = script(
+    status, out, _ = script(
         """
-import ndx, os
-from helpers.parallel import doubled
+import multiprocessing, ndx, os
+from helpers.parallel import doubled, shared_files
 results = ndx.parallel.map(doubled, (ndx.ones(20_000) for _ in range(99)), processes=2)
 next(results)
-print(os.getpid(), flush=True)
+assert shared_files()
+print("running")
+print(os.getpid(), *(each.pid for each in multiprocessing.active_children()), flush=True)
 os.kill(os.getpid(), 9)
 """,
-        until="-",
+        until="running",
     )
     assert status == -signal.SIGKILL
+    parent, *children = map(int, out.split())
+    assert len(children) == 2
+    wait_until(lambda: not shared_files(parent))
+    wait_until(lambda: not any(map(is_running, children)))
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{process}/stat") as file:
+        # Nobody may be there to wait for it.
+        return ") Z " not in file.read()
 
 
 def test_a_program_ends_with_processes_that_wait():
