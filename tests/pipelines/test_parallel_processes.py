@@ -264,23 +264,24 @@ print(threading.active_count(), multiprocessing.active_children(), shared_files(
     assert (status, out, err) == (0, "1 [] set()\n", "")
 
 
-def test_the_end_of_the_parent_ends_the_processes():
+def test_the_end_of_the_parent_ends_the_processes(tmp_path):
     """kill -9 of the parent: its processes end, and remove the files."""
-    status, out, _ = script(
+    status, *_ = script(
         """
 import multiprocessing, ndx, os
 from helpers.parallel import doubled, shared_files
 results = ndx.parallel.map(doubled, (ndx.ones(20_000) for _ in range(99)), processes=2)
 next(results)
 assert shared_files()
-print("running")
-print(os.getpid(), *(each.pid for each in multiprocessing.active_children()), flush=True)
+children = [each.pid for each in multiprocessing.active_children()]
+with open("PATH", "w") as file:
+    print(os.getpid(), *children, file=file)
 os.kill(os.getpid(), 9)
-""",
-        until="running",
+""".replace("PATH", str(tmp_path / "pids")),
+        until="-",
     )
     assert status == -signal.SIGKILL
-    parent, *children = map(int, out.split())
+    parent, *children = map(int, (tmp_path / "pids").read_text().split())
     assert len(children) == 2
     wait_until(lambda: not shared_files(parent))
     wait_until(lambda: not any(map(is_running, children)))
