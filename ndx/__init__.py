@@ -101,6 +101,7 @@ _TOOLS = {
     "evaluate": "ndx._pipelines.evaluation",
     "metrics": "ndx.metrics",
     "no_prefetch": "ndx._pipelines.marks",
+    "parallel": "ndx.parallel",
     "prefetch": "ndx._pipelines.prefetching",
     "use_workspaces": "ndx._pipelines.switch",
 }

@@ -85,6 +85,7 @@ __array_api_version__: str
 __version__: str
 newaxis: None
 from ndx import metrics as metrics
+from ndx import parallel as parallel
 from ndx._pipelines.evaluation import evaluate as evaluate
 from ndx._pipelines.marks import no_prefetch as no_prefetch
 from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan

@@ -19,7 +19,7 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/
 
 def documented():
     """Yield the public objects that have a docstring of their own, by name."""
-    modules = [ndx, ndx.backends, ndx.memory, ndx.metrics]
+    modules = [ndx, ndx.backends, ndx.memory, ndx.metrics, ndx.parallel]
     modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
     for module in modules:
         # By `dir`, which also has what is imported when it is first asked for.

@@ -27,7 +27,16 @@ LATER = {
 MODULES = {
     name: getattr(ndx, name)
     for name in (
-        *("backends", "cuda", "fft", "linalg", "memory", "metrics", "random"),
+        *(
+            "backends",
+            "cuda",
+            "fft",
+            "linalg",
+            "memory",
+            "metrics",
+            "parallel",
+            "random",
+        ),
         "testing",
     )
 }

@@ -1,0 +1,78 @@
+"""Means of trees of arrays, in a fixed order of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ndx
+from ndx._pipelines.trees import map_tree
+
+__all__ = ["add", "copied", "mean", "mean_of_sums"]
+
+
+def _is_averaged(leaf: Any) -> bool:
+    """Return whether a leaf has a mean: counters, names and switches have none."""
+    if isinstance(leaf, ndx.NDArray):
+        return bool(ndx.isdtype(leaf.dtype, ("real floating", "complex floating")))
+    return isinstance(leaf, float | complex)
+
+
+def mean(trees: Sequence[Any], weights: Sequence[int]) -> Any:
+    """Return the weighted mean of trees, leaf by leaf.
+
+    Leaves that are no floating-point numbers are those of the first tree. The order of
+    the additions is that of the trees, so that equal trees give equal results, to the
+    last bit.
+    """
+    if len(trees) == 1:
+        return trees[0]
+    if len(set(weights)) == 1:
+        return mean_of_sums(trees, len(trees))
+    weighted = [
+        map_tree(lambda x, by=weight: x * by if _is_averaged(x) else x, tree)
+        for tree, weight in zip(trees, weights, strict=True)
+    ]
+    return mean_of_sums(weighted, sum(weights))
+
+
+def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
+    """Return the sum of trees of sums, by the count of what was added."""
+
+    def of(*found: Any) -> Any:
+        if not _is_averaged(found[0]):
+            return found[0]
+        added = found[0]
+        for leaf in found[1:]:
+            added = added + _beside(leaf, added)
+        return added / count if count > 1 else added
+
+    return map_tree(of, *trees)
+
+
+def add(tree: Any, other: Any) -> Any:
+    """Return the sum of two trees of gradients."""
+    return map_tree(
+        lambda x, y: x + _beside(y, x) if _is_averaged(x) else x, tree, other
+    )
+
+
+def copied(tree: Any, device: Any = None) -> Any:
+    """Return a tree with arrays of its own, in no workspace; on a device, if given."""
+
+    def of(leaf: Any) -> Any:
+        if not isinstance(leaf, ndx.NDArray):
+            return leaf
+        if device is not None and leaf.device != device:
+            return leaf.to_device(device)
+        return ndx.asarray(leaf, copy=True)
+
+    with ndx.no_workspace():
+        return map_tree(of, tree)
+
+
+def _beside(leaf: Any, other: Any) -> Any:
+    """Return a leaf on the device of another one."""
+    if not isinstance(leaf, ndx.NDArray) or leaf.device == other.device:
+        return leaf
+    return leaf.to_device(other.device)

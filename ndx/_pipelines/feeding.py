@@ -1,0 +1,28 @@
+"""Items taken ahead of their use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import ndx
+
+__all__ = ["ahead"]
+
+
+@contextlib.contextmanager
+def ahead(items: Iterable[Any], depth: int) -> Iterator[Iterator[Any]]:
+    """Take up to `depth` items ahead, by `ndx.prefetch`, until the scope ends.
+
+    Yields
+    ------
+    iterator
+        The items. An error of `items` is raised after the items before it.
+    """
+    if not depth:
+        yield iter(items)
+        return
+    # Each worker holds the batch that it computes.
+    with ndx.prefetch(items, depth=depth, on_held="grow") as batches:
+        yield iter(batches)

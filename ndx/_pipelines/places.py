@@ -1,0 +1,174 @@
+"""Where the workers compute: a backend or device each, and a workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import ndx
+
+__all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
+
+Scoped = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where one worker computes.
+
+    Parameters
+    ----------
+    backend : ndx.backends.Backend or tuple or None
+        The backend of its arrays. A tuple is a name and options, for another process.
+        None: that of the context in which the workers were made.
+    workspace : str or None
+        The name of its workspace; None: none.
+    config : ndx.WorkspaceConfig or None
+        The policies of the workspace.
+    device : ndx.Device or None
+        The device, if devices were asked for.
+    """
+
+    backend: Any = None
+    workspace: str | None = None
+    config: ndx.WorkspaceConfig | None = None
+    device: Any = None
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[Scoped]:
+        """Give this thread the backend and the workspace, until the end of the scope.
+
+        Yields
+        ------
+        callable
+            A decorator: calls of what it returns run in the workspace, and the arrays
+            of their results are detached. All workspaces of the thread are destroyed
+            at the end.
+        """
+        with contextlib.ExitStack() as stack:
+            if isinstance(self.backend, tuple):
+                name, options = self.backend
+                stack.enter_context(ndx.use(name, **options))
+            elif self.backend is not None:
+                stack.enter_context(ndx.use(self.backend))
+            # The pool keeps the memory, for whoever comes next.
+            stack.callback(ndx.memory.destroy_all, trim=False)
+            if self.workspace is None:
+                yield unchanged
+            else:
+                yield ndx.workspace(self.workspace, config=self.config)
+
+    def elsewhere(self) -> Place:
+        """Return the same for another process, where backends are made by name."""
+        backend = ndx.current_backend() if self.backend is None else self.backend
+        return dataclasses.replace(self, backend=(backend.name, _options(backend)))
+
+
+def unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function: the decorator of those who have no workspace."""
+    return function
+
+
+def _options(backend: Any) -> dict[str, Any]:
+    """Return the options of a backend that differ from their defaults."""
+    options = getattr(backend, "options", None)
+    if not dataclasses.is_dataclass(options):
+        return {}
+    found = {
+        each.name: getattr(options, each.name)
+        for each in dataclasses.fields(options)
+        if getattr(options, each.name) != each.default
+    }
+    # A backend with files of its own: a forked child can't use the one of this name.
+    if hasattr(backend, "directory"):
+        found["directory"] = backend.directory
+    return found
+
+
+def places(
+    workers: int | None,
+    *,
+    workspace: str | None,
+    config: ndx.WorkspaceConfig | None,
+    backend: Any = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Place]:
+    """Return the place of each worker, or raise because of a bad argument.
+
+    Without a number of workers there is one for each device, or for each core.
+    """
+    if workspace is not None and not isinstance(workspace, str):
+        raise TypeError(
+            "workspace must be a name (str), or None for no workspace, not "
+            f"{type(workspace).__name__}; policies are config=ndx.WorkspaceConfig(...)"
+        )
+    if config is not None and not isinstance(config, ndx.WorkspaceConfig):
+        raise TypeError(
+            f"config must be an ndx.WorkspaceConfig, not {type(config).__name__}"
+        )
+    if config is not None and workspace is None:
+        raise ValueError(
+            "config= is for the workers' workspaces, and workspace=None asks for "
+            "none; give one of the two"
+        )
+    if workspace is not None:
+        config = _usual_config() if config is None else config
+    if backend is not None and devices is not None:
+        raise ValueError(
+            "backend= and devices= both say where the workers compute; give one: "
+            "devices=['cuda:0', 'cuda:1'] gives each worker the next"
+        )
+    found = [_backend_of(each) for each in _checked(devices)] or [
+        (None if backend is None else ndx.backends.get(backend), None)
+    ]
+    if workers is None:
+        workers = len(found) if devices else ndx.get_num_threads()
+    return [
+        Place(source, workspace, config, device)
+        for source, device in itertools.islice(
+            itertools.cycle(found), check_count(workers, "workers")
+        )
+    ]
+
+
+def check_count(number: Any, name: str) -> int:
+    """Return a count that is 1 or more, or raise an error that names it."""
+    try:
+        count = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
+    if isinstance(number, bool) or count < 1:
+        raise ValueError(f"{name}={number!r} is not a count: give 1 or more")
+    return count
+
+
+def _usual_config() -> ndx.WorkspaceConfig:
+    """Return the config of workers whose user gave none."""
+    usual = ndx.memory.default_workspace_config()
+    if usual != ndx.WorkspaceConfig():
+        return usual
+    # Items differ in size: the arena grows to what the largest needs.
+    return ndx.WorkspaceConfig(spill="grow")
+
+
+def _checked(devices: Any) -> list[Any]:
+    if devices is None:
+        return []
+    if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
+        raise TypeError(
+            "devices must be a list of devices, such as ['cuda:0', 'cuda:1'], not "
+            f"{devices!r}"
+        )
+    return list(devices)
+
+
+def _backend_of(device: Any) -> tuple[Any, Any]:
+    """Return the backend of a device (None: the current one), and the device."""
+    if str(device) != "cpu":
+        return ndx.backends.get(str(device)), ndx.Device(str(device))
+    on_cpu = str(ndx.zeros(0).device) == "cpu"
+    return (None if on_cpu else ndx.backends.get("host")), ndx.Device(str(device))

@@ -1,0 +1,265 @@
+"""Worker processes: each is driven by a thread, which waits for its answers."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from typing import Any
+
+import ndx
+from ndx._pipelines import cores
+from ndx._pipelines.places import Place
+from ndx._pipelines.sharing import Exchange, forget_shared
+
+__all__ = ["Processes"]
+
+# Seconds that a process has to end by itself.
+GRACE = 5.0
+
+
+class Processes:
+    """Processes that compute a function, each driven by one thread of this one.
+
+    Parameters
+    ----------
+    fn : callable
+        The function. If processes are not forked, it is pickled.
+    places : list of Place
+        Where each computes; the backends are made there, by name.
+    start_method : str or None
+        As for `multiprocessing.get_context`.
+    threads : int or None
+        How many threads an operation there may have; None: cores are shared.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        places: list[Place],
+        start_method: str | None,
+        threads: int | None,
+    ):
+        context = multiprocessing.get_context(start_method)
+        self._exchange = Exchange()
+        self._children: list[_Child] = []
+        try:
+            # A forked child has the function and its arrays already.
+            forked = context.get_start_method() == "fork"
+            target: Any = fn if forked else self._pickled(fn)
+            threads = threads or max(1, ndx.get_num_threads() // len(places))
+            for place in places:
+                self._children.append(
+                    _Child(context, self._exchange, target, place.elsewhere(), threads)
+                )
+        except BaseException:
+            self.stop()
+            self._join()
+            raise
+        self._left = len(places)
+
+    def _pickled(self, fn: Callable[..., Any]) -> bytes:
+        try:
+            return self._exchange.dumps(fn, for_all=True)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise TypeError(
+                f"{fn!r} can't be sent to other processes ({error}): give a function "
+                "that is defined in a module, or start_method='fork'"
+            ) from error
+
+    @property
+    def openers(self) -> list[Callable[[], Any]]:
+        """What opens each process for its thread, as `workers.Crew` takes it."""
+        return [functools.partial(self._opened, child) for child in self._children]
+
+    @contextlib.contextmanager
+    def _opened(self, child: _Child) -> Iterator[Callable[..., Any]]:
+        try:
+            yield child.call
+        finally:
+            child.end()
+            # The last thread removes what nobody took.
+            self._left -= 1
+            if not self._left:
+                self._exchange.close()
+
+    def stop(self) -> None:
+        """End the processes that compute, at once; the others when they are told."""
+        for child in self._children:
+            child.stop()
+
+    def _join(self) -> None:
+        for child in self._children:
+            child.end()
+        self._exchange.close()
+
+
+class _Child:
+    """One process, and this end of the pipe to it."""
+
+    def __init__(
+        self,
+        context: Any,
+        exchange: Exchange,
+        target: Any,
+        place: Place,
+        threads: int,
+    ):
+        self._exchange = exchange
+        self._busy = False
+        self._stopped = False
+        self._here, there = context.Pipe()
+        self._process = context.Process(
+            target=_serve,
+            args=(there, target, place, threads, exchange.folders),
+            name="ndx-map",
+        )
+        try:
+            self._process.start()
+        except BaseException:
+            self._here.close()
+            raise
+        finally:
+            # The end of the process is then the end of the pipe.
+            there.close()
+
+    def call(self, *args: Any) -> Any:
+        """Return what the function returns there, or raise what it raises."""
+        message = self._exchange.dumps(args)
+        self._busy = True
+        try:
+            if self._stopped:
+                raise self._ended()
+            self._here.send_bytes(message)
+            connection.wait([self._here, self._process.sentinel])
+            if not self._here.poll():
+                raise EOFError
+            answer = self._here.recv_bytes()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        finally:
+            self._busy = False
+        failed, value = pickle.loads(answer)
+        if not failed:
+            return value
+        try:
+            raise value
+        finally:
+            # The traceback has this frame.
+            del value
+
+    def _ended(self) -> BaseException:
+        self._process.join(GRACE)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            how = f"was killed by signal {-code} ({signal.Signals(-code).name})"
+        else:
+            how = f"ended with exit code {code}"
+        return BrokenProcessPool(
+            f"a worker process (pid {self._process.pid}) {how}. SIGKILL often means "
+            "that the system had no more memory: use fewer processes, or smaller items"
+        )
+
+    def stop(self) -> None:
+        """End the process now if it computes; else its thread will."""
+        self._stopped = True
+        # Its thread may have ended it meanwhile.
+        with contextlib.suppress(ValueError):
+            if self._busy:
+                self._process.terminate()
+
+    def end(self) -> None:
+        """Tell the process to end, and wait for it."""
+        # Children that were forked later have this end of the pipe, too: to close it
+        # says nothing.
+        with contextlib.suppress(OSError):
+            self._here.send_bytes(b"")
+        self._here.close()
+        for end in (self._process.terminate, self._process.kill):
+            self._process.join(GRACE)
+            if not self._process.is_alive():
+                break
+            end()
+        self._process.join()
+        self._process.close()
+
+
+# ----------------------------------------------------------------------- the process
+
+
+def _serve(
+    pipe: Any, target: Any, place: Place, threads: int, folders: list[str]
+) -> None:
+    """Compute what comes from a pipe, until it ends."""
+    # Ctrl-C is for the process that started this one, which ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    forget_shared()
+    exchange = Exchange(folders)
+    cores.share(1, threads)
+    # Scopes of the parent are no scopes of a forked child.
+    contextvars.Context().run(_answer_all, pipe, target, place, exchange)
+    if not _parent_lives():
+        exchange.remove()
+
+
+def _parent_lives() -> bool:
+    parent = multiprocessing.parent_process()
+    return parent is None or parent.is_alive()
+
+
+def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> None:
+    failure = None
+    found = multiprocessing.parent_process()
+    parent = [] if found is None else [found.sentinel]
+    with contextlib.ExitStack() as stack:
+        try:
+            fn = pickle.loads(target) if isinstance(target, bytes) else target
+            scoped = stack.enter_context(place.entered())
+            # In the scope: arrays go from the arena to the files of the exchange.
+            answer = scoped(lambda args: exchange.dumps((False, fn(*args))))
+        except BaseException as error:
+            failure = error
+        while True:
+            connection.wait([pipe, *parent])
+            if not pipe.poll():
+                return
+            try:
+                message = pipe.recv_bytes()
+            except EOFError:
+                return
+            if not message:
+                return
+            try:
+                if failure is not None:
+                    raise failure
+                said = answer(pickle.loads(message))
+            except BaseException as error:
+                said = _error(error)
+            del message
+            with contextlib.suppress(BrokenPipeError):
+                pipe.send_bytes(said)
+            del said
+
+
+def _error(error: BaseException) -> bytes:
+    """Return the pickle of an error, with its traceback as a note."""
+    text = "".join(traceback.format_exception(error)).rstrip()
+    note = f"in worker process {os.getpid()}:\n{text}"
+    try:
+        error.add_note(note)
+        said = pickle.dumps((True, error.with_traceback(None)))
+        pickle.loads(said)
+    except Exception:
+        made = RuntimeError(f"{type(error).__name__}: {error}")
+        made.add_note(note)
+        return pickle.dumps((True, made))
+    return said

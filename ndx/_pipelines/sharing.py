@@ -1,0 +1,261 @@
+"""Arrays that several processes see: files in memory, mapped by each of them.
+
+An array that goes to another process is written to a file there, once; the receiver
+maps the file and removes its name. An array of `share` has a file for as long as it
+lives, and travels by the name of that file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import itertools
+import os
+import pickle
+import shutil
+import tempfile
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ndx
+
+__all__ = ["Exchange", "share"]
+
+# Smaller arrays are pickled: a file costs about as much as this many bytes of a pipe.
+LEAST_NBYTES = 1 << 16
+MEMORY = "/dev/shm"
+
+
+class _Shared(NamedTuple):
+    """An array that lies in a file, and where it is mapped here."""
+
+    array: weakref.ref[ndx.NDArray]
+    start: int
+    writable: bool
+
+
+# By path: the arrays that are shared here, made by this process or by another.
+_shared: dict[str, _Shared] = {}
+_numbers = itertools.count()
+
+
+def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
+    """Return a copy of an array in shared memory, that processes see without a copy.
+
+    Parameters
+    ----------
+    x : array
+        On the CPU.
+    writable : bool
+        Whether worker processes may write to it, too. What they write is seen here,
+        and by the others, in no particular order.
+
+    Returns
+    -------
+    NDArray
+        In no workspace. Its memory is a file in ``/dev/shm`` (or, where there is none
+        or no room, in the folder of temporary files), which is removed with the array.
+        It goes to processes by name, as do its views while it is alive.
+
+    Raises
+    ------
+    OSError
+        If there is no room.
+
+    See Also
+    --------
+    map : Its ``workers="processes"`` send other arrays by a copy.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> table = ndx.parallel.share(ndx.arange(4.0))
+    >>> table[0] = 7.0
+    >>> table
+    NDArray([7., 1., 2., 3.])
+    """
+    exchange = Exchange()
+    try:
+        made, path = exchange.write(ndx.asarray(x))
+    except BaseException:
+        exchange.close()
+        raise
+    _register(made, path, writable)
+    weakref.finalize(made, exchange.close)
+    return made
+
+
+def forget_shared() -> None:
+    """Forget, in a forked child, which arrays the parent shares.
+
+    What is sent to it is mapped anew, and can be written if that was allowed.
+    """
+    _shared.clear()
+
+
+def _register(x: ndx.NDArray, path: str, writable: bool) -> None:
+    _shared[path] = _Shared(weakref.ref(x), _address(np.asarray(x)), writable)
+    weakref.finalize(x, _shared.pop, path, None)
+
+
+def _address(view: np.ndarray) -> int:
+    return int(view.__array_interface__["data"][0])
+
+
+def _folders() -> list[str]:
+    """Return where files of shared memory may be, the best first."""
+    usable = os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK | os.X_OK)
+    return [*([MEMORY] if usable else []), tempfile.gettempdir()]
+
+
+# -------------------------------------------------------------------------- pickles
+
+
+class _Pickler(pickle.Pickler):
+    """Writes large arrays to files, and the names of these to the stream."""
+
+    def __init__(self, file: io.BytesIO, exchange: Exchange, read: Any):
+        super().__init__(file, protocol=5)
+        self._exchange, self._read = exchange, read
+        self.paths: list[str] = []
+
+    def reducer_override(self, x: Any) -> Any:
+        if type(x) is not ndx.NDArray or str(x.device) != "cpu" or not x.nbytes:
+            return NotImplemented
+        if _shared and (place := _place_of(x)) is not None:
+            return _opened_shared, place
+        if x.nbytes < LEAST_NBYTES:
+            return NotImplemented
+        _, path = self._exchange.write(x)
+        self.paths.append(path)
+        return self._read, (path,)
+
+
+def _place_of(x: ndx.NDArray) -> tuple[Any, ...] | None:
+    """Return the file and the place in it of an array; None if it is in none."""
+    view = np.asarray(x)
+    low, high = np.lib.array_utils.byte_bounds(view)
+    for path, shared in list(_shared.items()):
+        base = shared.array()
+        if base is None or not (
+            shared.start <= low and high <= shared.start + base.nbytes
+        ):
+            continue
+        try:
+            np.asarray(base)
+        except ndx.StaleArrayError:
+            # It was closed; another array may be at its address.
+            continue
+        offset = _address(view) - shared.start
+        return path, shared.writable, offset, x.shape, view.strides, x.dtype.str
+    return None
+
+
+def _opened_shared(
+    path: str,
+    writable: bool,
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: str,
+) -> ndx.NDArray:
+    """Return an array in the file of a shared one."""
+    known = _shared.get(path)
+    base = None if known is None else known.array()
+    if base is None:
+        base = ndx.open(path, "r+" if writable else "r")
+        _register(base, path, writable)
+    whole = np.asarray(base)
+    if (offset, shape, strides) == (0, whole.shape, whole.strides) and (
+        dtype == whole.dtype.str
+    ):
+        return base
+    flat = whole.reshape(-1).view(np.uint8)
+    view = np.ndarray(shape, dtype, flat, offset, strides)
+    return ndx.asarray(view, copy=False)
+
+
+def _taken(path: str) -> ndx.NDArray:
+    """Return the array of a file, and remove its name: the memory ends with it."""
+    made = ndx.open(path, "r+")
+    _unlink(path)
+    return made
+
+
+def _mapped(path: str) -> ndx.NDArray:
+    """Return the array of a file that others map, too: it can't be written."""
+    return ndx.open(path, "r")
+
+
+class Exchange:
+    """The folders of files that are on their way between processes.
+
+    The process that makes one also removes it, by `close`. Only the same user may
+    look into them.
+
+    Parameters
+    ----------
+    folders : list of str, optional
+        Those of another process. Default: new ones.
+    """
+
+    def __init__(self, folders: list[str] | None = None):
+        self._owner = os.getpid() if folders is None else None
+        self.folders = folders or []
+        if folders is None:
+            for each in _folders():
+                made = tempfile.mkdtemp(prefix=f"ndx-{os.getpid()}-", dir=each)
+                self.folders.append(made)
+
+    def write(self, x: ndx.NDArray) -> tuple[ndx.NDArray, str]:
+        """Return a copy of an array in a new file, and the path."""
+        name = f"{os.getpid()}-{next(_numbers)}.npy"
+        for folder in self.folders:
+            path = os.path.join(folder, name)
+            try:
+                made = ndx.open(path, "w+", shape=x.shape, dtype=x.dtype)
+            except OSError as error:
+                # A container may have little of this memory: 64 MiB is usual.
+                if error.errno != errno.ENOSPC or folder == self.folders[-1]:
+                    raise
+            else:
+                break
+        try:
+            made[...] = x
+        except BaseException:
+            _unlink(path)
+            raise
+        return made, path
+
+    def dumps(self, message: Any, *, for_all: bool = False) -> bytes:
+        """Return the pickle of a message, whose large arrays are in files.
+
+        They end with the message; or, if it is for several processes, with `close`.
+        """
+        file = io.BytesIO()
+        pickler = _Pickler(file, self, _mapped if for_all else _taken)
+        try:
+            pickler.dump(message)
+        except BaseException:
+            for path in pickler.paths:
+                _unlink(path)
+            raise
+        return file.getvalue()
+
+    def close(self) -> None:
+        """Remove the folders, with all that is in them; not in a forked child."""
+        if os.getpid() == self._owner:
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the folders; for a process that outlives their owner."""
+        for each in self.folders:
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

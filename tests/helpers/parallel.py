@@ -1,0 +1,141 @@
+"""What the tests of parallel workers share: functions that pickle, and what is left."""
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import ndx
+from helpers.commands import PACKAGE
+
+TESTS = str(Path(__file__).parents[1])
+
+
+@contextlib.contextmanager
+def nothing_left():
+    """Fail if threads, workspaces, files or numbers of threads are left by a block."""
+    threads = set(threading.enumerate())
+    spaces = set(ndx.memory.workspaces(all_threads=True))
+    before = ndx.get_num_threads()
+    files = shared_files()
+    yield
+    assert set(threading.enumerate()) <= threads
+    left = set(ndx.memory.workspaces(all_threads=True)) - spaces
+    assert not any(each.size or each.is_open for each in left), left
+    assert ndx.get_num_threads() == before
+    assert shared_files() <= files
+
+
+def shared_files(process=None):
+    """Return the files and folders of a process, this one, in shared memory."""
+    with contextlib.suppress(FileNotFoundError):
+        mine = f"ndx-{process or os.getpid()}-"
+        return {each for each in os.listdir("/dev/shm") if each.startswith(mine)}
+    return set()
+
+
+def wait_until(condition, seconds=20):
+    """Wait until a condition holds; fail if it does not."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.001)
+
+
+def host_bytes():
+    """Return the bytes of live arrays on the host backend."""
+    gc.collect()
+    return ndx.memory.stats("host")["allocated_bytes"]
+
+
+def named(start):
+    """Return the threads whose names begin so."""
+    return [each for each in threading.enumerate() if each.name.startswith(start)]
+
+
+def script(source, *, until, sends=None):
+    """Run a program; send it a signal when it printed a line; return how it ended.
+
+    That is its status, what it printed after that line, and its errors.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", source],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE, TESTS])},
+    )
+    try:
+        for line in process.stdout:
+            if until in line:
+                break
+        if sends is not None:
+            process.send_signal(sends)
+        out, err = process.communicate(timeout=60)
+    except BaseException:
+        process.kill()
+        raise
+    return process.returncode, out, err
+
+
+# ------------------------------------------------- functions for worker processes
+
+
+def doubled(x):
+    return x * 2
+
+
+def pair(x, y):
+    return {"sum": x + y, "parts": (x, [y])}
+
+
+def where_it_lies(x):
+    """Return the first element of an array, and whether it can be written."""
+    return float(x[0]), x.flags.writeable, os.getpid()
+
+
+def fails_at_three(x):
+    if float(x[0]) == 3:
+        raise KeyError("three")
+    return x
+
+
+class Odd(Exception):
+    """An error that can't be loaded again."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+def fails_oddly(x):
+    raise Odd(1, 2)
+
+
+def dies(x):
+    if float(x[0]) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def exits(x):
+    os._exit(7)
+
+
+def sleeps(x):
+    time.sleep(60)
+
+
+def writes(x):
+    x[0] = -1.0
+    return float(x[0])
+
+
+def serving(x):
+    """Return what serves an array that is made here."""
+    made = x * 2
+    return made.workspace, repr(ndx.current_backend())

@@ -1,0 +1,379 @@
+"""`ndx.parallel.train`: averages, determinism, scores, errors."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from helpers.examples import examples
+from helpers.parallel import nothing_left
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+from ndx.testing import assert_equal
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    with nothing_left():
+        yield
+
+
+RATE = 0.05
+
+
+def batches(count, rows=8, seed=3):
+    rng = np.random.default_rng(seed)
+    wanted = np.asarray([1.0, -2.0, 3.0])
+    made = []
+    for _ in range(count):
+        x = rng.standard_normal((rows, 3))
+        made.append((ndx.asarray(x), ndx.asarray(x @ wanted)))
+    return made
+
+
+def gradient(params, batch):
+    x, y = batch
+    error = x @ params["w"] + params["b"] - y
+    score = ndx.mean(error**2)
+    return {"w": x.T @ error / len(y), "b": ndx.mean(error)}, score
+
+
+def descend(params, gradients):
+    return {
+        "w": params["w"] - RATE * gradients["w"],
+        "b": params["b"] - RATE * gradients["b"],
+    }
+
+
+def step(params, batch):
+    found, score = gradient(params, batch)
+    return descend(params, found), score
+
+
+def in_place_step(params, batch):
+    found, score = gradient(params, batch)
+    params["w"] -= RATE * found["w"]
+    params["b"] -= RATE * found["b"]
+    return params, score
+
+
+def start():
+    return {"w": ndx.zeros(3), "b": ndx.zeros(())}
+
+
+def sequential(given):
+    params, scores = start(), []
+    for batch in given:
+        params, score = step(params, batch)
+        scores.append(float(score))
+    return params, scores
+
+
+def same(found, wanted):
+    return all(
+        np.array_equal(np.asarray(found[key]), np.asarray(wanted[key]))
+        for key in wanted
+    )
+
+
+def close(found, wanted):
+    return all(
+        np.allclose(np.asarray(found[key]), np.asarray(wanted[key]), rtol=1e-12)
+        for key in wanted
+    )
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("kind", [step, in_place_step])
+def test_001_14_one_worker_is_a_loop(kind, every):
+    """With one worker the result is that of a plain loop, to the last bit."""
+    given, begin = batches(10), start()
+    trained = ndx.parallel.train(
+        kind, begin, given, workers=1, average_every=every,
+        report_after_averaging=False,
+    )  # fmt: skip
+    params, scores = sequential(given)
+    assert same(trained.params, params)
+    assert trained.scores == scores
+    assert (trained.batches, trained.averages) == (10, -(-10 // every))
+    # What the caller gave is as it was.
+    assert same(begin, start())
+
+
+@pytest.mark.parametrize("kind", [step, in_place_step])
+def test_001_14_averages_are_larger_batches(kind):
+    """Two workers, averaged each time, are a loop over batches twice as large."""
+    given = batches(12)
+    large = [
+        (ndx.concat([a[0], b[0]]), ndx.concat([a[1], b[1]]))
+        for a, b in zip(given[::2], given[1::2], strict=True)
+    ]
+    wanted, scores = sequential(large)
+    trained = ndx.parallel.train(kind, start(), given, workers=2)
+    assert close(trained.params, wanted)
+    # Reported after averaging: the mean of the two.
+    assert trained.scores == pytest.approx(scores, rel=1e-12)
+    assert trained.averages == 6
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("every", [1, 3])
+def test_001_14_gradients_are_averaged_with_update(workers, every):
+    """With `update`, a round is one step with the mean of its gradients."""
+    given = batches(14)
+    full = workers * every
+    wanted = start()
+    for i in range(0, len(given), full):
+        found = [gradient(wanted, each)[0] for each in given[i : i + full]]
+        mean = {key: sum(each[key] for each in found) / len(found) for key in wanted}
+        wanted = descend(wanted, mean)
+    trained = ndx.parallel.train(
+        gradient, start(), given, update=descend, workers=workers, average_every=every
+    )
+    assert close(trained.params, wanted)
+
+
+def by_hand(given, workers, every):
+    """Return the parameters that averages of copies give, one copy after the other."""
+    params = start()
+    full = workers * every
+    for i in range(0, len(given), full):
+        part = given[i : i + full]
+        copies = []
+        for worker in range(min(workers, len(part))):
+            own = params
+            for batch in part[worker::workers]:
+                own, _ = step(own, batch)
+            copies.append((own, len(part[worker::workers])))
+        total = sum(count for _, count in copies)
+        params = {
+            key: sum(own[key] * count for own, count in copies) / total
+            for key in params
+        }
+    return params
+
+
+@examples(25)
+@given(
+    st.integers(0, 20), st.integers(1, 4), st.integers(1, 5), st.integers(0, 4),
+    st.sampled_from(["enabled", "none"]),
+)  # fmt: skip
+def test_001_14_is_deterministic(count, workers, every, prefetch, mode):
+    """The same number of workers gives the same result to the last bit, each time."""
+    given = batches(count)
+
+    def slow_step(params, batch):
+        # Another order of ends each time.
+        time.sleep(0.0002 * (threading.get_ident() % 3))
+        return step(params, batch)
+
+    def run(kind):
+        return ndx.parallel.train(
+            kind, start(), given, workers=workers, average_every=every,
+            prefetch=prefetch, mode=mode,
+        )  # fmt: skip
+
+    with nothing_left():
+        first, second = run(step), run(slow_step)
+    assert same(first.params, second.params)
+    assert first.scores == second.scores
+    assert close(first.params, by_hand(given, workers, every))
+    assert first.batches == count
+
+
+def test_001_14_scores_of_each_batch_or_of_each_average():
+    """Scores are reported after averaging, or one for each batch."""
+    given, told = batches(10), []
+    after = ndx.parallel.train(
+        step, start(), given, workers=2, average_every=2,
+        on_score=lambda *args: told.append(args),
+    )  # fmt: skip
+    assert [each[0] for each in told] == [4, 8, 10]
+    assert after.scores == [each[1] for each in told]
+    told.clear()
+    before = ndx.parallel.train(
+        step, start(), given, workers=2, average_every=2,
+        on_score=lambda *args: told.append(args), report_after_averaging=False,
+    )  # fmt: skip
+    assert [each[0] for each in told] == list(range(1, 11))
+    assert before.scores == [each[1] for each in told]
+    assert np.mean(before.scores[:4]) == pytest.approx(after.scores[0])
+
+
+def test_ends_when_the_user_has_enough():
+    trained = ndx.parallel.train(
+        step, start(), batches(40), workers=2, epochs=3,
+        on_score=lambda used, score: used >= 6,
+    )  # fmt: skip
+    assert trained.batches == 6
+
+
+def test_epochs_begin_anew():
+    given = batches(5)
+    trained = ndx.parallel.train(step, start(), given, workers=1, epochs=3)
+    assert same(trained.params, sequential(given * 3)[0])
+    assert trained.batches == 15
+    with pytest.raises(ValueError, match="used once"):
+        ndx.parallel.train(step, start(), iter(given), epochs=2)
+
+
+def test_counters_and_names_are_not_averaged():
+    def count(params, batch):
+        return {
+            "steps": params["steps"] + 1, "n": params["n"] + 1, "rate": params["rate"],
+            "name": "net", "x": params["x"] + batch,
+        }, 1  # fmt: skip
+
+    begin = {"steps": ndx.asarray(0), "n": 0, "rate": 0.5, "name": "net", "x": 0.0}
+    trained = ndx.parallel.train(count, begin, [1.0, 3.0], workers=2)
+    assert int(trained.params["steps"]) == 1
+    assert trained.params["steps"].dtype == ndx.int64
+    assert trained.params["n"] == 1
+    assert (trained.params["rate"], trained.params["name"]) == (0.5, "net")
+    assert trained.params["x"] == 2.0
+
+
+def test_001_14_steps_lie_in_workspaces_by_mode():
+    """The workspaces' mode says whether the workers have any."""
+    inside = []
+
+    def look(params, batch):
+        inside.append((params + 1).workspace)
+        return params, 0.0
+
+    ndx.parallel.train(look, ndx.zeros(3), range(4), workers=1, workspace="mine")
+    ndx.parallel.train(look, ndx.zeros(3), range(4), workers=1, mode="none")
+    assert inside == ["mine"] * 4 + [None] * 4
+
+
+def test_steady_state_takes_nothing_from_the_system():
+    """After the first rounds, no memory comes from the system."""
+    given, found = batches(40, rows=200), []
+
+    def look(used, score):
+        found.append(ndx.memory.stats("host")["system_allocations"])
+
+    ndx.parallel.train(step, start(), given, workers=2, on_score=look)
+    assert len(set(found[4:])) == 1
+
+
+def test_results_belong_to_the_caller():
+    with ndx.use("host", limit="8MiB") as small, ndx.workspace("outer", size="1MiB"):
+        trained = ndx.parallel.train(step, start(), batches(4), workers=2)
+        assert trained.params["w"].workspace is None
+        assert trained.params["w"].backend is small
+    ndx.workspace("outer").destroy()
+    assert trained.params["w"].in_scope
+
+
+def test_no_batches():
+    trained = ndx.parallel.train(step, start(), [], workers=2)
+    assert same(trained.params, start())
+    assert (trained.scores, trained.batches, trained.averages) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("prefetch", [0, 8])
+def test_batches_are_taken_a_few_ahead(prefetch):
+    taken, ahead = [], []
+
+    def source():
+        for i in range(60):
+            taken.append(i)
+            yield float(i)
+
+    def look(params, batch):
+        ahead.append(len(taken) - batch)
+        return params, 0.0
+
+    ndx.parallel.train(
+        look, ndx.zeros(1), source(), workers=2, average_every=30, prefetch=prefetch
+    )
+    # Those in the buffer, and two for each worker, which one of them may have alone.
+    assert max(ahead) <= prefetch + 2 * 2 * 2 + 1
+
+
+def test_errors_say_which_batch():
+    def fail(params, batch):
+        if batch in (5, 6):
+            raise LookupError(batch)
+        return params, 0.0
+
+    with pytest.raises(LookupError) as caught:
+        ndx.parallel.train(fail, ndx.zeros(3), range(100), workers=2)
+    assert caught.value.index_of_item == 5
+    assert any("batch 5" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("prefetch", [0, 3])
+def test_errors_of_the_source_say_where(prefetch):
+    def source():
+        yield from range(5)
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more") as caught:
+        ndx.parallel.train(
+            lambda p, b: (p, 0.0), ndx.zeros(3), source(), workers=2, prefetch=prefetch
+        )
+    assert caught.value.index_of_item == 5
+
+
+def test_errors_of_the_callback_end_the_workers():
+    def fail(used, score):
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        ndx.parallel.train(step, start(), batches(9), workers=2, on_score=fail)
+
+
+@pytest.mark.parametrize(
+    ("made", "match"),
+    [
+        (ndx.zeros(2), "a tuple of two"),
+        ((1, 2, 3), "tuple of 3"),
+        (({"w": 1.0}, 0.0), "differ in structure"),
+    ],
+)
+def test_steps_that_return_something_else(made, match):
+    def bad(params, batch):
+        return ({"v": 1.0}, 0.0) if made == "odd" else made
+
+    def odd(params, batch):
+        return ({"w": 1.0} if batch else {"v": 1.0}), 0.0
+
+    function = odd if "structure" in match else bad
+    with pytest.raises((TypeError, ValueError), match=match):
+        ndx.parallel.train(function, {"w": 1.0}, range(2), workers=2)
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "given"),
+    [
+        (ValueError, "mode='single'", {"mode": "single"}),
+        (ValueError, "no use", {"mode": "none", "config": ndx.WorkspaceConfig()}),
+        (ValueError, "epochs=0", {"epochs": 0}),
+        (ValueError, "average_every=0", {"average_every": 0}),
+        (ValueError, "prefetch=-1", {"prefetch": -1}),
+        (ValueError, "workers=0", {"workers": 0}),
+        (ValueError, "threads=0", {"threads": 0}),
+    ],
+)
+def test_bad_arguments(error, match, given):
+    with pytest.raises(error, match=match):
+        ndx.parallel.train(step, start(), batches(1), **given)
+
+
+def test_progress_bar(capsys):
+    pytest.importorskip("tqdm")
+    ndx.parallel.train(step, start(), batches(6), workers=2, progress=True)
+    shown = capsys.readouterr().err
+    assert "6/6" in shown
+    assert "score" in shown
+
+
+def test_leaves_may_be_nested():
+    params = ([ndx.ones(2)], {"x": (ndx.zeros(1), None)})
+    trained = ndx.parallel.train(lambda p, b: (p, 0.0), params, range(4), workers=2)
+    assert_equal(trained.params[0][0], np.ones(2))
+    assert trained.params[1]["x"][1] is None
