@@ -20,7 +20,7 @@ from ndx._compute.elementwise cimport binary, inplace, refused, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport adopted_backend
-from ndx._compute.temporaries cimport MANY, learn_operators, reusable
+from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
@@ -726,17 +726,7 @@ cdef class NDArray(NumPyMethods):
 
 
 set_array_type(NDArray, b"ndx.NDArray")
-
-
-cdef int learn() except -1:
-    """Learn from an array of many elements that has the memory of one."""
-    cdef BaseArray many = new_view(new_element(BOOL), 1)
-    many.shape[0], many.strides[0] = MANY, 0
-    set_layout(many)
-    return learn_operators(many)
-
-
-learn()
+learn_operators(new_element(BOOL))
 
 
 cdef inline object operate(Ufunc ufunc, object x1, object x2):

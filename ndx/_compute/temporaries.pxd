@@ -5,7 +5,7 @@ from ndx._compute.loops cimport Ufunc
 cdef enum:
     MANY = 1 << 15
 
-cdef int learn_operators(BaseArray x) except -1
+cdef int learn_operators(BaseArray one) except -1
 cdef BaseArray find_reusable(Ufunc ufunc, BaseArray x, object other)
 
 # `x` if the result of an operator of it and `other` can take its memory, else None.

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ndx._arenas.arena cimport Arena
-from ndx._array.storage cimport has_shape, is_array
+from ndx._array.storage cimport has_shape, is_array, new_view, set_layout
 from ndx._blocks.block cimport Block, block_is_live
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.loops cimport Loop
@@ -41,9 +41,12 @@ class _LearnedError(Exception):
     """The caller of an operator is known now, and need not compute."""
 
 
-cdef int learn_operators(BaseArray x) except -1:
-    """Learn how the interpreter calls the operators of an array, of `MANY` elements."""
+cdef int learn_operators(BaseArray one) except -1:
+    """Learn how the interpreter calls the operators of arrays, from an element."""
     global learning
+    cdef BaseArray x = new_view(one, 1)
+    x.shape[0], x.strides[0] = MANY, 0
+    set_layout(x)
     if not (ndx_callers_know(<void *>find_reusable)
             and ndx_callers_know(ndx_add_of(type(x)))):
         return 0
