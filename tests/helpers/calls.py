@@ -145,10 +145,13 @@ def resolve(namespace, name):
 
 
 def public_functions():
-    """Return the names of all functions in the namespace and its extensions."""
+    """Return the names of all functions in the namespace and its extensions.
+
+    The tools that are built on it have tests of their own, in tests/pipelines.
+    """
     found = set()
     for prefix, module in (("", ndx), ("linalg.", ndx.linalg), ("fft.", ndx.fft)):
-        names = dir(ndx) if module is ndx else module.__all__
+        names = set(dir(ndx)) - {*ndx._TOOLS} if module is ndx else module.__all__
         for name in names:
             value = getattr(module, name)
             public = not name.startswith("_") and callable(value)

@@ -63,8 +63,10 @@ def script(source, *, until, sends=None):
 
     That is its status, what it printed after that line, and its errors.
     """
+    # Where the tests run in the background, SIGINT is ignored, and children inherit it.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", source],
+        [sys.executable, "-c", heed + source],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -79,6 +81,7 @@ def script(source, *, until, sends=None):
         out, err = process.communicate(timeout=60)
     except BaseException:
         process.kill()
+        process.communicate()
         raise
     return process.returncode, out, err
 

@@ -249,6 +249,8 @@ def test_ctrl_c_while_the_consumer_waits():
         """
         import os, signal, threading, time, ndx
 
+        # Where the tests run in the background, it is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         go_on = threading.Event()
 
         class Source:
