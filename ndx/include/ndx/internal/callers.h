@@ -81,6 +81,8 @@ static int ndx_find_chain(ndx_chain *chain) {
     void *found[NDX_DEPTH];
     int depth = backtrace(found, NDX_DEPTH), i = 0, n = 0, kind = NDX_OURS;
     memset(chain, 0, sizeof *chain);
+    /* Sanitizers call `backtrace` from a function of their own. */
+    while (i < depth && ndx_kind_of(found[i]) != NDX_OURS) i++;
     while (i < depth && (kind = ndx_kind_of(found[i])) == NDX_OURS) i++;
     for (; i < depth && n < NDX_LENGTH; kind = ndx_kind_of(found[i])) {
         if (kind != NDX_CORE && kind != NDX_LOOP) return 0;
