@@ -116,7 +116,7 @@ SANITIZED = cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=$(RUNTIME)) $$(gcc
     PYTHONPATH="$$PWD" PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1 \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-    TSAN_OPTIONS="suppressions=$$PWD/tools/tsan.supp halt_on_error=0" \
+    TSAN_OPTIONS="suppressions=$$PWD/tools/tsan.supp halt_on_error=0 die_after_fork=0" \
     $(if $(findstring thread,$(SANITIZERS)),OPENBLAS_NUM_THREADS=1) $(CURDIR)/$(PY)
 
 sanitize: $(TREE)/built  ## run the tests under ASan and UBSan, or SANITIZERS=thread (Linux, GCC)
