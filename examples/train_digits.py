@@ -15,8 +15,8 @@ picture of array memory over the first steps is saved beside it.
 ``--mode`` adds a variant whose step names the roles of its arrays, in the workspaces of
 a plan (``digits_roles.py``). With ``--prefetch`` a thread shuffles its batches ahead,
 with ``--workers`` the parts of each batch are computed at the same time, each by a
-worker (``digits_pipelines.py``); all of them can be combined. ``--evaluate`` reports on the test images: classes, their
-confusion, ROC curves, also as a picture.
+worker (``digits_pipelines.py``); all of them can be combined. ``--evaluate`` reports on
+the test images: classes, their confusion, ROC curves, also as a picture.
 
 Run ``python examples/train_digits.py --help`` for the options.
 """

@@ -225,5 +225,5 @@ def test_the_options_of_pipelines(tmp_path, capsys):
     arguments = ["--epochs", "30", "--prefetch", "--workers", "2", "--no-progress"]
     assert main([*arguments, "--picture", str(tmp_path / "memory.png")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (row,) = (i for i, line in enumerate(lines) if line.startswith("ndx, prefetch, "))
+    (row,) = (i for i, line in enumerate(lines) if "ndx, prefetch, " in line)
     assert lines[row + 1].strip() == "2 workers"
