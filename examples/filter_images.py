@@ -28,10 +28,9 @@ from typing import NamedTuple
 
 import comparison
 import numpy as np
+import photo_data
 from comparison import at_least
 from image_filter import FUSED, filtered
-from matplotlib.figure import Figure
-from photo_data import LARGEST, SMALLEST, Folder, make_folder, read, signal_to_noise
 from PIL import Image
 from rich import box
 from rich.console import Console
@@ -166,28 +165,18 @@ def check(folder, clean, output):
     results = ndx.parallel.map(filtered, folder)
     for path, image, result in zip(folder.paths, clean, results, strict=True):
         found = np.asarray(result["image"])
-        before.append(signal_to_noise(read(path), image))
-        after.append(signal_to_noise(found, image))
+        before.append(photo_data.signal_to_noise(photo_data.read(path), image))
+        after.append(photo_data.signal_to_noise(found, image))
         if output is not None:
             Image.fromarray(found).save(output / path.name)
     return fmean(before), fmean(after)
 
 
-def save_picture(folder, path):
-    """Draw some images, their results and their edges into `path`."""
-    count = min(PICTURED, len(folder))
-    figure = Figure(figsize=(9.6, 3.3 * count), layout="constrained")
-    grid = figure.subplots(count, 3, squeeze=False)
-    for axes, pixels in zip(grid, itertools.islice(folder, count), strict=True):
+def pictured(folder):
+    """Yield some images, their results, and their edges, dark on white."""
+    for pixels in itertools.islice(folder, PICTURED):
         result = filtered(pixels)
-        axes[0].imshow(np.asarray(pixels))
-        axes[1].imshow(np.asarray(result["image"]))
-        axes[2].imshow(255 - np.asarray(result["edges"]), cmap="gray")
-    for axes, title in zip(grid[0], ("before", "after", "edges"), strict=True):
-        axes.set_title(title)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    figure.savefig(path, dpi=150, format="png")
+        yield tuple(map(np.asarray, (pixels, result["image"], 255 - result["edges"])))
 
 
 # ---- The command line ------------------------------------------------------------
@@ -208,11 +197,9 @@ def parse_args(argv):
     add("--seed", type=at_least(0), default=0, metavar="N")
     add("--output", type=Path, metavar="FOLDER", help="keep the filtered images there")
     args = parser.parse_args(argv)
-    if not SMALLEST <= args.size <= LARGEST:
-        parser.error(
-            f"argument --size: {args.size} is not between {SMALLEST} and {LARGEST}, "
-            "the height of the photos"
-        )
+    low, high = photo_data.SMALLEST, photo_data.LARGEST
+    if not low <= args.size <= high:
+        parser.error(f"argument --size: {args.size} is not from {low} to {high}")
     if args.output is not None and not args.output.is_dir():
         parser.error(f"argument --output: there is no folder {str(args.output)!r}")
     return args
@@ -241,11 +228,12 @@ def main(argv=None):
     """Run the variants and report; return the exit code."""
     args = parse_args(argv)
     with tempfile.TemporaryDirectory() as path, ndx.use(args.backend):
-        clean = make_folder(path, args.images, args.size, args.seed)
-        folder = Folder(path)
+        clean = photo_data.make_folder(path, args.images, args.size, args.seed)
+        folder = photo_data.Folder(path)
         failed = run(args, folder, clean)
+        titles = "before", "after", "edges"
         try:
-            save_picture(folder, args.picture)
+            photo_data.save_grid(pictured(folder), titles, args.picture)
         except OSError as error:
             failed = f"{args.picture}: cannot be written: {error.strerror}"
         else:

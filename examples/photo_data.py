@@ -1,9 +1,10 @@
-"""The folder of noisy photos that ``filter_images.py`` reads."""
+"""Photos for ``filter_images.py``: a folder of noisy ones, their noise, a picture."""
 
 import math
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
@@ -63,3 +64,16 @@ def signal_to_noise(image, clean):
     """Return the ratio of the largest signal to the noise in an image, in dB."""
     error = np.subtract(image, clean, dtype=np.float64)
     return 10 * math.log10(255**2 / max(float(np.mean(error**2)), 1e-9))
+
+
+def save_grid(rows, titles, path):
+    """Draw rows of images, with titles above, into the file `path`."""
+    rows = list(rows)
+    figure = Figure(figsize=(9.6, 3.3 * len(rows)), layout="constrained")
+    grid = figure.subplots(len(rows), len(titles), squeeze=False)
+    for axes, image in zip(grid.flat, (x for row in rows for x in row), strict=True):
+        axes.imshow(image, cmap="gray", vmin=0, vmax=255)
+        axes.set_axis_off()
+    for axes, title in zip(grid[0], titles, strict=True):
+        axes.set_title(title)
+    figure.savefig(path, dpi=150, format="png")
