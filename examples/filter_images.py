@@ -1,4 +1,4 @@
-"""Remove the noise from a folder of photos, in five ways.
+"""Remove the noise from a folder of photos, in six ways.
 
 The photos are parts of scikit-learn's two, with noise, as PNG files in a temporary
 folder. The filter (``image_filter.py``) is written once, for one image. The images are
@@ -7,8 +7,9 @@ read and filtered
 1. in a loop,
 2. in a loop, each inside a workspace,
 3. in such a workspace, with the elementwise parts of the filter fused (`ndx.fuse`),
-4. likewise, with images that a thread reads ahead (`ndx.prefetch`), and
-5. likewise, by several workers, each in its workspace (`ndx.parallel.map`),
+4. likewise, with images that a thread reads ahead (`ndx.prefetch`),
+5. likewise, by several workers, each in its workspace (`ndx.parallel.map`), and
+6. by such workers, which read the images, too,
 
 and a table shows the costs of each: time, allocations, page faults. All results must be
 equal, and nearer to the photos without noise. A picture shows some before and after.
@@ -60,7 +61,7 @@ def prefetched(folder, workers):
 
 
 def variants(folder, images, workers, backend):
-    """Return the variants; each adds something to the one before.
+    """Return the variants; each but the last adds something to the one before.
 
     `images` are those of the folder, read ahead. A function in a workspace detaches its
     results: they outlive the turn.
@@ -70,18 +71,20 @@ def variants(folder, images, workers, backend):
     fast_in_workspace = ndx.workspace("fast filter", learn="liveness")(fast)
     by_workers = functools.partial(
         ndx.parallel.map,
-        fast,
-        images,
         workers=workers,
         buffersize=2 * workers,
         config=ndx.WorkspaceConfig(learn="liveness"),
     )
+    name = f"{workers} worker{'s' if workers > 1 else ''}"
     ways = {
         "loop": lambda: map(filtered, folder),
         "+ workspace": lambda: map(in_workspace, folder),
         "+ fused": lambda: map(fast_in_workspace, folder),
         "+ prefetch": lambda: map(fast_in_workspace, images),
-        f"+ {workers} worker{'s' if workers > 1 else ''}": by_workers,
+        f"+ {name}": lambda: by_workers(fast, images),
+        f"{name}, reading": lambda: by_workers(
+            lambda path: fast(photo_data.load(path)), folder.paths
+        ),
     }
     counters = comparison.Variant("", ndx, backend).counters
     return [
@@ -102,8 +105,7 @@ def digests(results, on_result):
 def compare(variants, repeats, on_result):
     """Run all variants in turn; return the labels of those whose results differ.
 
-    There is one repeat more, the first: it warms up. Caches fill, workspaces learn
-    their sizes.
+    One repeat more comes first: caches fill, and workspaces learn their sizes.
     """
     expected, different = None, []
     for _ in range(repeats + 1):

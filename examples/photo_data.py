@@ -46,6 +46,11 @@ def read(path):
         return np.array(image.convert("RGB"))
 
 
+def load(path):
+    """Return the pixels of an image file as an NDArray."""
+    return ndx.asarray(read(path))
+
+
 class Folder:
     """The images in a folder, read when their turn comes."""
 
@@ -56,8 +61,7 @@ class Folder:
         return len(self.paths)
 
     def __iter__(self):
-        for path in self.paths:
-            yield ndx.asarray(read(path))
+        return map(load, self.paths)
 
 
 def signal_to_noise(image, clean):
