@@ -559,7 +559,7 @@ def progress(total, unit, show, *, disable):
     with tqdm(total=total, unit=unit, disable=disable) as bar:
 
         def advance(run):
-            bar.set_postfix_str(show(run))
+            bar.set_postfix_str(show(run), refresh=False)
             bar.update()
             if bar.n == total:
                 # The sampling that follows is not part of its rate.

@@ -105,9 +105,8 @@ def loss_and_grads(xp, params, batch, parts=PLAIN):
     return loss, grads[::-1]
 
 
-def sgd_step(xp, params, velocities, batch, parts=PLAIN):
-    """Update `params` and `velocities` in place; return the loss of `batch`."""
-    loss, grads = loss_and_grads(xp, params, batch, parts)
+def descend(params, velocities, grads, parts=PLAIN):
+    """Update `params` and `velocities` in place, by the gradients of a batch."""
     for layer, layer_velocities, layer_grads in zip(
         params, velocities, grads, strict=True
     ):
@@ -115,6 +114,12 @@ def sgd_step(xp, params, velocities, batch, parts=PLAIN):
             layer, layer_velocities, layer_grads, strict=True
         ):
             parts.update(param, velocity, grad)
+
+
+def sgd_step(xp, params, velocities, batch, parts=PLAIN):
+    """Update `params` and `velocities` in place; return the loss of `batch`."""
+    loss, grads = loss_and_grads(xp, params, batch, parts)
+    descend(params, velocities, grads, parts)
     return loss
 
 
@@ -124,22 +129,34 @@ def accuracy(xp, params, images, labels):
     return int(xp.sum(xp.astype(predicted == labels, xp.int64))) / labels.shape[0]
 
 
-def run_steps(
-    xp, params, velocities, images, targets, batch_size, scope, on_step, step=sgd_step
-):
-    """Take one step per mini-batch, each inside ``scope()``; return the mean loss.
+def shuffled(training, order):
+    """Return the batches of an epoch: pairs of images and targets, in this order.
+
+    All are shuffled at once, outside of the steps: each batch is then a contiguous
+    view, which costs no memory. The last one may be shorter.
+    """
+    xp, size = training.xp, training.batch_size
+    order = xp.asarray(order)
+    images = xp.take(training.images, order, axis=0)
+    targets = xp.take(training.targets, order, axis=0)
+    starts = range(0, images.shape[0], size)
+    return ((images[i : i + size, :], targets[i : i + size, :]) for i in starts)
+
+
+def run_steps(training, batches, on_step):
+    """Take one step per batch, each inside ``training.scope()``; return the mean loss.
 
     Nothing that is made in the scope outlives it but a Python float, so that
-    the scope may be a workspace. The last batch may be shorter.
+    the scope may be a workspace.
     """
-    total = 0.0
-    count = images.shape[0]
-    for start in range(0, count, batch_size):
-        stop = min(start + batch_size, count)
-        with scope():
-            batch = images[start:stop, :], targets[start:stop, :]
-            loss = step(xp, params, velocities, batch)
-            total += float(loss) * (stop - start)
+    total, count = 0.0, 0
+    for batch in batches:
+        with training.scope():
+            loss = training.step(
+                training.xp, training.params, training.velocities, batch
+            )
+            total += float(loss) * batch[0].shape[0]
+        count += batch[0].shape[0]
         on_step()
     return total / count
 
@@ -162,6 +179,10 @@ class Training:
         Takes a step: `sgd_step`, or a function around it.
     make_step : callable, optional
         Returns the step, instead: one for each training, if it keeps anything.
+    make_feed : callable, optional
+        Returns what makes the batches of an epoch: `shuffled`, or one like it.
+    run : callable
+        Takes the steps of an epoch: `run_steps`, or one like it.
 
     Attributes
     ----------
@@ -182,9 +203,12 @@ class Training:
         seed=0,
         step=sgd_step,
         make_step=None,
+        make_feed=lambda: shuffled,
+        run=run_steps,
     ):
         self.xp, self.scope, self.batch_size = xp, scope, batch_size
         self.step = step if make_step is None else make_step()
+        self.feed, self.run = make_feed(), run
         self.images = xp.asarray(digits.train_images, copy=True)
         self.targets = xp.asarray(digits.train_targets, copy=True)
         self.tests = digits.test_images, digits.test_labels
@@ -198,24 +222,9 @@ class Training:
 
     def repeat(self, meter=None, on_step=lambda: None):
         """Train for one epoch; `meter` is entered around its steps."""
-        xp = self.xp
-        # Shuffled once per epoch, outside of the steps: each batch is then a
-        # contiguous view of these two, which costs no memory.
-        order = xp.asarray(self.rng.permutation(self.images.shape[0]))
-        images = xp.take(self.images, order, axis=0)
-        targets = xp.take(self.targets, order, axis=0)
+        batches = self.feed(self, self.rng.permutation(self.images.shape[0]))
         with meter or contextlib.nullcontext():
-            loss = run_steps(
-                xp,
-                self.params,
-                self.velocities,
-                images,
-                targets,
-                self.batch_size,
-                self.scope,
-                on_step,
-                self.step,
-            )
+            loss = self.run(self, batches, on_step)
         self.history.append(loss)
 
     def accuracy(self):

@@ -13,8 +13,10 @@ and a table shows the costs of each: time, allocations, page faults, bytes. A
 picture of array memory over the first steps is saved beside it.
 
 ``--mode`` adds a variant whose step names the roles of its arrays, in the workspaces of
-a plan (``digits_roles.py``). ``--evaluate`` reports on the test images: classes, their
-confusion, ROC curves, also as a picture.
+a plan (``digits_roles.py``). With ``--prefetch`` a thread shuffles its batches ahead,
+with ``--workers`` the parts of each batch are computed at the same time, each by a
+worker (``digits_pipelines.py``); all of them can be combined. ``--evaluate`` reports on
+the test images: classes, their confusion, ROC curves, also as a picture.
 
 Run ``python examples/train_digits.py --help`` for the options.
 """
@@ -28,6 +30,7 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import comparison
+import digits_pipelines
 from comparison import at_least
 from digits_data import load_data
 from digits_network import PLAIN, Training, sgd_step
@@ -62,6 +65,13 @@ def parse_args(argv):
         choices=("enabled", "none", "single", "separate"),
         help="also train with the workspaces of a plan, in this mode",
     )
+    add("--prefetch", action="store_true", help="also train with batches made ahead")
+    add(
+        "--workers",
+        type=at_least(1),
+        metavar="N",
+        help="also train with so many workers, a part of each batch for each",
+    )
     add(
         "--evaluate",
         type=comparison.picture_path,
@@ -73,7 +83,38 @@ def parse_args(argv):
     args = parser.parse_args(argv)
     if args.seed >= 2**32:
         parser.error(f"argument --seed: {args.seed} is not below 2**32")
+    if args.workers and args.mode not in (None, "enabled", "none"):
+        parser.error(
+            f"argument --workers: not allowed with --mode {args.mode}; the workers' "
+            "workspaces have the modes enabled and none"
+        )
     return args
+
+
+def pipeline_variant(args, like):
+    """Return the variant that --mode, --prefetch and --workers ask for, or None.
+
+    Without a mode and workers its steps are in a workspace as those of `like`.
+    """
+    parts = [
+        args.mode,
+        args.prefetch and "prefetch",
+        args.workers and f"{args.workers} worker{'s' if args.workers > 1 else ''}",
+    ]
+    if not any(parts):
+        return None
+    options = digits_pipelines.options(
+        args.mode,
+        args.prefetch,
+        args.workers,
+        functools.partial(StepInRoles, args.mode),
+    )
+    own = args.mode or args.workers
+    return like._replace(
+        label=",\n".join(filter(None, ["ndx", *parts])).replace("\n", " ", 1),
+        workspace=None if own else "prefetch",
+        options=options,
+    )
 
 
 def show_evaluation(run, args, digits):
@@ -107,10 +148,9 @@ def main(argv=None):
         options={"step": functools.partial(sgd_step, parts=parts)},
     )
     variants.append(fused)
-    if args.mode:
-        make_step = functools.partial(StepInRoles, args.mode)
-        plain = comparison.Variant(f"ndx, {args.mode}", ndx, args.backend)
-        variants.append(plain._replace(options={"make_step": make_step}))
+    chosen = pipeline_variant(args, like=variants[-1])
+    if chosen:
+        variants.append(chosen)
     with comparison.progress(
         args.epochs,
         "ep",
@@ -118,7 +158,7 @@ def main(argv=None):
         disable=args.no_progress,
     ) as on_repeat:
         rows = comparison.compare(make_run, variants, args.epochs, on_repeat)
-    if args.mode:
+    if args.mode and not args.workers:
         rows[-1] = rows[-1]._replace(arena=rows[-1].run.step.arena())
     accuracies = {row.label: row.run.accuracy() for row in rows}
     comparison.print_table(

@@ -110,6 +110,8 @@ def test_the_command(tmp_path):
         ("--epochs", "many"),
         ("--backend", "nosuch"),
         ("--seed", "-1"),
+        ("--workers", "0"),
+        ("--workers", "2", "--mode", "single"),
         ("--nosuch",),
     ],
     ids=" ".join,
@@ -167,3 +169,61 @@ def test_the_options_of_modes_and_evaluation(tmp_path, capsys, monkeypatch):
     assert "ndx, separate" in text
     assert "weighted mean" in text
     assert (tmp_path / "digits_evaluation.png").stat().st_size > 10_000
+
+
+def pipeline(digits, mode=None, prefetch=False, workers=None):
+    """Return the training of a pipeline after three epochs."""
+    import digits_pipelines
+    from digits_network import Training
+    from digits_roles import StepInRoles
+
+    options = digits_pipelines.options(
+        mode, prefetch, workers, lambda: StepInRoles(mode)
+    )
+    # 1437 = 8 * 179 + 5 samples.
+    run = Training(ndx, digits=digits, batch_size=179, hidden=(16,), **options)
+    for _ in range(3):
+        run.repeat()
+    return run
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prefetch": True},
+        {"mode": "enabled", "prefetch": True},
+        {"workers": 1},
+        {"workers": 2, "mode": "none"},
+        {"workers": 2, "prefetch": True},
+        # The last batch has 5 samples: some workers have nothing to do.
+        {"workers": 7},
+    ],
+    ids=str,
+)
+def test_a_pipeline_trains_as_the_loop(digits, options):
+    """Batches made ahead, and workers that share each batch, change no loss."""
+    expected = pipeline(digits)
+    found = pipeline(digits, **options)
+    np.testing.assert_allclose(found.history, expected.history, rtol=1e-5)
+    assert abs(found.accuracy() - expected.accuracy()) < 0.01
+
+
+def test_prefetched_steps_ask_for_nothing_after_the_first_epoch(digits):
+    run = pipeline(digits, "enabled", prefetch=True)
+    before = ndx.memory.stats("host")
+    for _ in range(2):
+        run.repeat()
+    after = ndx.memory.stats("host")
+    assert after["system_allocations"] == before["system_allocations"]
+    run.feed.batches.close()
+    run.step.plan.destroy()
+
+
+def test_the_options_of_pipelines(tmp_path, capsys):
+    from train_digits import main
+
+    arguments = ["--epochs", "30", "--prefetch", "--workers", "2", "--no-progress"]
+    assert main([*arguments, "--picture", str(tmp_path / "memory.png")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = (i for i, line in enumerate(lines) if "ndx, prefetch, " in line)
+    assert lines[row + 1].strip() == "2 workers"
