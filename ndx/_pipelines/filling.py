@@ -35,8 +35,9 @@ class Filling:
     slot : Slot
         A free one.
     copy : bool
-        Whether NDArrays that are in no workspace are copied, too: they may be the
-        source's own, in which it makes the next batch.
+        Whether NDArrays that are in no workspace, and parts of larger arrays, are
+        copied: the source may write the next batch to them. What else it has made
+        becomes read-only for it.
     """
 
     def __init__(self, ring: Ring, slot: Slot, copy: bool) -> None:
@@ -78,14 +79,26 @@ class Filling:
     def own(self, leaf: Any) -> Any:
         """Return a leaf, or what is in the slot in place of it."""
         if isinstance(leaf, ndx.NDArray):
-            if self.is_here(leaf):
-                self.exports.append(export(leaf))
-                return leaf
+            if self.is_here(leaf) and (not self.copy or leaf.flags.owndata):
+                return self.hand_over(leaf)
             if not (self.copy or leaf.attached):
                 return leaf
         elif not is_array_of_numpy(leaf):
             return leaf
         made = ndx.asarray(leaf, copy=True)
+        self.exports.append(export(made))
+        return made
+
+    def hand_over(self, leaf: ndx.NDArray) -> ndx.NDArray:
+        """Return an array over the memory of one that was made in this scope.
+
+        The source may still refer to its own, and write to it for the next batch,
+        while the consumer reads this one. So its own becomes read-only.
+        """
+        made = leaf
+        if self.copy and leaf.flags.writeable:
+            made = leaf[...]
+            leaf.flags.writeable = False
         self.exports.append(export(made))
         return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
@@ -255,6 +256,7 @@ class Results:
         self._done: dict[int, Outcome] = {}
         self._next = self._fed = 0
         self._is_open = True
+        self._turn = threading.Lock()
         try:
             self._feed()
         except BaseException:
@@ -265,7 +267,14 @@ class Results:
         return self
 
     def __next__(self) -> Any:
-        """Return the next result, or raise the error of its item."""
+        """Return the next result, or raise the error of its item.
+
+        Several threads may take from one iterator: one after the other.
+        """
+        with self._turn:
+            return self._next_result()
+
+    def _next_result(self) -> Any:
         if not self._is_open:
             raise StopIteration
         if not self._crew.is_here:

@@ -54,7 +54,8 @@ class Producer:
     ) -> None:
         self.source = source
         self.settings = settings
-        self.context = context
+        # In a forked child, a thread of the parent may have been inside of it.
+        self.context = context.copy()
         self.ring = settings.ring()
         self.wake = Signal()
         self.wanted: Epoch | None = None

@@ -311,3 +311,13 @@ def test_random_schedules(data):
         for i, (twice, (more,)) in enumerate(found):
             assert_equal(twice, np.full(50, 2.0 * i))
             assert_equal(more, np.full(50, i + 1.0))
+
+
+def test_several_threads_take_from_one_iterator():
+    results, found = ndx.parallel.map(doubled, range(200), workers=2), []
+    threads = [threading.Thread(target=lambda: found.extend(results)) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert sorted(found) == [2 * i for i in range(200)]

@@ -383,3 +383,58 @@ def test_repr_and_stats():
     assert repr(batches) == "<ndx.prefetch of Numbers, depth 5: closed>"
     with pytest.raises(RuntimeError, match="closed"):
         iter(batches)
+
+
+def slowly(batches):
+    """Return the first element of each batch, read when the next ones are there."""
+    found = []
+    for batch in batches:
+        time.sleep(0.01)
+        found.append(float(batch[0]))
+    return found
+
+
+def filling_a_buffer():
+    buffer = ndx.zeros(1000)
+    for i in range(4):
+        buffer[...] = float(i)
+        yield buffer
+
+
+def filling_part_of_a_buffer():
+    buffer = ndx.zeros(1000)
+    for i in range(4):
+        buffer[...] = float(i)
+        yield buffer[:10]
+
+
+def changing_afterwards():
+    for i in range(4):
+        x = ndx.full(1000, float(i))
+        yield x
+        x *= -1.0
+
+
+@pytest.mark.parametrize("wrap", [lambda source: source, ndx.no_prefetch])
+def test_hazard_14_what_a_source_writes_to_what_it_has_yielded(wrap):
+    """It is an error, at the consumer; no batch is overwritten."""
+    assert slowly(ndx.prefetch(wrap(filling_part_of_a_buffer()))) == [0, 1, 2, 3]
+    for source in (filling_a_buffer, changing_afterwards):
+        batches = iter(ndx.prefetch(wrap(source())))
+        first = next(batches)
+        with pytest.raises(ValueError, match="read-only"):
+            next(batches)
+        assert float(first[0]) == 0.0
+        first += 1.0  # it is the consumer's
+
+
+def test_a_buffer_of_before_is_copied():
+    buffer = ndx.zeros(1000)
+
+    def source():
+        for i in range(4):
+            buffer[...] = float(i)
+            yield buffer
+
+    assert slowly(ndx.prefetch(source())) == [0, 1, 2, 3]
+    assert buffer.flags.writeable

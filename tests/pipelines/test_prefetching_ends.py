@@ -398,3 +398,34 @@ def test_a_thread_that_has_died(monkeypatch):
     monkeypatch.setattr(producing.Producer, "_run", lambda self: None)
     with pytest.raises(RuntimeError, match="has ended; make a new prefetch"):
         next(iter(ndx.prefetch(Numbers(3))))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_new_epoch_in_a_child_forked_while_the_source_works():
+    """The context in which the source runs was entered by a thread of the parent."""
+    printed = run_python(
+        """
+        import os, threading, ndx
+
+        working, go_on = threading.Event(), threading.Event()
+
+        class Source:
+            def __iter__(self):
+                yield ndx.zeros(3)
+                working.set()
+                go_on.wait()
+                yield ndx.ones(3)
+
+        batches = ndx.prefetch(Source())
+        next(iterator := iter(batches))
+        working.wait()
+        child = os.fork()
+        go_on.set()
+        print([float(x[0]) for x in batches], flush=True)
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        """
+    )
+    assert printed == "[0.0, 1.0]\n" * 2
