@@ -77,6 +77,7 @@ def _creation():
     return [
         Case(group, "xp.empty(n)"),
         Case(group, "xp.zeros(n)"),
+        Case(group, "xp.zeros(n).__iadd__(1.0)"),
         Case(group, "xp.ones(n)"),
         Case(group, "xp.full(n, 2.5)"),
         Case(group, "xp.empty_like(a)"),
