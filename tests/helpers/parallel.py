@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -18,13 +19,16 @@ TESTS = str(Path(__file__).parents[1])
 
 @contextlib.contextmanager
 def nothing_left():
-    """Fail if threads, workspaces, files or numbers of threads are left by a block."""
+    """Fail if a block leaves threads, processes, workspaces or files."""
     threads = set(threading.enumerate())
+    # Other libraries keep processes of theirs: joblib's pool ends after minutes.
+    processes = set(multiprocessing.active_children())
     spaces = set(ndx.memory.workspaces(all_threads=True))
     before = ndx.get_num_threads()
     files = shared_files()
     yield
     assert set(threading.enumerate()) <= threads
+    assert set(multiprocessing.active_children()) <= processes
     left = set(ndx.memory.workspaces(all_threads=True)) - spaces
     assert not any(each.size or each.is_open for each in left), left
     assert ndx.get_num_threads() == before

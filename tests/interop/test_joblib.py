@@ -10,6 +10,14 @@ from ndx.testing import assert_equal
 joblib = pytest.importorskip("joblib")
 
 
+@pytest.fixture
+def _no_process_left():
+    yield
+    # Its processes would wait for minutes, and be children of other tests too.
+    joblib.externals.loky.get_reusable_executor().shutdown(kill_workers=True)
+
+
+@pytest.mark.usefixtures("_no_process_left")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_calls_in_parallel(backend):
     x = ndx.asarray(FEATURES)

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.parallel import doubled, named, nothing_left, wait_until
+from helpers.parallel import doubled, named, nothing_left
 from helpers.predictors import MODES, held, row
 from helpers.threads import running
 
@@ -113,10 +113,11 @@ def test_a_closed_predictor_says_so(mode):
 def test_what_waits_is_answered_by_close():
     with held(max_batch=2) as (predict, fn):
         futures = [predict.submit(row(i)) for i in range(9)]
-        threading.Timer(0.02, fn.go.set).start()
+        timer = threading.Timer(0.02, fn.go.set)
+        timer.start()
         predict.close()
         assert all(each.done() for each in futures)
-    wait_until(lambda: threading.active_count() <= 1 or not named("Thread-"))
+    timer.join()
 
 
 def test_close_does_not_wait_for_the_deadline():
