@@ -6,7 +6,7 @@ from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport LARGE
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport BOOL, NDTYPES, itemsize_of, store_scalar
 from ndx._lib.layout cimport MAXDIMS, Walk
@@ -115,7 +115,7 @@ cdef bint accumulate_small(Ufunc ufunc, BaseArray x, BaseArray out, int axis) ex
     cdef Line line
     cdef int i
     if x.size >= LARGE or x.dtype != out.dtype \
-            or x.dtype == BOOL or reporting:
+            or x.dtype == BOOL or reporting != 0 and reports():
         return False
     loop = loop_of(ufunc, x.dtype)
     if loop.function == NULL or loop.in_dtype != x.dtype or loop.out_dtype != x.dtype:

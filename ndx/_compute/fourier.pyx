@@ -14,7 +14,7 @@ from ndx._compute.elementwise cimport unary
 from ndx._compute.gufuncs cimport LONG, Gufunc
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport axis_last
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
     COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, KIND_COMPLEX, kind_of,
 )
@@ -141,7 +141,8 @@ cdef inline bint is_to_real(str name) noexcept:
 
 cdef bint taken(str name, BaseArray x, object norm) except -1:
     """Whether the loops take an array."""
-    return (x.size != 0 and not x.block.device and not reporting
+    return (x.size != 0 and not x.block.device
+            and not (reporting != 0 and reports())
             and type(norm) is str and norm in OPPOSITE
             and not (is_from_real(name) and kind_of[x.dtype] == KIND_COMPLEX))
 

@@ -12,7 +12,7 @@ from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, is_array, new_empty
 from ndx._compute.copies cimport LARGE, cast, copy_into
 from ndx._compute.gufuncs cimport Gufunc
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
     COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, itemsize_of,
 )
@@ -60,7 +60,8 @@ cdef object SVDResult = type(np.linalg.svd(one))
 
 cdef bint taken(BaseArray x, bint square) noexcept:
     """Whether an array is a stack of matrices that the loops take."""
-    return not (x.block.device or x.ndim < 2 or x.size == 0 or reporting
+    return not (x.block.device or x.ndim < 2 or x.size == 0
+                or reporting != 0 and reports()
                 or square and x.shape[x.ndim - 2] != x.shape[x.ndim - 1])
 
 

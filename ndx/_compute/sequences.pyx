@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
 from ndx._lib.layout cimport MAXDIMS
 
@@ -97,7 +97,7 @@ cdef int dtype_for(int found, int dtype) noexcept:
     if dtype < 0:
         return COMPLEX128 if found & HAS_COMPLEX else FLOAT64 \
             if found & HAS_FLOAT or not found else INT64 if found & HAS_INT else BOOL
-    if dtype == FLOAT32 and reporting:
+    if dtype == FLOAT32 and reporting != 0 and reports():
         # NumPy reports numbers that are too large.
         return -1
     if dtype == COMPLEX128 or dtype == FLOAT64 or dtype == FLOAT32:

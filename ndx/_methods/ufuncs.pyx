@@ -12,7 +12,7 @@ from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport as_operand, binary, unary
 from ndx._compute.loops cimport Loop, find_ufunc
 from ndx._compute.matmul cimport matmul, vecdot
-from ndx._compute.numpy_private cimport reporting
+from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_functions cimport call_function, compute_function
@@ -125,7 +125,7 @@ cdef object compute_float(KnownUfunc known, object x):
     cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]
     cdef Py_ssize_t count = 1
     cdef double value, result = 0
-    if known is None or known.ufunc.nin != 1 or reporting:
+    if known is None or known.ufunc.nin != 1 or reporting != 0 and reports():
         return None
     loop = &known.ufunc.loops[<int>FLOAT64]
     if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:

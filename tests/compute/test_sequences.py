@@ -1,5 +1,7 @@
 """Arrays of Python numbers in nested lists and tuples (`_compute.sequences`)."""
 
+import contextvars
+
 import numpy as np
 import pytest
 from helpers.compare import assert_same
@@ -65,6 +67,12 @@ def test_a_list_that_changes_during_the_allocation(dtype):
     backend.on_acquire = values[1].clear
     with ndx.use(backend), pytest.raises(ValueError, match="can't be made an array"):
         ndx.asarray(values, dtype=dtype)
+
+
+def test_reports_wanted_elsewhere_change_nothing_here():
+    """`seterr` in another context: the numbers are read here as before."""
+    contextvars.Context().run(ndx.numpy.seterr, all="warn")
+    test_a_list_that_changes_during_the_allocation("float32")
 
 
 def test_of_scalars_without_arrays():
