@@ -12,7 +12,7 @@ import numpy as np
 
 import ndx
 from ndx._pipelines.places import Place
-from ndx._pipelines.requests import Request, Requests, Statistics, rows_of
+from ndx._pipelines.requests import Request, Requests, Statistics, closed, rows_of
 from ndx._pipelines.trees import map_tree
 
 __all__ = ["InPlace", "serve"]
@@ -157,6 +157,11 @@ class InPlace:
     As many threads keep the arena of their workspace as may compute at the same time;
     others give theirs back after each call. So memory does not grow with the number of
     threads.
+
+    Attributes
+    ----------
+    waiting : int
+        How many threads wait for others to be done.
     """
 
     def __init__(self, fn: Callable[..., Any], places: list[Place]):
@@ -166,6 +171,7 @@ class InPlace:
         self._free = list(places)
         self._kept: weakref.WeakSet[ndx.Workspace] = weakref.WeakSet()
         self._closed = False
+        self.waiting = 0
         self._inside = threading.local()
         self.stats = Statistics()
 
@@ -198,11 +204,15 @@ class InPlace:
     def _place(self) -> Iterator[Place]:
         """Wait for a place, and have it for the scope."""
         with self._changed:
-            while not self._free and not self._closed:
-                self._changed.wait()
             if self._closed:
-                raise RuntimeError("the predictor is closed: it takes no more requests")
-            place = self._free.pop()
+                raise closed()
+            self.waiting += 1
+            try:
+                while not self._free:
+                    self._changed.wait()
+                place = self._free.pop()
+            finally:
+                self.waiting -= 1
         self._inside.place = place
         try:
             yield place
@@ -221,11 +231,10 @@ class InPlace:
         workspace.destroy(trim=False)
 
     def close(self) -> None:
-        """Wait for calls that have begun, and give all arenas back."""
+        """Wait for calls that have begun or wait, and give all arenas back."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
-            while len(self._free) < self._count:
+            while self.waiting or len(self._free) < self._count:
                 self._changed.wait()
             kept = list(self._kept)
             self._kept.clear()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ndx._pipelines.epochs import END, Outcome
 from ndx._pipelines.leases import Ring, Slot, SlotWait
 from ndx._pipelines.marks import is_marked, unmarked
+from ndx._pipelines.producing import waits_for_itself
 from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.settings import Settings, scope_left_open
 
@@ -270,6 +271,8 @@ class AsyncPrefetchIterator(Generic[T]):
             return await self._maker.make_directly(epoch)
         self._start()
         assert self._task is not None
+        if asyncio.current_task() is self._task:
+            raise waits_for_itself()
         self._maker.waits += not epoch.ready
         while not epoch.ready:
             if epoch.cancelled or epoch.superseded:

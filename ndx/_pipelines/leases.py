@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,18 +20,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import ndx
+from ndx._pipelines.signals import Signal
 from ndx._pipelines.sizing import SlotSize
 
 if TYPE_CHECKING:
     from ndx import Workspace
 
-__all__ = ["Ring", "Slot", "SlotWait", "is_alone_with"]
+__all__ = ["Ring", "Slot", "SlotWait", "is_alone_with", "rest"]
 
 # How many slots are looked at to find a free one, where there are very many.
 _LOOKS = 64
 # Seconds between two looks whether a slot is free: at first, and in the end.
 _FIRST_DELAY = 0.0005
 _LAST_DELAY = 0.02
+
+# The idents of producers that run no code of users until they are told to.
+_resting: set[int] = set()
+if hasattr(os, "register_at_fork"):
+    # They are threads of the parent. A thread of the child may get such a number.
+    os.register_at_fork(after_in_child=_resting.clear)
 
 
 @dataclass(eq=False, slots=True)
@@ -209,7 +217,7 @@ class SlotWait:
         self._delays = itertools.chain(
             _doubled(_FIRST_DELAY, _LAST_DELAY), itertools.repeat(_LAST_DELAY)
         )
-        self._counted = False
+        self._counted = self._was_alone = False
         self._since: float | None = None
 
     def attempt(self) -> Slot | None:
@@ -233,7 +241,10 @@ class SlotWait:
         now = time.monotonic()
         if self._since is None:
             self._since = now
-        if now - self._since < self.patience and not self.is_alone(consumer):
+        alone = self.is_alone(consumer)
+        # Twice: a producer that rests may have been woken a moment ago.
+        self._was_alone, is_sure = alone, alone and self._was_alone
+        if now - self._since < self.patience and not is_sure:
             return None
         # Batches in reference cycles, if any, are gone after this.
         gc.collect()
@@ -267,6 +278,16 @@ def _doubled(first: float, last: float) -> list[float]:
 
 
 def is_alone_with(consumer: object) -> bool:
-    """Whether no threads run but this one and that of an ident."""
-    known = (consumer, threading.get_ident())
+    """Whether no threads run but this one, that of an ident, and those that rest."""
+    known = {consumer, threading.get_ident()} | _resting
     return all(thread.ident in known for thread in threading.enumerate())
+
+
+def rest(wake: Signal, timeout: float | None = None) -> None:
+    """Wait for a signal, in a thread that runs code of users only after it."""
+    me = threading.get_ident()
+    _resting.add(me)
+    try:
+        wake.wait(timeout)
+    finally:
+        _resting.discard(me)

@@ -14,6 +14,7 @@ from ndx._pipelines.producing import (
     Producer,
     close_iterator,
     make_batch,
+    waits_for_itself,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ class ThreadMaker:
         self.waits += not epoch.ready
         return self.producer.receive(epoch)
 
-    def check_process(self) -> None:
-        """Raise in a forked child, where the thread is not."""
+    def check_caller(self) -> None:
+        """Raise in a forked child, where the thread is not, and in that thread."""
+        if self.producer is not None and self.producer.runs_this():
+            raise waits_for_itself()
         if self.producer is not None and self.producer.is_parents():
             raise RuntimeError(
                 "this iteration of a prefetch belongs to the process that was forked, "
@@ -172,8 +175,8 @@ class DirectMaker:
             time.sleep(wait.delay)
         return make_batch(slot, epoch.iterator, self.settings, self.ring)
 
-    def check_process(self) -> None:
-        """Nothing is in another process."""
+    def check_caller(self) -> None:
+        """Whoever calls makes the batches."""
 
     def let_go(self, epoch: Epoch) -> None:
         """Close the source's iterator, if it was made for this epoch."""

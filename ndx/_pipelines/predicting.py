@@ -224,12 +224,15 @@ class Predictor:
         """
         source = self._requests if self._in_place is None else self._in_place
         found: dict[str, float] = dict(source.stats)
-        found["pending"] = len(self._requests)
+        found["pending"] = source.waiting
         found["mean_batch"] = found["rows"] / max(1, found["batches"])
         return found
 
     def close(self) -> None:
-        """Answer what waits, end the threads, and destroy the workspaces."""
+        """Answer what waits, end the threads, and destroy the workspaces.
+
+        Later requests raise RuntimeError.
+        """
         self._is_closed = True
         self._team.close()
         if self._in_place is not None:

@@ -289,7 +289,7 @@ class PrefetchIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        self._maker.check_process()
+        self._maker.check_caller()
         with self._one_at_a_time:
             if self._over:
                 raise StopIteration

@@ -160,12 +160,17 @@ class _Child:
         self._process.join(GRACE)
         code = self._process.exitcode
         if code is not None and code < 0:
-            how = f"was killed by signal {-code} ({signal.Signals(-code).name})"
+            how = f"was killed by signal {-code} ({_name_of(-code)})"
         else:
             how = f"ended with exit code {code}"
+        hint = ""
+        if code == -signal.SIGKILL:
+            hint = (
+                ". That often means that the system had no more memory: use fewer "
+                "processes, or smaller items"
+            )
         return BrokenProcessPool(
-            f"a worker process (pid {self._process.pid}) {how}. SIGKILL often means "
-            "that the system had no more memory: use fewer processes, or smaller items"
+            f"a worker process (pid {self._process.pid}) {how}{hint}"
         )
 
     def stop(self) -> None:
@@ -190,6 +195,14 @@ class _Child:
             end()
         self._process.join()
         self._process.close()
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        # Those for real time have none.
+        return "unnamed"
 
 
 # ----------------------------------------------------------------------- the process

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ndx._pipelines.epochs import END, Epoch, Outcome
-from ndx._pipelines.leases import Ring, Slot, SlotWait, is_alone_with
+from ndx._pipelines.leases import Ring, Slot, SlotWait, is_alone_with, rest
 from ndx._pipelines.settings import Settings, scope_left_open
 from ndx._pipelines.signals import Signal
 
 if TYPE_CHECKING:
     from contextvars import Context
 
-__all__ = ["Producer", "close_iterator", "make_batch"]
+__all__ = ["Producer", "close_iterator", "make_batch", "waits_for_itself"]
 
 # Seconds that closing, or Python's exit, waits for the source's current step.
 CLOSE_TIMEOUT = 10.0
@@ -122,7 +122,11 @@ class Producer:
 
     def is_elsewhere(self) -> bool:
         """Whether the thread can't be waited for: it runs this, or is a parent's."""
-        return self.is_parents() or self.thread is threading.current_thread()
+        return self.is_parents() or self.runs_this()
+
+    def runs_this(self) -> bool:
+        """Whether this is called by the thread."""
+        return self.thread is threading.current_thread()
 
     def is_parents(self) -> bool:
         """Whether the thread runs in the process that this one was forked from."""
@@ -145,7 +149,7 @@ class Producer:
                 epoch = self.wanted
                 if epoch is None or epoch.finished.is_set():
                     del epoch
-                    self.wake.wait()
+                    rest(self.wake)
                     continue
                 try:
                     self._serve(epoch)
@@ -199,7 +203,7 @@ class Producer:
     def _wait(self, epoch: Epoch) -> Slot | None:
         """Wait until a batch is wanted, and return a slot; None: no more is."""
         while not self._is_over(epoch) and len(epoch.ready) >= self.settings.depth:
-            self.wake.wait()
+            rest(self.wake)
         leases = SlotWait(
             self.ring,
             self.settings.grows,
@@ -211,7 +215,7 @@ class Producer:
             slot = leases.attempt()
             if slot is not None:
                 return slot
-            self.wake.wait(leases.delay)
+            rest(self.wake, leases.delay)
         return None
 
     def _is_over(self, epoch: Epoch) -> bool:
@@ -236,6 +240,14 @@ def close_iterator(iterator: Any) -> None:
     close: Callable[[], object] | None = getattr(iterator, "close", None)
     if close is not None:
         close()
+
+
+def waits_for_itself() -> RuntimeError:
+    """Return the error of a source that asks the prefetch that it serves."""
+    return RuntimeError(
+        "the source of a prefetch asks that prefetch for a batch: it would wait for "
+        "itself. Let it take from what the prefetch was made of"
+    )
 
 
 @atexit.register

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from concurrent.futures import Future
 from typing import Any
 
-__all__ = ["Request", "Requests", "Statistics", "rows_of"]
+__all__ = ["Request", "Requests", "Statistics", "closed", "rows_of"]
 
 
 @dataclasses.dataclass(eq=False)
@@ -42,6 +42,14 @@ def rows_of(args: tuple[Any, ...]) -> int:
     """Return the length of the first axis of the first argument; 1 without one."""
     shape = getattr(args[0], "shape", ()) if args else ()
     return int(shape[0]) if shape else 1
+
+
+def closed() -> RuntimeError:
+    """Return the error of a request that comes too late."""
+    return RuntimeError(
+        "the predictor is closed: it takes no more requests. Make another, or close it "
+        "later"
+    )
 
 
 class Statistics(dict[str, int]):
@@ -107,7 +115,9 @@ class Requests:
         self._failure: BaseException | None = None
         self.stats = Statistics()
 
-    def __len__(self) -> int:
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
         return self._count
 
     def put(self, request: Request) -> None:
@@ -130,10 +140,7 @@ class Requests:
                 "was to start"
             ) from self._failure
         if self._closed:
-            raise RuntimeError(
-                "the predictor is closed: it takes no more requests. Make another, or "
-                "close it later"
-            )
+            raise closed()
 
     def take(self) -> list[Request] | None:
         """Wait for a batch, and return it; None after the last one."""

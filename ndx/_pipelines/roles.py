@@ -124,6 +124,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         *,
         default: Place | EllipsisType = ...,
     ) -> None:
+        if places is not None and not isinstance(places, Mapping):
+            raise TypeError(
+                "places must be a mapping, {role: place}, not "
+                f"{type(places).__name__}; one place for all roles is default="
+            )
         self._places = {
             checked_name(role): parse(role, place)
             for role, place in (places or {}).items()

@@ -9,6 +9,7 @@ from typing import Any
 from ndx._pipelines.averaging import add, copied, mean, mean_of_sums
 from ndx._pipelines.errors import with_index
 from ndx._pipelines.places import Place, Scoped
+from ndx._pipelines.trees import check_structure
 from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Average", "Report", "Rounds", "replica"]
@@ -119,6 +120,8 @@ class Average:
         if self.updates:
             self.params = self._updated(self.params, trees, sum(counts))
         else:
+            # Else the next step would fail, at a place that says nothing.
+            check_structure(self.params, trees[0])
             self.params = self._mean(trees, counts)
         self.count += 1
 

@@ -46,7 +46,7 @@ class Settings:
             put(self, "slots", _count("slots", self.slots, 2, 2 * _MOST_AHEAD))
         _choice("workspace", self.workspace, ("ring", None))
         _choice("on_held", self.on_held, ("wait", "grow"))
-        put(self, "slot_size", ndx.WorkspaceConfig(size=self.slot_size).size)
+        put(self, "slot_size", _size("slot_size", self.slot_size))
         patience: Any = self.patience
         if not isinstance(patience, int | float) or not patience >= 0:
             raise ValueError(
@@ -98,6 +98,13 @@ def _count(name: str, value: Any, least: int, most: int) -> int:
     if not least <= number <= most:
         raise ValueError(f"{name}={number} is not valid; it is from {least} to {most}")
     return number
+
+
+def _size(name: str, value: Any) -> int:
+    try:
+        return ndx.WorkspaceConfig(size=value).size
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

@@ -14,19 +14,18 @@ import itertools
 import os
 import pickle
 import shutil
-import tempfile
 import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import ndx
+from ndx._pipelines.folders import make_folders
 
 __all__ = ["Exchange", "share"]
 
 # Smaller arrays are pickled: a file costs about as much as this many bytes of a pipe.
 LEAST_NBYTES = 1 << 16
-MEMORY = "/dev/shm"
 
 
 class _Shared(NamedTuple):
@@ -103,12 +102,6 @@ def _register(x: ndx.NDArray, path: str, writable: bool) -> None:
 
 def _address(view: np.ndarray) -> int:
     return int(view.__array_interface__["data"][0])
-
-
-def _folders() -> list[str]:
-    """Return where files of shared memory may be, the best first."""
-    usable = os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK | os.X_OK)
-    return [*([MEMORY] if usable else []), tempfile.gettempdir()]
 
 
 # -------------------------------------------------------------------------- pickles
@@ -204,11 +197,8 @@ class Exchange:
 
     def __init__(self, folders: list[str] | None = None):
         self._owner = os.getpid() if folders is None else None
-        self.folders = folders or []
-        if folders is None:
-            for each in _folders():
-                made = tempfile.mkdtemp(prefix=f"ndx-{os.getpid()}-", dir=each)
-                self.folders.append(made)
+        self._made = make_folders() if folders is None else []
+        self.folders = folders or [each.path for each in self._made]
 
     def write(self, x: ndx.NDArray) -> tuple[ndx.NDArray, str]:
         """Return a copy of an array in a new file, and the path."""
@@ -248,7 +238,8 @@ class Exchange:
     def close(self) -> None:
         """Remove the folders, with all that is in them; not in a forked child."""
         if os.getpid() == self._owner:
-            self.remove()
+            for each in self._made:
+                each.remove()
 
     def remove(self) -> None:
         """Remove the folders; for a process that outlives their owner."""

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
-__all__ = ["leaves", "map_tree"]
+__all__ = ["check_structure", "leaves", "map_tree"]
 
 
 def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -39,6 +39,17 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     return _rebuilt(tree, found)
 
 
+def check_structure(tree: Any, other: Any) -> None:
+    """Raise a ValueError if two trees differ in structure."""
+    parts = _parts(tree)
+    if parts is None:
+        if _parts(other) is not None:
+            raise _differ(tree, other)
+        return
+    for key, part in parts.items():
+        check_structure(part, _part(other, key, tree))
+
+
 def leaves(tree: Any) -> Iterator[Any]:
     """Yield the leaves of a tree, from left to right."""
     parts = _parts(tree)
@@ -67,11 +78,15 @@ def _fields(tree: Any) -> list[dataclasses.Field[Any]]:
 def _part(other: Any, key: Any, tree: Any) -> Any:
     parts, wanted = _parts(other), _parts(tree)
     if parts is None or wanted is None or parts.keys() != wanted.keys():
-        raise ValueError(
-            f"two trees differ in structure: {_described(tree)} and "
-            f"{_described(other)}; give the same nested containers with the same keys"
-        )
+        raise _differ(tree, other)
     return parts[key]
+
+
+def _differ(tree: Any, other: Any) -> ValueError:
+    return ValueError(
+        f"two trees differ in structure: {_described(tree)} and {_described(other)}; "
+        "give the same nested containers with the same keys"
+    )
 
 
 def _described(tree: Any) -> str:

@@ -9,8 +9,8 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.parallel import doubled, named, nothing_left
-from helpers.predictors import MODES, held, row
+from helpers.parallel import doubled, named, nothing_left, wait_until
+from helpers.predictors import MODES, Counted, held, row
 from helpers.threads import running
 
 import ndx
@@ -219,3 +219,21 @@ def test_a_forked_child_is_told():
 def test_bad_arguments(error, match, given):
     with pytest.raises(error, match=match):
         ndx.parallel.Predictor(**{"fn": doubled, **given})
+
+
+def test_close_lets_threads_that_wait_compute():
+    """In place: who asked before the end gets an answer; who asks later does not."""
+    fn = Counted(held=True)
+    predict = ndx.parallel.Predictor(fn, mode="inplace")
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(predict, row(i)) for i in range(3)]
+        assert fn.begun.wait(20)
+        wait_until(lambda: predict.stats()["pending"] == 2)
+        closing = pool.submit(predict.close)
+        wait_until(lambda: "closed" in repr(predict))
+        fn.go.set()
+        for i, each in enumerate(futures):
+            assert_equal(each.result(20), np.full((1, 3), 2.0 * i))
+        closing.result(20)
+    with pytest.raises(RuntimeError, match="closed"):
+        predict(row(1))

@@ -222,7 +222,7 @@ def test_a_child_that_is_killed_is_an_error(method):
     results = ndx.parallel.map(dies, items(9), processes=2, start_method=method)
     assert len([next(results) for _ in range(2)]) == 2
     with pytest.raises(
-        concurrent.futures.process.BrokenProcessPool, match="SIGKILL"
+        concurrent.futures.process.BrokenProcessPool, match="SIGKILL.*no more memory"
     ) as caught:
         list(results)
     assert caught.value.index_of_item == 2
@@ -230,7 +230,7 @@ def test_a_child_that_is_killed_is_an_error(method):
 
 def test_a_child_that_exits_is_an_error():
     with pytest.raises(
-        concurrent.futures.process.BrokenProcessPool, match="exit code 7"
+        concurrent.futures.process.BrokenProcessPool, match="exit code 7\nraised"
     ):
         list(ndx.parallel.map(exits, items(2), processes=2))
 
@@ -322,10 +322,10 @@ def test_no_room_in_memory_is_no_error(monkeypatch, small_disk, tmp_path):
     """Where there is little shared memory, the folder of temporary files is used."""
     import tempfile
 
-    from ndx._pipelines import sharing
+    from ndx._pipelines import folders
 
     small = small_disk("1M")
-    monkeypatch.setattr(sharing, "MEMORY", str(small))
+    monkeypatch.setattr(folders, "MEMORY", str(small))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shared = ndx.parallel.share(ndx.ones(10**6))
     assert float(ndx.sum(shared)) == 1e6
@@ -335,3 +335,41 @@ def test_no_room_in_memory_is_no_error(monkeypatch, small_disk, tmp_path):
     with pytest.raises(OSError, match="space"):
         ndx.parallel.share(ndx.ones(10**6))
     assert not os.listdir(small)
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no such shared memory")
+def test_what_a_killed_process_shared_is_removed_by_the_next_one(tmp_path):
+    """Nobody may remove what a living process, or a child of a dead one, still has."""
+    status, *_ = script(
+        """
+import ndx, os
+shared = ndx.parallel.share(ndx.ones(20_000))
+with open("PATH", "w") as file:
+    print(os.getpid(), file=file)
+os.kill(os.getpid(), 9)
+""".replace("PATH", str(tmp_path / "pid")),
+        until="-",
+    )
+    assert status == -signal.SIGKILL
+    pid = int((tmp_path / "pid").read_text())
+    (left,) = shared_files(pid)
+    mine = ndx.parallel.share(ndx.ones(20_000))
+    old = time.time() - 3600
+    for name in (left, *shared_files()):
+        os.utime(f"/dev/shm/{name}", (old, old))
+    stranger = f"/dev/shm/ndx-{pid}-mine"
+    os.mkdir(stranger)
+    os.utime(stranger, (old, old))
+    try:
+        status, out, err = script(
+            'import ndx; shared = ndx.parallel.share(ndx.ones(3)); print("shared")',
+            until="shared",
+        )
+        assert (status, out, err) == (0, "", "")
+        assert not os.path.exists(f"/dev/shm/{left}")
+        assert os.path.exists(stranger)
+        assert shared_files()
+    finally:
+        os.rmdir(stranger)
+    del mine
+    assert not shared_files()

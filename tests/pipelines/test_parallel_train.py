@@ -332,19 +332,23 @@ def test_errors_of_the_callback_end_the_workers():
     [
         (ndx.zeros(2), "a tuple of two"),
         ((1, 2, 3), "tuple of 3"),
-        (({"w": 1.0}, 0.0), "differ in structure"),
+        (({"v": 1.0}, 0.0), "differ in structure"),
+        (({"w": (1.0, 2.0)}, 0.0), "differ in structure"),
+        ((1.0, 0.0), "differ in structure"),
     ],
 )
-def test_steps_that_return_something_else(made, match):
-    def bad(params, batch):
-        return ({"v": 1.0}, 0.0) if made == "odd" else made
+@pytest.mark.parametrize("workers", [1, 2])
+def test_steps_that_return_something_else(made, match, workers):
+    with pytest.raises((TypeError, ValueError), match=match):
+        ndx.parallel.train(lambda *_: made, {"w": 1.0}, range(4), workers=workers)
 
+
+def test_steps_that_differ():
     def odd(params, batch):
         return ({"w": 1.0} if batch else {"v": 1.0}), 0.0
 
-    function = odd if "structure" in match else bad
-    with pytest.raises((TypeError, ValueError), match=match):
-        ndx.parallel.train(function, {"w": 1.0}, range(2), workers=2)
+    with pytest.raises(ValueError, match="differ in structure"):
+        ndx.parallel.train(odd, {"w": 1.0}, range(2), workers=2)
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def test_a_source_that_uses_one_buffer_for_all_batches():
         ({"warmup": 0}, ValueError, "warmup=0"),
         ({"workspace": "rung"}, ValueError, "valid are 'ring', None"),
         ({"on_held": "cry"}, ValueError, "valid are 'wait', 'grow'"),
-        ({"slot_size": "much"}, ValueError, "size"),
+        ({"slot_size": "much"}, ValueError, "slot_size: size='much'"),
         ({"patience": -1}, ValueError, "patience=-1"),
         ({"patience": float("inf")}, ValueError, "for ever"),
         ({"patience": "x"}, ValueError, "patience='x'"),

@@ -450,3 +450,16 @@ def test_numpys_arrays_of_an_asynchronous_source():
     ((x, text),) = asyncio.run(main())
     assert isinstance(x, ndx.NDArray)
     assert (x.tolist(), text) == ([0, 1, 2], "text")
+
+
+@in_loop
+async def test_a_source_that_asks_its_own_prefetch():
+    async def source():
+        yield 1
+        yield await anext(iterator)
+
+    async with ndx.prefetch(source()) as batches:
+        iterator = aiter(batches)
+        assert await anext(iterator) == 1
+        with pytest.raises(RuntimeError, match="would wait for itself"):
+            await anext(iterator)

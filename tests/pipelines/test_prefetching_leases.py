@@ -284,3 +284,31 @@ def test_one_item_twice():
     for batch in ndx.prefetch([same] * 20, depth=3):
         assert set(batch["x"].tolist()) == {1.0}
         assert batch is not same
+
+
+def test_a_prefetch_that_rests_makes_nobody_wait():
+    """Its producer can't release the batch that is wanted: the error comes at once."""
+    with (
+        ndx.prefetch(Numbers(100), depth=1) as resting,
+        ndx.prefetch(Numbers(100), depth=2, patience=300) as batches,
+    ):
+        others = iter(resting)
+        check(next(others), 0)
+        kept = []
+        start = time.monotonic()
+        with pytest.raises(ndx.WorkspaceError, match="all 5 slots"):
+            kept.extend(batches)
+        assert time.monotonic() - start < 60
+        check(next(others), 1)
+
+
+def test_a_source_that_asks_its_own_prefetch():
+    def source():
+        yield 1
+        yield next(iterator)
+
+    with ndx.prefetch(source()) as batches:
+        iterator = iter(batches)
+        assert next(iterator) == 1
+        with pytest.raises(RuntimeError, match="would wait for itself"):
+            next(iterator)

@@ -68,6 +68,8 @@ def test_bad_places_and_names(bad):
         ndx.Roles({3: None})
     with pytest.raises(TypeError, match="a role is a str"):
         ndx.Roles.none()[3]
+    with pytest.raises(TypeError, match="must be a mapping, .* not int; .* default="):
+        ndx.Roles(5)
     with pytest.raises(ValueError, match="at least one role"):
         ndx.Roles.none().scope()
 
