@@ -15,12 +15,15 @@ __all__ = ["ahead"]
 def ahead(items: Iterable[Any], depth: int) -> Iterator[Iterator[Any]]:
     """Take up to `depth` items ahead, by `ndx.prefetch`, until the scope ends.
 
+    Items of a list or a tuple are taken as they are.
+
     Yields
     ------
     iterator
         The items. An error of `items` is raised after the items before it.
     """
-    if not depth:
+    # What is in a list is made already: a thread would only copy it.
+    if not depth or isinstance(items, list | tuple):
         yield iter(items)
         return
     # Each worker holds the batch that it computes.

@@ -92,8 +92,8 @@ def train(
         After how many batches of each worker there is an average. Larger numbers take
         less time, and let the copies differ more.
     prefetch : int
-        How many batches a thread takes ahead. 0: none, they are taken in the calling
-        thread.
+        How many batches a thread takes ahead. 0, or if `batches` is a list or a tuple:
+        none, they are taken in the calling thread.
     on_score : callable, optional
         ``on_score(batches, score)``, called in the calling thread with the number of
         batches used so far. If it returns True, training ends with the next average.

@@ -306,6 +306,23 @@ def test_errors_say_which_batch():
     assert any("batch 5" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.parametrize("make", [list, tuple, iter])
+def test_batches_of_a_list_are_not_copied(make):
+    """They are there already; only those of other sources are taken ahead."""
+    given = [ndx.full(100, float(i)) for i in range(4)]
+    found, names = [], set()
+
+    def note(params, batch):
+        found.append(np.asarray(batch).ctypes.data)
+        names.update(each.name for each in threading.enumerate())
+        return params, 0.0
+
+    ndx.parallel.train(note, 0.0, make(given), workers=1)
+    same = found == [np.asarray(each).ctypes.data for each in given]
+    assert same == (make is not iter)
+    assert any("prefetch" in each for each in names) == (make is iter)
+
+
 @pytest.mark.parametrize("prefetch", [0, 3])
 def test_errors_of_the_source_say_where(prefetch):
     def source():
