@@ -13,11 +13,12 @@ cdef enum:
     LINE = 64                    # elements: whole cache lines of any dtype
 
 # Operations that take several times as long as reading and writing their elements.
-cdef frozenset SLOW = frozenset((
+cdef frozenset slow = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp",
     "expm1", "floor_divide", "hypot", "log", "log10", "log1p", "log2", "logaddexp",
     "nextafter", "pow", "remainder", "sin", "sinh", "tan", "tanh",
 ))
+SLOW = slow  # for Python
 
 
 # An operation cut into parts.
@@ -42,7 +43,7 @@ cdef int compute_parts(Operands *operands, const Walk *walk,
     cdef int op, last = walk.ndim - 1
     for op in range(walk.nops):
         each += itemsizes[op]
-    if name in SLOW:
+    if name in slow:
         least = WORTHWHILE_IF_SLOW
     if last < 0 or thread_count() < 2 or walk_size(walk) < least // each:
         return compute_held(operands, walk, function, arg)

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 
 import ndx._fusing.rules as rules
+from ndx._compute.parallel import SLOW
 from ndx._fusing.replay import limits
 from ndx._fusing.steps import Constant, Part, identity
 
@@ -19,6 +20,9 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
+# Bytes that the steps read and write from which threads pay: with two of them, after
+# some 50 us.
+_WORTHWHILE = 8 << 20
 
 
 def _ceil(count, size):
@@ -42,7 +46,7 @@ class Stage:
         self.planner, self.index = planner, index
         self.shape = group.shape
         self.steps = _forwarded(planner, group.steps)
-        self.leaves, self.partials = [], []
+        self.partials = []
         self.serial = False
 
     def described(self):
@@ -65,7 +69,8 @@ class Stage:
         # Blocks that add to the same elements of a result run one after the other.
         return {
             "shape": self.outer, "cols": self.cols, "block_rows": rows,
-            "block_cols": cols, "register_bytes": room, "serial": self.serial,
+            "block_cols": cols, "register_bytes": room,
+            "serial": self.serial or self.work(lowered) < _WORTHWHILE,
             "pitch": self.pitch,
             "leaves": [
                 (self.planner.slot(x.buffer), x.offset, strides, self.has_pitch(i))
@@ -79,6 +84,14 @@ class Stage:
             ],
             "partials": self.partials, "registers": registers,
         }  # fmt: skip
+
+    def work(self, lowered):
+        """Return the bytes that all steps read and write; slow ones count as more."""
+        bytes_each = sum(
+            (4 if name in SLOW else 1) * len(operands) * rules.itemsize(code)
+            for name, code, _, operands in lowered
+        )
+        return math.prod(self.shape) * bytes_each
 
     # ---- The walk
 
@@ -256,7 +269,7 @@ class Stage:
         """Return rows and columns of a block, and the bytes of a register."""
         most = _MOST_ELEMENTS
         total = math.prod(self.outer)
-        if len(self.leaves) * total * self.cols * each > _CACHED:
+        if len(self.parts) * total * self.cols * each > _CACHED:
             most *= 2
         if registers:
             most = min(most, LIMITS["scratch"] // (registers * each) // 64 * 64)
