@@ -199,6 +199,7 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
     cdef char *start[MAXOPS]
     cdef Py_ssize_t count = 1
     cdef int op, last = walk.ndim - 1
+    start[1] = start[2] = NULL
     for op in range(nargs):
         start[op] = data[op]
         inner[op] = walk.strides[op][last] if last >= 0 else 0
@@ -206,8 +207,12 @@ cdef void run_elementwise(const Loop *loop, int nargs, char **data,
         count = walk.shape[last]
     start_walk(last, index)
     while True:
-        # Copy the pointers: some loops change them.
-        for op in range(nargs):
+        # Copy the pointers: some loops change them. A loop over all of them would
+        # become a call of memcpy, which takes longer than the rest of a short row.
+        args[0] = start[0]
+        args[1] = start[1]
+        args[2] = start[2]
+        for op in range(3, nargs):
             args[op] = start[op]
         loop.function(args, &count, inner, loop.data)
         if not step_walk(walk, last, index, nargs, start):
