@@ -19,7 +19,7 @@ from ndx._compute.orders cimport cast_ordered, check_order, lies_in
 from ndx._compute.sequences cimport from_sequence, is_plain
 from ndx._context.placement cimport device_of_new
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_COMPLEX, KIND_UINT, dtype_code, dtype_object, kind_of,
+    BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, dtype_code, dtype_object, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
 
@@ -198,8 +198,11 @@ cdef BaseArray converted(object obj, int code, object copy):
         # Without an element the dtype is the default one.
         found = found.astype(np.float64)
     if found.dtype.kind not in "biufc":
-        raise_not_numeric(obj, found)
-    if code < 0:
+        if not takes_any_int(code) or not holds_numbers(found):
+            raise_not_numeric(obj, found)
+        # Integers beyond 64 bits are bools and floats as others are.
+        found = source
+    elif code < 0:
         code = dtype_code(found.dtype.newbyteorder("="))
     elif found.dtype.kind == "c" and kind_of[code] < KIND_COMPLEX and code != BOOL:
         raise TypeError(
@@ -212,10 +215,20 @@ cdef BaseArray converted(object obj, int code, object copy):
         np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
 
 
+cdef bint takes_any_int(int code) noexcept:
+    """Whether a dtype is one into which integers of any size can be converted."""
+    return code == BOOL or code >= 0 and kind_of[code] >= KIND_FLOAT
+
+
+cdef bint holds_numbers(object found) except -1:
+    """Whether an array of objects holds only numbers of Python and NumPy."""
+    return found.dtype.kind == "O" and all([
+        isinstance(item, (int, float, complex, np.number, np.bool_))
+        for item in found.flat])
+
+
 cdef int raise_not_numeric(object obj, object found) except -1:
-    if found.dtype.kind == "O" and any([
-            isinstance(item, int) and not -2**63 <= item < 2**64
-            for item in found.flat]):
+    if holds_numbers(found):
         raise OverflowError(
             "a Python integer does not fit int64 or uint64 (-2**63 to 2**64 - 1)")
     raise TypeError(

@@ -60,6 +60,28 @@ def test_values_are_numpys(values, dtype):
     assert_same(ndx.asarray(values, dtype=dtype), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("values", [[1, 2**64], [False, -(2**63) - 1], [[2**90], [0]]])
+def test_integers_of_any_size(values, dtype):
+    assert_same(ndx.asarray(values, dtype=dtype), np.array(values, dtype))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "error"),
+    [
+        ([1, 2**64], None, OverflowError),
+        ([1, 2**64], "uint64", OverflowError),
+        ([1, 10**400], "float64", OverflowError),
+        ([2**64, 1j], "float64", TypeError),
+        ([2**64, None], "float64", TypeError),
+        ([2**64, "1"], "float64", TypeError),
+    ],
+)
+def test_integers_that_do_not_fit(values, dtype, error):
+    with pytest.raises(error):
+        ndx.asarray(values, dtype=dtype)
+
+
 @pytest.mark.parametrize("dtype", [None, "float32", "int32", "bool"])
 def test_a_list_that_changes_during_the_allocation(dtype):
     values = [[True, False] * 50, [True, False] * 50]
