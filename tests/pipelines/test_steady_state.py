@@ -33,8 +33,9 @@ def gradient(weights, x, labels):
     return x.T @ (softmax(x @ weights) - wanted) / ROWS
 
 
-def metrics():
-    return [ndx.metrics.Classification(CLASSES), ndx.metrics.ROC()]
+def evaluated(weights, batches):
+    metrics = [ndx.metrics.Classification(CLASSES), ndx.metrics.ROC()]
+    return ndx.evaluate(lambda x: softmax(x @ weights), batches, *metrics)
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2])
@@ -57,8 +58,7 @@ def test_an_epoch_takes_nothing_from_the_system_after_the_first(workers):
                 trained = ndx.parallel.train(step, weights, batches, workers=workers)
                 weights = trained.params
                 del trained
-            found = ndx.evaluate(lambda x: softmax(x @ weights), batches, *metrics())
-            scores.append(found["classification"].accuracy)
+            scores.append(evaluated(weights, batches)["classification"].accuracy)
             taken.append(ndx.memory.stats("host")["system_allocations"])
     assert scores[-1] > 0.5 >= 1 / CLASSES
     assert len(set(taken[1:])) == 1, taken
