@@ -421,11 +421,11 @@ def test_a_new_epoch_in_a_child_forked_while_the_source_works():
         next(iterator := iter(batches))
         working.wait()
         child = os.fork()
+        if child:
+            os.waitpid(child, 0)
         go_on.set()
         print([float(x[0]) for x in batches], flush=True)
-        if child == 0:
-            os._exit(0)
-        os.waitpid(child, 0)
+        os._exit(0)
         """
     )
     assert printed == "[0.0, 1.0]\n" * 2
