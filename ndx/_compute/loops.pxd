@@ -9,6 +9,7 @@ cdef struct Loop:
     void *data
     int in_dtype             # operands are cast to it; -1: not supported
     int out_dtype
+    int short_row            # elements: innermost axes up to here are gathered
     SumFunction sum          # of contiguous elements; NULL: `function` sums them
 
 cdef class Ufunc:

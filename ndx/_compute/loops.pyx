@@ -24,9 +24,18 @@ cdef extern from "ndx/internal/move.h" nogil:
 
 cdef enum:
     GATHERED = 32768             # bytes reduced together
-    SHORT = 24                   # elements: axes up to here are gathered
+    SHORT = 24                   # elements: see `Loop.short_row`
     BLOCK = 1024                 # elements computed together
     LEAST_GATHERED = 96          # elements for which that pays
+
+# Loops that take long to begin: those of one operand clear the floating-point flags,
+# `exp` and `log` of float32 set the rounding.
+cdef dict SHORT_ROWS = {
+    **dict.fromkeys(("abs", "isfinite", "isinf", "isnan", "negative", "signbit"), 96),
+    **dict.fromkeys(("equal", "greater", "greater_equal", "less", "less_equal",
+                     "maximum", "minimum", "not_equal", "sign"), 48),
+    **dict.fromkeys(("exp", "log"), 256),
+}
 
 # ndx's name -> NumPy's name, and the kinds of dtype (as in np.dtype.kind) that the
 # operation takes. A final 'F': other real dtypes are computed in float64.
@@ -127,6 +136,7 @@ cdef class Ufunc:
         loop.sum = NULL
         loop.in_dtype = -1
         loop.out_dtype = -1
+        loop.short_row = SHORT_ROWS.get(self.name, SHORT)
         kind = dtype_object(dtype).kind
         if kind not in self.domain:
             if kind == "c" or "F" not in self.domain:
@@ -235,7 +245,7 @@ cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,
     cdef bint filled[3]
     cdef int op, last = walk.ndim - 1
     cdef Py_ssize_t length, most, first, rows, count, row, step
-    if last < 1 or walk.shape[last] > SHORT \
+    if last < 1 or walk.shape[last] > loop.short_row \
             or walk.shape[last] * walk.shape[last - 1] < LEAST_GATHERED:
         run_elementwise(loop, nargs, data, walk)
         return

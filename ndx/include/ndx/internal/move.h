@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Bytes of a row in one piece from which a call copies it faster than its elements. */
+#define NDX_LEAST_ROW 16
+
 /* With a constant size, a copy is one instruction. */
 static inline void ndx_move_sized(char *out, ptrdiff_t out_row, ptrdiff_t out_step,
                                   const char *x, ptrdiff_t x_row, ptrdiff_t x_step,
@@ -30,6 +33,13 @@ static inline void ndx_move(char *out, ptrdiff_t out_row, ptrdiff_t out_step,
     case n: \
         ndx_move_sized(out, out_row, out_step, x, x_row, x_step, rows, length, n); \
         return
+    if (x_step == (ptrdiff_t)itemsize && out_step == x_step
+            && length * x_step >= NDX_LEAST_ROW) {
+        for (; rows > 0; --rows, out += out_row, x += x_row) {
+            memcpy(out, x, length * itemsize);
+        }
+        return;
+    }
     switch (itemsize) {
         NDX_MOVE(1);
         NDX_MOVE(2);
