@@ -149,7 +149,7 @@ annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-ann
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
 
 clean:  ## remove what was built, keep the environments
-	rm -rf build ndx.egg-info .venv/*/built
+	rm -rf build dist *.egg-info .venv/*/built
 	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 
 distclean: clean  ## remove the environments too
@@ -171,7 +171,10 @@ $(VENV)/group-%: pyproject.toml $(VENV)/python
 	@touch $@
 
 # The package itself (metadata, path, what the example needs), without its extensions.
+# Environments from before it was called ndxarray have it as `ndx`, too: that goes first.
 $(VENV)/installed: $(VENV)/group-build
+	@rm -rf ndx.egg-info
+	$(PIP) --quiet uninstall --yes ndx
 	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[examples]'
 	@touch $@
 
