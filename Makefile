@@ -23,7 +23,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -147,6 +147,20 @@ build: $(VENV)/built  ## build the extensions in place
 
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
+
+# From the tree, not from the sdist: what `make build` compiled is taken, if build's own
+# environment has the same Cython and NumPy.
+wheel: $(VENV)/group-build $(VENV)/group-dist  ## build the sdist and the wheel, in isolation, into dist/
+	@if [ -e .git ]; then $(PY) -m check_manifest; fi
+	$(PY) -m build --sdist --wheel --outdir dist $(BUILD_ARGS)
+	$(PY) -m twine check --strict dist/ndxarray-*
+
+# Several minutes go into the environment; CORE=1 installs, and so tests, less.
+test-wheel: wheel  ## install the wheel into an empty environment, and run the tests (CORE=1)
+	$(PY) tools/try_wheel.py --folder build/try-wheel/$(TAG) $(if $(CORE),--core) -n $(JOBS) $(ARGS)
+
+recipe: $(VENV)/built $(VENV)/group-test $(VENV)/group-recipe  ## render the conda recipe
+	$(PY) -m pytest tests/distribution/test_recipe.py $(ARGS)
 
 clean:  ## remove what was built, keep the environments
 	rm -rf build dist *.egg-info .venv/*/built

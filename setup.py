@@ -2,8 +2,8 @@
 
 Environment switches (each combination builds in its own folder under ``build/``):
 ``NDX_SANITIZE=address,undefined`` debug build, ``NDX_TRACE=1`` line tracing (coverage),
-``NDX_ANNOTATE=1`` HTML beside the C, ``NDX_BUILD_EXT=0`` no extension at all, ``CFLAGS=-g``
-debug information, which CPython's own flags ask for, and which would be 80 % of a wheel.
+``NDX_ANNOTATE=1`` HTML beside the C, ``NDX_BUILD_EXT=0`` no extension at all,
+``NDX_DEBUG_INFO=-g`` debug information (none by default: 80 % of a wheel).
 """
 
 import multiprocessing
@@ -23,7 +23,7 @@ from setuptools.command.build_ext import build_ext
 SANITIZE = os.environ.get("NDX_SANITIZE", "")
 TRACE = os.environ.get("NDX_TRACE") == "1"
 ANNOTATE = os.environ.get("NDX_ANNOTATE") == "1"
-JOBS = os.cpu_count() or 1
+JOBS, DEBUG = os.cpu_count() or 1, os.environ.get("NDX_DEBUG_INFO", "-g0")
 DIRECTIVES = {
     "language_level": 3, "binding": True, "embedsignature": False, "auto_pickle": False,
     "boundscheck": True, "wraparound": False, "initializedcheck": False,  # of tuples
@@ -37,8 +37,7 @@ CFLAGS, LDFLAGS = [], []
 if os.name == "posix":  # IEEE as written; the -Wno are what Cython generates on purpose
     CFLAGS += ["-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unused-parameter",
                "-Wno-unused-function", "-Wno-sign-compare", "-Wno-cast-function-type",
-               "-Wno-missing-field-initializers"]  # fmt: skip
-    CFLAGS += ["-g0"] * ("-g" not in os.environ.get("CFLAGS", "").split())  # 63 MB
+               "-Wno-missing-field-initializers", DEBUG]  # fmt: skip
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]

@@ -1,0 +1,48 @@
+"""What pyproject.toml and the files beside it say of the project agrees."""
+
+import re
+
+import pytest
+from helpers.project import PROJECT, PYPROJECT, ROOT
+
+import ndx
+
+
+def test_the_version_is_that_of_the_source():
+    reading = pytest.importorskip("setuptools.config.pyprojecttoml")
+    read = reading.read_configuration(ROOT / "pyproject.toml", expand=True)
+    assert "version" in PROJECT["dynamic"]
+    assert read["project"]["version"] == ndx.__version__
+
+
+def test_the_version_is_written_nowhere_else():
+    for name in ("pyproject.toml", "setup.py", "CITATION.cff", "docs/conf.py"):
+        if (ROOT / name).exists():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            assert not re.search(r"(?m)^\s*version\s*[:=]\s*[\"']?\d", text), name
+
+
+def test_the_citation():
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == PROJECT["authors"]
+    assert set(citation["keywords"]) <= set(PROJECT["keywords"])
+    assert {"cff-version", "message", "title"} <= set(citation)
+
+
+def test_files_that_are_named_exist():
+    files = [PROJECT["readme"], *PROJECT["license-files"]]
+    files += PYPROJECT["tool"]["cibuildwheel"]["test-sources"]
+    for line in (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines():
+        command, *names = line.split()
+        files += names if command in {"graft", "include"} else []
+    assert len(files) > 20
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+def test_what_is_tested_of_a_wheel_is_in_the_sdist():
+    manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    by_setuptools = {"README.md", "pyproject.toml", "setup.py"}
+    sources = set(PYPROJECT["tool"]["cibuildwheel"]["test-sources"])
+    assert sources <= {*manifest, *by_setuptools}
