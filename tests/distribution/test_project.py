@@ -1,6 +1,7 @@
 """What pyproject.toml and the files beside it say of the project agrees."""
 
 import re
+from fnmatch import fnmatchcase
 
 import pytest
 from helpers.project import PROJECT, PYPROJECT, ROOT
@@ -46,3 +47,21 @@ def test_what_is_tested_of_a_wheel_is_in_the_sdist():
     by_setuptools = {"README.md", "pyproject.toml", "setup.py"}
     sources = set(PYPROJECT["tool"]["cibuildwheel"]["test-sources"])
     assert sources <= {*manifest, *by_setuptools}
+
+
+def test_wheels_are_made_for_the_versions_that_are_declared():
+    minor = [
+        int(match[1])
+        for each in PROJECT["classifiers"]
+        if (match := re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", each))
+    ]
+    skipped = PYPROJECT["tool"]["cibuildwheel"]["skip"]
+
+    def is_skipped(tag):
+        return any(fnmatchcase(f"{tag}-manylinux_x86_64", each) for each in skipped)
+
+    assert PROJECT["requires-python"] == f">=3.{min(minor)}"
+    assert minor == list(range(min(minor), max(minor) + 1))
+    assert not any(is_skipped(f"cp3{each}") for each in minor)
+    assert is_skipped(f"cp3{max(minor) + 1}")
+    assert all(is_skipped(f"cp3{each}t") for each in minor)
