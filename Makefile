@@ -126,9 +126,9 @@ sanitize-fuzz: $(TREE)/built  ## random programs of arrays under the sanitizers 
 	$(SANITIZED) tools/fuzz.py --corpus $(CURDIR)/tests/fuzz/corpus --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 
 $(TREE)/built: $(VENV)/built $(VENV)/group-test FORCE
-	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
-	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
-	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
+	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs recipe
+	@for name in ndx tests tools examples benchmarks docs recipe setup.py pyproject.toml *.md \
+	    MANIFEST.in CITATION.cff LICENSE; do if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
 
