@@ -1,8 +1,8 @@
 """Test a wheel as its users get it: in an empty environment, out of the checkout.
 
 Make a virtual environment, install the newest wheel of a folder and what its tests
-need, unpack the sdist beside it, and run the sdist's tests there. The package in the
-sdist has no extensions, so that a test that finds it instead of the wheel's fails.
+need, unpack the sdist beside it, and run the sdist's tests there. The sdist's package is
+removed first: programs that tests start in this folder would find it, not the wheel's.
 
 Usage: ``python tools/try_wheel.py [--dist DIST] [--folder FOLDER] [--core] [PYTEST]``
 """
@@ -66,6 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tarfile.open(sdist) as archive:
         archive.extractall(options.folder, filter="data")
     [tree] = options.folder.iterdir()
+    shutil.rmtree(tree / "ndx")
     python = environment(options.folder.resolve() / "environment")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     groups = ["test-core"] if options.core else ["test", "build"]
