@@ -15,6 +15,8 @@ EXAMPLES ?= 100
 FUZZ ?= 20000
 STEPS ?= 1000000
 SEED ?=
+BUILD ?=
+CORE ?=
 CRASHES ?= 200
 EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
@@ -148,13 +150,13 @@ build: $(VENV)/built  ## build the extensions in place
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
 
-# From the tree, not from the sdist, so that nothing is compiled twice if build's own
-# environment has the same Cython and NumPy. setuptools keeps what went away: it goes first.
+# BUILD=--no-isolation takes this environment's Cython and NumPy, and what `make build` has
+# compiled with them. setuptools keeps what went away from the sources: it goes first.
 wheel: $(VENV)/group-build $(VENV)/group-dist  ## build the sdist and the wheel, in isolation, into dist/
 	@for file in $$(find build/*/lib.* -type f 2>/dev/null); do name=$${file#build/*/lib.*/}; \
 	    case $$name in *.so|*.pyd) name=$${name%%.*}.pyx;; esac; [ -e $$name ] || rm $$file; done
 	@if [ -e .git ]; then $(PY) -m check_manifest --no-build-isolation; fi
-	$(PY) -m build --quiet --sdist --wheel --outdir dist
+	$(PY) -m build --quiet --sdist --wheel --outdir dist $(BUILD)
 	$(PY) -m twine check --strict dist/ndxarray-*
 
 # Several minutes go into the environment; CORE=1 installs, and so tests, less.
