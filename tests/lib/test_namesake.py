@@ -79,7 +79,7 @@ def test_a_name_that_only_begins_like_it_is_no_namesake(site):
     assert python(site, "-W", "error", "-c", "import ndx").returncode == 0
 
 
-@pytest.mark.parametrize("name", ["linalg", "dask", "backends", "_core", "_capi"])
+@pytest.mark.parametrize("name", ["linalg", "parallel", "backends", "_core", "_capi"])
 def test_a_namesake_in_its_place(site, name):
     add_other(site, replaces=True)
     assert python(site, "-c", "import ndx").returncode == 0, "the other one"
