@@ -1,8 +1,9 @@
 """Test a wheel as its users get it: in an empty environment, out of the checkout.
 
 Make a virtual environment, install the newest wheel of a folder and what its tests
-need, unpack the sdist beside it, and run the sdist's tests there. The sdist's package is
-removed first: programs that tests start in this folder would find it, not the wheel's.
+need, unpack the sdist beside it, and run the sdist's tests there. The package in the
+sdist is removed first: programs that tests start in this folder would find it, and not
+the wheel's.
 
 Usage: ``python tools/try_wheel.py [--dist DIST] [--folder FOLDER] [--core] [PYTEST]``
 """
