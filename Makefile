@@ -15,6 +15,8 @@ EXAMPLES ?= 100
 FUZZ ?= 20000
 STEPS ?= 1000000
 SEED ?=
+BUILD ?=
+CORE ?=
 CRASHES ?= 200
 EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
@@ -23,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -126,9 +128,9 @@ sanitize-fuzz: $(TREE)/built  ## random programs of arrays under the sanitizers 
 	$(SANITIZED) tools/fuzz.py --corpus $(CURDIR)/tests/fuzz/corpus --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 
 $(TREE)/built: $(VENV)/built $(VENV)/group-test FORCE
-	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs
-	@for name in ndx tests tools examples benchmarks docs setup.py pyproject.toml README.md LICENSE; do \
-	    if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
+	@mkdir -p $(TREE) && cd $(TREE) && rm -rf ndx tests tools examples benchmarks docs recipe
+	@for name in ndx tests tools examples benchmarks docs recipe setup.py pyproject.toml *.md \
+	    MANIFEST.in CITATION.cff LICENSE; do if [ -e $$name ]; then cp -Rp $$name $(TREE)/; fi; done
 	@find $(TREE)/ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 	cd $(TREE) && NDX_SANITIZE=$(SANITIZERS) $(CURDIR)/$(PY) setup.py --quiet build_ext --inplace
 
@@ -148,8 +150,24 @@ build: $(VENV)/built  ## build the extensions in place
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
 
+# BUILD=--no-isolation takes this environment's Cython and NumPy, and what `make build` has
+# compiled with them. setuptools keeps what went away from the sources: it goes first.
+wheel: $(VENV)/group-build $(VENV)/group-dist  ## build the sdist and the wheel, in isolation, into dist/
+	@for file in $$(find build/*/lib.* -type f 2>/dev/null); do name=$${file#build/*/lib.*/}; \
+	    case $$name in *.so|*.pyd) name=$${name%%.*}.pyx;; esac; [ -e $$name ] || rm $$file; done
+	@if [ -e .git ]; then $(PY) -m check_manifest --no-build-isolation; fi
+	$(PY) -m build --quiet --sdist --wheel --outdir dist $(BUILD)
+	$(PY) -m twine check --strict dist/ndxarray-*
+
+# Several minutes go into the environment; CORE=1 installs, and so tests, less.
+test-wheel: wheel  ## install the wheel into an empty environment, and run the tests (CORE=1)
+	$(PY) tools/try_wheel.py --folder build/try-wheel/$(TAG) $(if $(CORE),--core) -n $(JOBS) $(ARGS)
+
+recipe: $(VENV)/built $(VENV)/group-test $(VENV)/group-recipe  ## render the conda recipe
+	$(PY) -m pytest tests/distribution/test_recipe.py $(ARGS)
+
 clean:  ## remove what was built, keep the environments
-	rm -rf build ndx.egg-info .venv/*/built
+	rm -rf build dist *.egg-info .venv/*/built
 	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 
 distclean: clean  ## remove the environments too
@@ -171,7 +189,10 @@ $(VENV)/group-%: pyproject.toml $(VENV)/python
 	@touch $@
 
 # The package itself (metadata, path, what the example needs), without its extensions.
+# Environments from before it was called ndxarray have it as `ndx`, too: that goes first.
 $(VENV)/installed: $(VENV)/group-build
+	@rm -rf ndx.egg-info
+	$(PIP) --quiet uninstall --yes ndx
 	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[examples]'
 	@touch $@
 

@@ -2,7 +2,8 @@
 
 Environment switches (each combination builds in its own folder under ``build/``):
 ``NDX_SANITIZE=address,undefined`` debug build, ``NDX_TRACE=1`` line tracing (coverage),
-``NDX_ANNOTATE=1`` HTML beside the C, ``NDX_BUILD_EXT=0`` no extension at all.
+``NDX_ANNOTATE=1`` HTML beside the C, ``NDX_BUILD_EXT=0`` no extension at all,
+``NDX_DEBUG_INFO=-g`` debug information (none by default: 80 % of a wheel).
 """
 
 import multiprocessing
@@ -22,7 +23,7 @@ from setuptools.command.build_ext import build_ext
 SANITIZE = os.environ.get("NDX_SANITIZE", "")
 TRACE = os.environ.get("NDX_TRACE") == "1"
 ANNOTATE = os.environ.get("NDX_ANNOTATE") == "1"
-JOBS = os.cpu_count() or 1
+JOBS, DEBUG = os.cpu_count() or 1, os.environ.get("NDX_DEBUG_INFO", "-g0")
 DIRECTIVES = {
     "language_level": 3, "binding": True, "embedsignature": False, "auto_pickle": False,
     "boundscheck": True, "wraparound": False, "initializedcheck": False,  # of tuples
@@ -36,7 +37,7 @@ CFLAGS, LDFLAGS = [], []
 if os.name == "posix":  # IEEE as written; the -Wno are what Cython generates on purpose
     CFLAGS += ["-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unused-parameter",
                "-Wno-unused-function", "-Wno-sign-compare", "-Wno-cast-function-type",
-               "-Wno-missing-field-initializers"]  # fmt: skip
+               "-Wno-missing-field-initializers", DEBUG]  # fmt: skip
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
@@ -45,7 +46,7 @@ MACROS += [("CYTHON_TRACE_NOGIL", "1")] * TRACE
 
 # File times don't show a change of these, so each combination has its own folder.
 INPUTS = (Path(__file__).read_text(), Cython.__version__, np.__version__, SANITIZE,
-          TRACE, ANNOTATE, sysconfig.get_config_var("EXT_SUFFIX"))  # fmt: skip
+          TRACE, ANNOTATE, sysconfig.get_config_var("EXT_SUFFIX"), CFLAGS)  # fmt: skip
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
 

@@ -26,6 +26,9 @@ NDArray([4., 6.])
 ...     loss = ndx.sum(ndx.exp(x)).detach()
 """
 
+__array_api_version__ = "2025.12"
+__version__ = "0.1.0"  # of the distribution, too
+
 import sys as _sys
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
@@ -88,8 +91,6 @@ from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import workspace
 from ndx._workspaces.workspace import Workspace
 
-__array_api_version__ = "2025.12"
-__version__ = "0.1.0"
 newaxis = None
 
 # Tools that use this namespace, and so are imported when they are first asked for:

@@ -8,6 +8,7 @@ import numpy as np
 
 import ndx
 from ndx._lib.control_groups import memory_group
+from ndx._lib.namesake import OTHER
 from ndx._lib.sizes import format_size
 from ndx._lib.system import available_memory, physical_memory, usable_cores
 
@@ -34,13 +35,20 @@ def report():
 
 
 def _versions():
-    return [
+    rows = [
         ("version", ndx.__version__),
         ("array API", ndx.__array_api_version__),
         ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("system", platform.platform()),
         ("installed in", os.path.dirname(ndx.__file__)),
+        ("distribution", f"ndxarray {_version('ndxarray') or 'is not installed'}"),
     ]
+    if _version("ndx") is not None:
+        other = importlib.metadata.distribution("ndx")
+        rows.append(
+            ("beware", f"{OTHER}: `ndx` {other.version} in {other.locate_file('')}")
+        )
+    return rows
 
 
 def _packages():

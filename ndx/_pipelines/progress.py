@@ -33,7 +33,7 @@ def tqdm_class() -> Any:
     except ImportError as error:
         raise ImportError(
             "a progress bar needs tqdm, which is not installed: pip install "
-            "'ndx[progress]'"
+            "'ndxarray[progress]'"
         ) from error
     # Without tqdm's thread, which would stay after the bar.
     return type("tqdm", (tqdm,), {"monitor_interval": 0})

@@ -100,7 +100,7 @@ class Report(Mapping[str, Any]):
         Raises
         ------
         ImportError
-            If there is no matplotlib (``pip install ndx[plot]``).
+            If there is no matplotlib (``pip install 'ndxarray[plot]'``).
         ValueError
             If no result has a picture.
         """
@@ -126,8 +126,10 @@ def _new_figure(panels: int) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        msg = "report.plot needs matplotlib: pip install ndx[plot]; or print(report)"
-        raise ImportError(msg) from error
+        raise ImportError(
+            "report.plot needs matplotlib: pip install 'ndxarray[plot]'; "
+            "or print(report)"
+        ) from error
     # Not by pyplot, which would keep it, and open a window.
     width, height = _PANEL
     figure = Figure(figsize=(width * panels, height), layout="constrained")

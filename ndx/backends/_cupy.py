@@ -23,7 +23,7 @@ __all__ = [
     "replaced",
 ]
 
-_INSTALL = "pip install 'ndx[cuda13]' (for CUDA 12: 'ndx[cuda12]')"
+_INSTALL = "pip install 'ndxarray[cuda13]' (for CUDA 12: 'ndxarray[cuda12]')"
 _NO_DRIVER = (34, 35)  # cudaErrorStubLibrary, cudaErrorInsufficientDriver
 
 _cupy = None

@@ -52,8 +52,10 @@ def _new_axes():
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        msg = "trace.plot needs matplotlib: pip install ndx[plot]; or trace.save(path)"
-        raise ImportError(msg) from error
+        raise ImportError(
+            "trace.plot needs matplotlib: pip install 'ndxarray[plot]'; "
+            "or trace.save(path)"
+        ) from error
     _, ax = plt.subplots(figsize=(10, 4.5), layout="constrained")
     return ax
 

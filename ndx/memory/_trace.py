@@ -235,7 +235,7 @@ class Trace:
             file.write(text)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw memory over time with matplotlib (``pip install ndx[plot]``).
+        """Draw memory over time with matplotlib (``pip install 'ndxarray[plot]'``).
 
         Parameters
         ----------

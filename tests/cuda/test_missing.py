@@ -68,7 +68,9 @@ def cupy_that(getDeviceCount, libraries=True):
 @pytest.mark.parametrize("call", CALLS)
 def test_cupy_is_missing(without, call):
     without(None)
-    with pytest.raises(ndx.DeviceError, match=r"CuPy .*pip install 'ndx\[cuda13\]'"):
+    with pytest.raises(
+        ndx.DeviceError, match=r"CuPy .*pip install 'ndxarray\[cuda13\]'"
+    ):
         call()
 
 
@@ -84,7 +86,7 @@ def test_the_libraries_are_missing(without, call):
     without(cupy_that(1, libraries=False))
     expected = (
         r"CUDA's libraries, .*\(Failure finding \"libnvrtc.so.13\": No such file: "
-        r"libnvrtc.so.13\)\. .*pip install 'ndx\[cuda13\]'"
+        r"libnvrtc.so.13\)\. .*pip install 'ndxarray\[cuda13\]'"
     )
     with pytest.raises(ndx.DeviceError, match=expected) as raised:
         call()

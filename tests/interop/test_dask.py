@@ -3,12 +3,11 @@
 import pkgutil
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.consumers import FEATURES
+from helpers.project import PROJECT
 
 import ndx
 from ndx.testing import assert_allclose, assert_equal
@@ -177,9 +176,8 @@ def test_creates_arrays_by_its_configuration(name):
 
 
 def test_the_entry_point_names_the_backend():
-    project = Path(__file__).parents[2] / "pyproject.toml"
-    points = tomllib.loads(project.read_text())["project"]["entry-points"]
-    found = pkgutil.resolve_name(points["dask.array.backends"]["ndx"])
+    points = PROJECT["entry-points"]["dask.array.backends"]
+    found = pkgutil.resolve_name(points["ndx"])
     assert type(da.backends.array_creation_dispatch.dispatch("ndx")) is found
 
 

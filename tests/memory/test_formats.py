@@ -152,5 +152,5 @@ def test_matplotlib_draws_names_as_they_are():
 
 def test_without_matplotlib(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"ndx\[plot\]"):
+    with pytest.raises(ImportError, match=r"ndxarray\[plot\]"):
         trace.plot()

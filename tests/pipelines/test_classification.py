@@ -10,10 +10,11 @@ from helpers.examples import examples
 from helpers.metric_data import batches_of, closely, splits
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 import ndx
 from ndx.metrics import Classification
+
+sk = pytest.importorskip("sklearn.metrics")
 
 
 @st.composite

@@ -487,7 +487,7 @@ def test_a_progress_bar(capsys):
 
 def test_a_progress_bar_needs_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="pip install .ndx.progress."):
+    with pytest.raises(ImportError, match="pip install 'ndxarray.progress.'"):
         ndx.evaluate(model, data(), *all_metrics(), progress=True)
     assert ndx.evaluate(model, data(), *all_metrics()).batches == 4
 

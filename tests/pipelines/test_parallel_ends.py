@@ -340,5 +340,5 @@ def test_progress_bar(capsys):
 
 def test_progress_without_tqdm_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"ndx\[progress\]"):
+    with pytest.raises(ImportError, match=r"ndxarray\[progress\]"):
         ndx.parallel.map(abs, range(7), progress=True)

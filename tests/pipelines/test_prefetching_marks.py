@@ -164,7 +164,7 @@ def test_progress_without_tqdm(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("tqdm")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"pip install 'ndx\[progress\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'ndxarray\[progress\]'"):
         ndx.prefetch([1], progress=True)
 
 

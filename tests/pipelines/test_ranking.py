@@ -10,10 +10,11 @@ from helpers.examples import examples
 from helpers.metric_data import batches_of, closely, splits
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 import ndx
 from ndx.metrics import ROC
+
+sk = pytest.importorskip("sklearn.metrics")
 
 FEW = [0.0, 0.25, 0.29, 0.5, 1.0]  # 0.29 * 100 < 29 in floats
 

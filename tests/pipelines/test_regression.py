@@ -9,10 +9,11 @@ from helpers.examples import examples
 from helpers.metric_data import batches_of, closely, splits
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 import ndx
 from ndx.metrics import Regression
+
+sk = pytest.importorskip("sklearn.metrics")
 
 MEASURES = ("mse", "rmse", "mae", "bias", "max_error", "r2", "correlation")
 NUMBERS = st.integers(-50, 50).map(lambda i: i / 4) | st.sampled_from([0.1, 1e3, -7.3])

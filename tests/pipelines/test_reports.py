@@ -169,5 +169,5 @@ def test_no_picture_and_no_matplotlib(monkeypatch):
         metrics.Report({"regression": metric.result()}, 1).plot()
     report = report_of(2)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match="pip install ndx.plot."):
+    with pytest.raises(ImportError, match="pip install 'ndxarray.plot.'"):
         report.plot()
