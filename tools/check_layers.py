@@ -23,6 +23,7 @@ LAYERS = [
     ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
     ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
+    ("_clusters", "distributed"),
     ("dask", "einops", "h5py", "numba", "threadpoolctl", "torch", "xarray", "zarr"),
     ("_cli", "__main__", "testing"),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 
 from ndx._lib.control_groups import cpu_quota, memory_group
 
@@ -15,9 +16,11 @@ __all__ = [
     "available_memory",
     "default_directory",
     "file_system_type",
+    "in_memory_file_system",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
+    "peak_resident_memory",
     "physical_memory",
     "read_ahead_of",
     "usable_cores",
@@ -84,6 +87,23 @@ def available_memory(root="/"):
     return available if left is None else min(available, left)
 
 
+def peak_resident_memory(pid=None, root="/"):
+    """Return the most bytes of memory that a process has had, as the system says.
+
+    Pages of mapped files count while they are in memory. 0 if the system does not tell;
+    without /proc it does for this process (None) only.
+    """
+    # Not `getrusage`, which on Linux also counts the program before an `exec`.
+    name = "self" if pid is None else str(pid)
+    for line in _lines(os.path.join(root, "proc", name, "status")):
+        if line.startswith("VmHWM:"):
+            return 1024 * int(line.split()[1])
+    if resource is None or pid is not None:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
 def usable_cores(root="/"):
     """Return how many cores the process may use.
 
@@ -135,6 +155,12 @@ def file_system_type(path, root="/"):
     return None
 
 
+def in_memory_file_system(path):
+    """Return the kind of file system of a path if it is in memory itself, else None."""
+    kind = file_system_type(path)
+    return kind if kind in ("ramfs", "tmpfs") else None
+
+
 def why_refused():
     """Return a likely reason why the system refuses memory, for error messages."""
     if resource is not None and hasattr(resource, "RLIMIT_AS"):
@@ -179,14 +205,18 @@ def _count_lines(path):
 
 def _read_meminfo(root="/"):
     """Return the entries of ``/proc/meminfo`` in bytes; empty if there are none."""
-    try:
-        with open(os.path.join(root, "proc/meminfo"), encoding="ascii") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeError):
-        return {}
     info = {}
-    for line in lines:
+    for line in _lines(os.path.join(root, "proc/meminfo")):
         fields = line.split()
         if len(fields) == 3:
             info[fields[0].rstrip(":")] = 1024 * int(fields[1])
     return info
+
+
+def _lines(path):
+    """Return the lines of a file of the system; none if it can't be read."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().splitlines()
+    except (OSError, UnicodeError):
+        return []
