@@ -10,7 +10,7 @@ from distributed import Worker, WorkerPlugin
 import ndx
 from ndx import backends
 from ndx._lib.sizes import parse_limit
-from ndx._lib.system import in_memory_file_system
+from ndx._lib.system import bound_memory_for_pages, in_memory_file_system
 from ndx.memory import FailureCallbackAdaptor, default_workspace_config
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ __all__ = ["WorkerMemory", "active"]
 
 # The rest is for Python, for other libraries, and for data on its way.
 _DEFAULT_LIMIT = "50%"
+
+# distributed ends a process whose resident memory exceeds its limit, and pages of the
+# fallback's files are resident while they are used: the part that passes leave there.
+_PART_FOR_PAGES = 16
 
 # The plugin of this process's worker. The default backend is that of the process, so
 # that there can be only one.
@@ -133,6 +137,8 @@ class WorkerMemory(WorkerPlugin):
             )
             raise RuntimeError(msg)
         self.pool = self._make_pool(worker)
+        total = worker.memory_manager.memory_limit
+        bound_memory_for_pages(total // _PART_FOR_PAGES if total else None)
         self.worker = worker
         self._before = ndx.current_backend(), default_workspace_config()
         adaptor = FailureCallbackAdaptor(self.pool, self._evict, times=2**31 - 1)
@@ -149,6 +155,7 @@ class WorkerMemory(WorkerPlugin):
         backend, config = self._before
         ndx.set_default(backend, numpy=None if self.numpy is None else False)
         default_workspace_config(config)
+        bound_memory_for_pages(None)
         _active = None
 
     def _make_pool(self, worker):

@@ -14,6 +14,7 @@ except ImportError:  # not on Windows
 __all__ = [
     "address_space_is_rationed",
     "available_memory",
+    "bound_memory_for_pages",
     "default_directory",
     "file_system_type",
     "in_memory_file_system",
@@ -50,14 +51,29 @@ def physical_memory(root="/"):
         return 2**40
 
 
+# What a process that is watched by another one allows itself; see below.
+_most_for_pages = math.inf
+
+
 def memory_for_pages(root="/"):
     """Return the bytes of files that are likely to stay in the page cache when read.
 
     This is half of the memory that is free or in the page cache, bounded by the limits
-    of the process's control groups.
+    of the process's control groups, and by `bound_memory_for_pages`.
     """
     most = machine_memory(root)
-    return min(_read_meminfo(root).get("MemAvailable", most), most) // 2
+    free = min(_read_meminfo(root).get("MemAvailable", most), most)
+    return min(free // 2, _most_for_pages)
+
+
+def bound_memory_for_pages(nbytes):
+    """Set the most that `memory_for_pages` returns; None for no bound.
+
+    The system takes pages of files back when it needs memory. One that counts the
+    resident memory of the process, and ends it above a limit, does not know that.
+    """
+    global _most_for_pages
+    _most_for_pages = math.inf if nbytes is None else nbytes
 
 
 def read_ahead_of(fd):

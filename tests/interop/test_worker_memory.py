@@ -9,6 +9,7 @@ import pytest
 from helpers.commands import run_python
 
 import ndx
+from ndx._lib.system import memory_for_pages
 from ndx.testing import assert_equal
 
 pytest.importorskip("distributed")
@@ -167,10 +168,11 @@ def test_the_policies_of_workspaces(set_up, worker):
 
 
 def test_teardown_restores_the_default(set_up, worker):
-    before = ndx.current_backend()
+    before = ndx.current_backend(), memory_for_pages() > 2 * MIB
     plugin = set_up()
+    assert memory_for_pages() == 2 * MIB
     plugin.teardown(worker)
-    assert ndx.current_backend() is before
+    assert (ndx.current_backend(), memory_for_pages() > 2 * MIB) == before
     plugin.teardown(worker)  # again: it does nothing
     set_up().teardown(worker)
 
@@ -277,6 +279,24 @@ print([each.pid for each in memory_report(client, [one])]
     found = run_cluster(body, tmp_path)
     assert found[0] == f"(True, {7.0 * MIB}, 'host')"
     assert found[1:] == ["7.0 host", "[True, True]", "True"]
+
+
+def test_a_task_may_need_more_than_its_process_has(tmp_path):
+    """Its arrays are in files, and used pages are dropped: the nanny kills no one."""
+    body = """
+def task(n):
+    x = ndx.zeros(n)
+    x += 1.0
+    y = x * 2
+    return float(ndx.sum(y)), float(ndx.max(x))
+client.register_plugin(WorkerMemory(limit="64MiB"))
+print(client.submit(task, 80 * MIB, allow_other_workers=False, retries=0).result())
+for each in memory_report(client):
+    print(each.fallback_peak_bytes // MIB, each.peak_resident_bytes < each.memory_limit)
+"""
+    found = run_cluster(body, tmp_path)
+    assert found[0] == f"({160.0 * MIB}, 1.0)"
+    assert sorted(found[1:]) == ["0 True", "1280 True"]
 
 
 def test_errors_of_tasks_and_of_the_plugin_reach_the_client(tmp_path):
