@@ -16,7 +16,7 @@ FUZZ ?= 20000
 STEPS ?= 1000000
 SEED ?=
 CRASHES ?= 200
-EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images
+EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images cluster_pca
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh

@@ -89,13 +89,12 @@ def data_set(model):
 
 
 def analyse(x, watch):
-    """Return the main components of a dask array with chunks of all columns.
+    """Return the main components of a dask array with chunks of all columns, in passes.
 
     `watch` waits for dask's arrays to be computed, and shows how far that is.
     """
     columns = x.shape[1]
     empty = ndx.empty((0, 0))
-    x = watch("make", x.persist())
     mean = watch("mean", x.mean(axis=0).persist()).compute()
     scatters = x.map_blocks(
         scatter_of,
@@ -196,7 +195,7 @@ def print_tables(report, watch, args):
         "arrays,\npeak",
         "arrays,\nlimit",
         "evicted",
-        "in files,\npeak",
+        "on disk,\nat the end",
         "process,\npeak",
         "process,\nlimit",
     ):
@@ -206,7 +205,7 @@ def print_tables(report, watch, args):
             each.peak_bytes,
             each.limit,
             each.evicted_bytes,
-            each.fallback_peak_bytes,
+            each.spilled_bytes,
             each.peak_resident_bytes,
             each.memory_limit,
         )
@@ -280,7 +279,7 @@ def cluster(args):
             threads_per_worker=1,
             memory_limit=args.limit,
             local_directory=folder,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as processes,
         Client(processes) as client,
@@ -297,8 +296,10 @@ def main(argv=None):
     with cluster(args) as client:
         first = memory_report(client)[0]
         watch = Watch(kill=first.pid if args.kill else None, disable=args.no_progress)
-        found = analyse(data_set(args.model), watch)
+        x = watch("make", data_set(args.model).persist())
+        found = analyse(x, watch)
         report = memory_report(client)
+        del x
     print_tables(report, watch, args)
     bar = tqdm(
         desc="NumPy", total=args.model.blocks, leave=False, disable=args.no_progress

@@ -34,7 +34,7 @@ class WorkerReport(NamedTuple):
     evicted_count, evicted_bytes : int
         Results that were written to disk so far, to make room for arrays.
     spilled_bytes : int
-        Results of distributed that are on disk now.
+        Results that are on disk now, for this reason or by distributed's own decision.
     fallback_peak_bytes : int
         In files of the fallback, at most so far.
     memory_limit : int or None
@@ -77,6 +77,7 @@ _HEADER = (
     "limit",
     "peak",
     "evicted",
+    "on disk",
     "in files",
     "process limit",
     "process peak",
@@ -88,6 +89,7 @@ def _row(worker: WorkerReport) -> list[str]:
         worker.limit,
         worker.peak_bytes,
         worker.evicted_bytes,
+        worker.spilled_bytes,
         worker.fallback_peak_bytes,
         worker.memory_limit,
         worker.peak_resident_bytes,
@@ -115,8 +117,12 @@ def memory_report(client: Client, workers: Iterable[str] | None = None) -> Memor
     --------
     >>> from distributed import Client
     >>> from ndx.distributed import memory_report
-    >>> with Client("tcp://scheduler:8786") as client:  # doctest: +SKIP
-    ...     print(memory_report(client))
+    >>> with Client(
+    ...     n_workers=1, processes=False, memory_limit="1GiB", dashboard_address=":0"
+    ... ) as client:
+    ...     report = memory_report(client)
+    >>> report[0].memory_limit, report[0].evicted_bytes
+    (1073741824, 0)
     """
     asked = None if workers is None else list(workers)
     found = client.run(report_of, workers=asked).values()

@@ -91,10 +91,11 @@ class WorkerMemory(WorkerPlugin):
 
     Examples
     --------
+    >>> import ndx
     >>> from distributed import Client
     >>> from ndx.distributed import WorkerMemory
     >>> with Client(
-    ...     n_workers=1, processes=False, memory_limit="1GiB", dashboard_address=None
+    ...     n_workers=1, processes=False, memory_limit="1GiB", dashboard_address=":0"
     ... ) as client:
     ...     _ = client.register_plugin(WorkerMemory(limit="25%"))
     ...     client.submit(lambda: ndx.current_backend().upstream.limit).result()

@@ -59,7 +59,7 @@ def test_the_analysis_finds_the_components():
     with dask.config.set(scheduler="sync"):
         found = analyse(data_set(model), watch)
     mean, covariance = reference(model, lambda: None)
-    assert names == ["make", "mean", "covariance", "scores"]
+    assert names == ["mean", "covariance", "scores"]
     assert largest_error(found, mean, covariance) < 1e-12
     assert largest_error(found, mean, covariance * 1.01) > 0.005
     assert largest_error(found, mean + 0.1, covariance) > 0.005

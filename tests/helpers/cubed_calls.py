@@ -136,7 +136,7 @@ def executor_options(executor):
     # cubed 0.27 asks for the memory of the workers by a call that returns none of them
     # from distributed 2026 on, also for chunks of NumPy's.
     dask.check_runtime_memory = lambda spec, client: None
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as it:
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as it:
         yield {"compute_kwargs": {"address": it.scheduler_address}}
 
 

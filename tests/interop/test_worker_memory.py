@@ -212,7 +212,7 @@ def test_reports_are_tables():
     row = WorkerReport("one", "tcp://a", 1, MIB, 0, 1, 0, 0, 0, 0, None, 2 * MIB)
     report = MemoryReport([row, row._replace(name="<two>", limit=None)])
     first, second = str(report).splitlines()[2:]
-    assert " ".join(first.split()) == "one 1 MiB 1 B 0 B 0 B - 2 MiB"
+    assert " ".join(first.split()) == "one 1 MiB 1 B 0 B 0 B 0 B - 2 MiB"
     assert second.split()[:2] == ["<two>", "-"]
     assert "&lt;two&gt;" in report._repr_html_()
 
@@ -228,7 +228,7 @@ MIB = 2**20
 if __name__ == "__main__":
     with LocalCluster(
         n_workers=2, threads_per_worker=2, memory_limit="1GiB",
-        dashboard_address=None, local_directory=sys.argv[1],
+        dashboard_address=":0", local_directory=sys.argv[1],
         silence_logs=logging.CRITICAL,
     ) as cluster, Client(cluster) as client:
 """
