@@ -124,6 +124,7 @@ _import_hooks.register_on_import(
         "einops._backends": "ndx.einops",
         "h5py._hl.dataset": "ndx.h5py",
         "numba.typed": "ndx.numba",
+        "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "threadpoolctl": "ndx.threadpoolctl",
         "torch.utils.data._utils.collate": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",

@@ -1,6 +1,9 @@
 """The table of libraries says what the tests have found, and the page has it."""
 
+import subprocess
+import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import ecosystem
 import pytest
@@ -41,23 +44,35 @@ def test_libraries_without_a_test_that_ran_keep_their_line(outcomes):
 
 
 @pytest.fixture
-def page(tmp_path, monkeypatch):
+def page(tmp_path):
     """Return the path of a page with an empty table."""
     path = tmp_path / "interop.md"
     path.write_text(
         f"# Title\n\n{ecosystem.BEGIN}{ecosystem.HEAD}\nThe rest.\n\nEnd.\n"
     )
-    monkeypatch.setattr(ecosystem, "PAGE", path)
     return path
 
 
-def run(monkeypatch, test):
-    monkeypatch.setattr(ecosystem, "files", lambda: [str(test)])
-    monkeypatch.setattr(ecosystem, "ROOT", test.parents[2])
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"]
-    config = test.parents[2] / "pytest.ini"
-    config.write_text("[pytest]\naddopts = --import-mode=importlib\n")
-    return ecosystem.main([*options, "-c", str(config), f"--rootdir={config.parent}"])
+PROGRAM = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv.pop(1))
+import ecosystem
+ecosystem.ROOT = Path.cwd()
+ecosystem.PAGE = ecosystem.ROOT / "interop.md"
+ecosystem.files = lambda: []
+sys.exit(ecosystem.main(sys.argv[1:]))
+"""
+
+
+def run(test):
+    """Run one file of tests, in a process of its own."""
+    root = test.parents[2]
+    (root / "pytest.ini").write_text("[pytest]\n")
+    tools = str(Path(ecosystem.__file__).parent)
+    command = [sys.executable, "-c", PROGRAM, tools, str(test.relative_to(root))]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    return done.returncode, done.stderr
 
 
 @pytest.fixture
@@ -68,9 +83,9 @@ def test_file(tmp_path):
     return path
 
 
-def test_a_run_writes_the_lines(page, test_file, monkeypatch):
+def test_a_run_writes_the_lines(page, test_file):
     assert ecosystem.check(page.read_text())
-    assert run(monkeypatch, test_file) == 0
+    assert run(test_file) == (0, "")
     text = page.read_text()
     assert text.startswith(f"# Title\n\n{ecosystem.BEGIN}{ecosystem.HEAD}| NumPy | - |")
     assert f"| zarr | {version('zarr')} | 2 passed | {ZARR.works} |" in text
@@ -78,16 +93,15 @@ def test_a_run_writes_the_lines(page, test_file, monkeypatch):
     # Those that are not tested in the next run keep their lines.
     other = test_file.with_name("test_other.py")
     other.write_text("def test_a(): pass\n")
-    assert run(monkeypatch, other) == 0
+    assert run(other) == (0, "")
     assert page.read_text() == text
 
 
-def test_a_failure_writes_nothing(page, test_file, monkeypatch, capsys):
+def test_a_failure_writes_nothing(page, test_file):
     before = page.read_text()
     test_file.write_text("def test_a(): assert False\n")
-    assert run(monkeypatch, test_file) == 1
+    assert run(test_file) == (1, "ecosystem: the table is not written\n")
     assert page.read_text() == before
-    assert "the table is not written" in capsys.readouterr().err
 
 
 def test_pages_without_a_table_are_refused():

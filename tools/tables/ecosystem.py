@@ -99,6 +99,10 @@ LIBRARIES = (
         "all functions", "is one of its backends (`ndx.einops`)",
     ),
     Library(
+        "opt_einsum", "opt-einsum", (f"{INTEROP}opt_einsum.py",),
+        "`contract`", "names `ndx.numpy` for a namespace (`ndx.opt_einsum`)",
+    ),
+    Library(
         "PyTorch", "torch", (f"{INTEROP}torch.py",),
         "tensors over NDArrays' memory; `default_collate`",
         "an entry in the table of `default_collate` (`ndx.torch`)",
