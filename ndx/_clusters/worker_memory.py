@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from distributed import Worker, WorkerPlugin
+from tornado.ioloop import PeriodicCallback
 
 import ndx
 from ndx import backends
@@ -23,9 +24,17 @@ __all__ = ["WorkerMemory", "active"]
 # The rest is for Python, for other libraries, and for data on its way.
 _DEFAULT_LIMIT = "50%"
 
+_OF_HOST = ("host", "pinned")
+
 # distributed ends a process whose resident memory exceeds its limit, and pages of the
 # fallback's files are resident while they are used: the part that passes leave there.
 _PART_FOR_PAGES = 16
+
+# Above this part of its memory, a worker's idle memory goes back: distributed writes
+# results to disk, and begins no new tasks, by what the process has, and with no task no
+# request comes that would release it.
+_PART_FOR_IDLE = 0.6
+_MILLISECONDS = 100
 
 # The plugin of this process's worker. The default backend is that of the process, so
 # that there can be only one.
@@ -86,6 +95,9 @@ class WorkerMemory(WorkerPlugin):
     are read again when a task needs them. Without a ``memory_limit``, distributed
     writes no chunks to disk, and only the fallback serves beyond the limit.
 
+    distributed looks at the memory of the process. Above 60 % of the ``memory_limit``,
+    idle memory of the backend goes back to the system within a tenth of a second.
+
     Each request of memory passes through Python, which costs about a microsecond. In
     tasks with many small arrays, a workspace saves that.
 
@@ -140,6 +152,10 @@ class WorkerMemory(WorkerPlugin):
         self.pool = self._make_pool(worker)
         total = worker.memory_manager.memory_limit
         bound_memory_for_pages(total // _PART_FOR_PAGES if total else None)
+        if total and self.backend in _OF_HOST:
+            callback = PeriodicCallback(self._release_idle, _MILLISECONDS)
+            worker.periodic_callbacks[self.name] = callback
+            callback.start()
         self.worker = worker
         self._before = ndx.current_backend(), default_workspace_config()
         adaptor = FailureCallbackAdaptor(self.pool, self._evict, times=2**31 - 1)
@@ -157,12 +173,14 @@ class WorkerMemory(WorkerPlugin):
         ndx.set_default(backend, numpy=None if self.numpy is None else False)
         default_workspace_config(config)
         bound_memory_for_pages(None)
+        if self.name in worker.periodic_callbacks:
+            worker.periodic_callbacks.pop(self.name).stop()
         _active = None
 
     def _make_pool(self, worker):
         """Return the backend for a worker."""
         options = dict(self.options)
-        of_host = self.backend in ("host", "pinned")
+        of_host = self.backend in _OF_HOST
         limit = self.limit
         total = worker.memory_manager.memory_limit
         if limit is None and of_host and total:
@@ -191,6 +209,14 @@ class WorkerMemory(WorkerPlugin):
             )
             raise ValueError(msg)
         return found
+
+    def _release_idle(self):
+        """Give idle memory back to the system, if the process has much of its own."""
+        present = self.worker.monitor.get_process_memory()
+        most = _PART_FOR_IDLE * self.worker.memory_manager.memory_limit
+        if present > most:
+            held = self.pool.stats()["reserved_bytes"]
+            self.pool.trim(target=max(0, held - int(present - most)))
 
     def _evict(self, nbytes):
         """Write the worker's oldest chunks to disk; return whether any was written.

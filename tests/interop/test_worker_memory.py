@@ -9,6 +9,7 @@ import pytest
 from helpers.commands import run_python
 
 import ndx
+from ndx._clusters import worker_memory
 from ndx._lib.system import memory_for_pages
 from ndx.testing import assert_equal
 
@@ -21,15 +22,32 @@ from ndx.distributed import MemoryReport, WorkerMemory, WorkerReport
 MIB = 2**20
 
 
+class Callback:
+    """A `PeriodicCallback` that is called by hand."""
+
+    def __init__(self, call, milliseconds):
+        self.call = call
+        self.running = None
+
+    def start(self):
+        self.running = True
+
+    def stop(self):
+        self.running = False
+
+
 @pytest.fixture
-def worker(tmp_path):
+def worker(tmp_path, monkeypatch):
     """What a plugin sees of a worker, with the place of its results."""
+    monkeypatch.setattr(worker_memory, "PeriodicCallback", Callback)
     return SimpleNamespace(
         address="tcp://worker:1",
         name="one",
         local_directory=str(tmp_path),
         memory_manager=SimpleNamespace(memory_limit=32 * MIB),
         data=SpillBuffer(str(tmp_path / "storage"), target=1000 * MIB),
+        monitor=SimpleNamespace(get_process_memory=lambda: 0),
+        periodic_callbacks={},
     )
 
 
@@ -177,6 +195,30 @@ def test_teardown_restores_the_default(set_up, worker):
     set_up().teardown(worker)
 
 
+def test_idle_memory_goes_back_when_the_process_has_much(set_up, worker):
+    plugin = set_up(limit="16MiB")
+    callback = worker.periodic_callbacks["ndx"]
+    assert callback.running
+    kept = block(1)
+    _ = [block(i) for i in range(8)]
+    del _
+    held = plugin.pool.stats()["reserved_bytes"]
+    assert held >= 9 * MIB
+    callback.call()
+    assert plugin.pool.stats()["reserved_bytes"] == held
+    # 60 % of 32 MiB, and 3 MiB more.
+    worker.monitor.get_process_memory = lambda: int(0.6 * 32 * MIB) + 3 * MIB
+    callback.call()
+    assert held - 5 * MIB < plugin.pool.stats()["reserved_bytes"] <= held - 3 * MIB
+    worker.monitor.get_process_memory = lambda: 1000 * MIB
+    callback.call()
+    assert plugin.pool.stats()["reserved_bytes"] < 2 * MIB
+    assert_equal(kept, np.ones(MIB // 8))
+    plugin.teardown(worker)
+    assert not callback.running
+    assert worker.periodic_callbacks == {}
+
+
 def test_a_process_has_one_worker(set_up, worker):
     set_up()
     with pytest.raises(RuntimeError, match="already has a worker.*tcp://worker:1"):
@@ -297,6 +339,21 @@ for each in memory_report(client):
     found = run_cluster(body, tmp_path)
     assert found[0] == f"({160.0 * MIB}, 1.0)"
     assert sorted(found[1:]) == ["0 True", "1280 True"]
+
+
+def test_idle_memory_does_not_pause_a_worker_for_ever(tmp_path):
+    """Above 80 % of its limit a worker begins no task: none would free anything."""
+    body = """
+import psutil
+client.register_plugin(WorkerMemory(limit="90%"))
+def fill():
+    free = int(0.88 * 1024 * MIB) - psutil.Process().memory_info().rss
+    return float(ndx.ones(free // 8)[0])
+one = min(client.scheduler_info()["workers"])
+for i in range(3):
+    print(client.submit(fill, workers=one, pure=False).result(timeout=60))
+"""
+    assert run_cluster(body, tmp_path) == ["1.0"] * 3
 
 
 def test_errors_of_tasks_and_of_the_plugin_reach_the_client(tmp_path):
