@@ -18,14 +18,14 @@ SEED ?=
 BUILD ?=
 CORE ?=
 CRASHES ?= 200
-EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images
+EXAMPLE ?= train_digits heat_equation larger_than_ram filter_images cluster_pca
 ARRAY_API_TESTS_DIR ?= build/array-api-tests
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo test thorough test-cuda test-ecosystem conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -37,7 +37,7 @@ COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
 TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PYTHON=<interpreter, 3.11 or newer>, ARGS="<passed on>", JOBS=<test processes>,'
 	@echo '           SEED=<of what is drawn; a new one each time if there is none>,'
 	@echo '           ARRAY_API_TESTS_DIR=<checkout of the suite; cloned if there is none>'
@@ -73,6 +73,10 @@ fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of
 
 crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
 	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/files/test_crash.py -rP $(ARGS)
+
+# PyTorch's wheel brings some GiB of CUDA's libraries: the group is not for `make test`.
+test-ecosystem: $(VENV)/built $(VENV)/group-test $(VENV)/group-ecosystem  ## run the tests with other libraries; write the table of docs/interop.md
+	$(PY) tools/ecosystem.py -n $(JOBS) $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b

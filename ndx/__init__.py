@@ -120,9 +120,12 @@ __all__ = _star_names(globals() | _TOOLS)
 _import_hooks.register_on_import(
     {
         "dask.array.backends": "ndx.dask",
+        "dask.sizeof": "ndx._clusters.sizes",
+        "distributed.protocol.serialize": "ndx._clusters.serialization",
         "einops._backends": "ndx.einops",
         "h5py._hl.dataset": "ndx.h5py",
         "numba.typed": "ndx.numba",
+        "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "threadpoolctl": "ndx.threadpoolctl",
         "torch.utils.data._utils.collate": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",

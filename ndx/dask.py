@@ -37,7 +37,6 @@ from dask.array.dispatch import (
     tensordot_lookup,
     to_numpy_dispatch,
 )
-from dask.sizeof import sizeof
 from dask.utils import Dispatch
 
 from ndx._api.creation import empty, full
@@ -142,5 +141,4 @@ def register():
     percentile_lookup.register(NDArray, percentile)
     to_numpy_dispatch.register(NDArray, lambda data, **kwargs: np.asarray(data))
     register_chunk_type(NDArray)
-    sizeof.register(NDArray, lambda x: x.nbytes)
     array_creation_dispatch.register_backend("ndx", Backend())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ndx
+import ndx.distributed
 import ndx.testing
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +21,7 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/
 def documented():
     """Yield the public objects that have a docstring of their own, by name."""
     modules = [ndx, ndx.backends, ndx.memory, ndx.metrics, ndx.parallel]
-    modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing]
+    modules += [ndx.linalg, ndx.fft, ndx.random, ndx.testing, ndx.distributed]
     for module in modules:
         # By `dir`, which also has what is imported when it is first asked for.
         for name in dir(module):

@@ -23,7 +23,9 @@ LAYERS = [
     ("_core",), ("_api", "linalg", "fft", "random", "_capi"), ("_numpy",), ("numpy",),
     ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
-    ("dask", "einops", "h5py", "numba", "threadpoolctl", "torch", "xarray", "zarr"),
+    ("_clusters", "distributed"),
+    ("dask", "einops", "h5py", "numba", "opt_einsum", "threadpoolctl", "torch",
+     "xarray", "zarr"),
     ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 

@@ -8,13 +8,12 @@ from typing import NamedTuple
 import ndx
 from ndx import backends
 from ndx._context.context import replace_default
-from ndx._lib.system import file_system_type
+from ndx._lib.system import in_memory_file_system
 
 __all__ = ["Placement"]
 
 # Without a limit a fallback is never asked.
 _LIMIT_BEFORE_FALLBACK = "50%"
-_IN_MEMORY = ("ramfs", "tmpfs")
 # The attribute of a process, and the item of its data, that children get.
 _KEY = "ndx"
 
@@ -58,8 +57,8 @@ class Placement(NamedTuple):
         # An instance of its own: a forked child can't use that of its parent.
         directory = self.directory or os.environ.get("NDX_MMAP_DIRECTORY")
         found = backends.get("mmap", directory=directory)
-        kind = file_system_type(found.directory)
-        if kind in _IN_MEMORY:
+        kind = in_memory_file_system(found.directory)
+        if kind is not None:
             msg = (
                 f"{found.directory!r} is in memory itself ({kind}): give a folder on a "
                 "disk by --directory"

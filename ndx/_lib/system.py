@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 
 from ndx._lib.control_groups import cpu_quota, memory_group
 
@@ -13,11 +14,14 @@ except ImportError:  # not on Windows
 __all__ = [
     "address_space_is_rationed",
     "available_memory",
+    "bound_memory_for_pages",
     "default_directory",
     "file_system_type",
+    "in_memory_file_system",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
+    "peak_resident_memory",
     "physical_memory",
     "read_ahead_of",
     "usable_cores",
@@ -47,14 +51,29 @@ def physical_memory(root="/"):
         return 2**40
 
 
+# What a process that is watched by another one allows itself; see below.
+_most_for_pages = math.inf
+
+
 def memory_for_pages(root="/"):
     """Return the bytes of files that are likely to stay in the page cache when read.
 
     This is half of the memory that is free or in the page cache, bounded by the limits
-    of the process's control groups.
+    of the process's control groups, and by `bound_memory_for_pages`.
     """
     most = machine_memory(root)
-    return min(_read_meminfo(root).get("MemAvailable", most), most) // 2
+    free = min(_read_meminfo(root).get("MemAvailable", most), most)
+    return min(free // 2, _most_for_pages)
+
+
+def bound_memory_for_pages(nbytes):
+    """Set the most that `memory_for_pages` returns; None for no bound.
+
+    The system takes pages of files back when it needs memory. One that counts the
+    resident memory of the process, and ends it above a limit, does not know that.
+    """
+    global _most_for_pages
+    _most_for_pages = math.inf if nbytes is None else nbytes
 
 
 def read_ahead_of(fd):
@@ -82,6 +101,23 @@ def available_memory(root="/"):
     most = physical_memory(root) if limit is None else limit
     available = _read_meminfo(root).get("MemAvailable", most)
     return available if left is None else min(available, left)
+
+
+def peak_resident_memory(pid=None, root="/"):
+    """Return the most bytes of memory that a process has had, as the system says.
+
+    Pages of mapped files count while they are in memory. 0 if the system does not tell;
+    without /proc it does for this process (None) only.
+    """
+    # Not `getrusage`, which on Linux also counts the program before an `exec`.
+    name = "self" if pid is None else str(pid)
+    for line in _lines(os.path.join(root, "proc", name, "status")):
+        if line.startswith("VmHWM:"):
+            return 1024 * int(line.split()[1])
+    if resource is None or pid is not None:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def usable_cores(root="/"):
@@ -135,6 +171,12 @@ def file_system_type(path, root="/"):
     return None
 
 
+def in_memory_file_system(path):
+    """Return the kind of file system of a path if it is in memory itself, else None."""
+    kind = file_system_type(path)
+    return kind if kind in ("ramfs", "tmpfs") else None
+
+
 def why_refused():
     """Return a likely reason why the system refuses memory, for error messages."""
     if resource is not None and hasattr(resource, "RLIMIT_AS"):
@@ -179,14 +221,18 @@ def _count_lines(path):
 
 def _read_meminfo(root="/"):
     """Return the entries of ``/proc/meminfo`` in bytes; empty if there are none."""
-    try:
-        with open(os.path.join(root, "proc/meminfo"), encoding="ascii") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeError):
-        return {}
     info = {}
-    for line in lines:
+    for line in _lines(os.path.join(root, "proc/meminfo")):
         fields = line.split()
         if len(fields) == 3:
             info[fields[0].rstrip(":")] = 1024 * int(fields[1])
     return info
+
+
+def _lines(path):
+    """Return the lines of a file of the system; none if it can't be read."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().splitlines()
+    except (OSError, UnicodeError):
+        return []

@@ -54,6 +54,7 @@ def assert_equal(
     AssertionError: arrays are not equal: 1 of 3 elements differs
       [2]: 3.0, expected 4.0
     """
+    __tracebackhide__ = True  # pytest shows the line that called this one
     message = _difference(actual, expected, check_dtype, _equal, "equal")
     if message:
         raise AssertionError(_prefixed(err_msg, message))
@@ -111,6 +112,7 @@ def assert_allclose(
       [0]: 1.0, expected 1.5
       largest difference: 0.5 absolute, 0.333 relative
     """
+    __tracebackhide__ = True  # pytest shows the line that called this one
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value is not None and not value >= 0:
             raise ValueError(f"{name} must not be negative; got {value!r}")

@@ -1,0 +1,151 @@
+"""Run the tests with other libraries, and write the table of docs/interop.md.
+
+Each row of `tables.ecosystem` names the tests of a library. A line of the page says
+which version they ran with, and how many passed. If a test fails, nothing is written.
+The line of a library that is not installed keeps what an earlier run has found.
+
+Usage: ``python tools/ecosystem.py [--check] [ARGUMENTS OF PYTEST]``; a check runs and
+writes nothing, and fails if the page is not of the table.
+"""
+
+import platform
+import re
+import sys
+from collections import Counter
+from fnmatch import fnmatchcase
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tables.ecosystem import LIBRARIES, Library
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/interop.md"
+BEGIN = "<!-- The table is written by `make test-ecosystem`. -->\n\n"
+HEAD = (
+    "| library | version | tests | what works | what ndx does for it |\n"
+    "|---|---|---|---|---|\n"
+)
+LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| .* \|$", re.MULTILINE)
+NOT_RUN = ("-", "not run")
+
+
+class Outcomes:
+    """A plugin of pytest that notes the outcome of each test, by its name."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report) -> None:
+        """Note a test that was called, or that was not because of its set-up."""
+        known = report.nodeid in self.found and self.found[report.nodeid] == "failed"
+        if not known and (report.when == "call" or report.outcome != "passed"):
+            self.found[report.nodeid] = report.outcome
+
+    def pytest_collectreport(self, report) -> None:
+        """Note a file that could not be read; one that was skipped has no tests."""
+        if report.failed:
+            self.found[report.nodeid] = "failed"
+
+
+def count(library: Library, outcomes: dict[str, str]) -> Counter[str]:
+    """Return how many tests of a library had which outcome."""
+    return Counter(
+        outcome
+        for name, outcome in outcomes.items()
+        if any(matches(name, pattern) for pattern in library.tests)
+    )
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Return whether a test, such as ``tests/a.py::test_b[1]``, has a pattern."""
+    return fnmatchcase(name, pattern if "*" in pattern else f"{pattern}::*")
+
+
+def result(library: Library, outcomes: dict[str, str]) -> tuple[str, str] | None:
+    """Return the version and the counts as text; None if no test ran."""
+    counts = count(library, outcomes)
+    if not counts["passed"]:
+        return None
+    try:
+        if library.distribution is None:
+            number = f"Python {platform.python_version()}"
+        else:
+            number = version(library.distribution)
+    except PackageNotFoundError:
+        return None
+    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    return number, f"{counts['passed']} passed{skipped}"
+
+
+def parts(text: str) -> tuple[str, str, str]:
+    """Return the page before the table, the table, and the page after it."""
+    before, begin, rest = text.partition(BEGIN)
+    if not begin:
+        msg = f"{PAGE.name} has no line {BEGIN.strip()!r}, which the table follows"
+        raise ValueError(msg)
+    table, _, after = rest.partition("\n\n")
+    return before + begin, table + "\n", "\n" + after
+
+
+def earlier(table: str) -> dict[str, tuple[str, str]]:
+    """Return what a table says of each library."""
+    return {name: (number, tests) for name, number, tests in LINE.findall(table)}
+
+
+def written(results: dict[str, tuple[str, str]]) -> str:
+    """Return the table."""
+    lines = []
+    for each in LIBRARIES:
+        cells = (each.name, *results.get(each.name, NOT_RUN), each.works, each.done)
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return HEAD + "".join(lines)
+
+
+def check(text: str) -> list[str]:
+    """Return what is wrong with the table of a page."""
+    _, table, _ = parts(text)
+    problems = []
+    if table != written(earlier(table)):
+        problems.append("its lines are not those of tools/tables/ecosystem.py")
+    for library in LIBRARIES:
+        for pattern in library.tests:
+            if not list(ROOT.glob(pattern.partition("::")[0])):
+                problems.append(f"{library.name} has no tests {pattern}")
+    return problems
+
+
+def files() -> list[str]:
+    """Return the files of all tests, as arguments of pytest."""
+    patterns = {p.partition("::")[0] for each in LIBRARIES for p in each.tests}
+    found = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    return sorted(str(p.relative_to(ROOT)) for p in found if p.suffix == ".py")
+
+
+def main(arguments: list[str]) -> int:
+    """Check the page, or run the tests and write it; return the exit status."""
+    text = PAGE.read_text(encoding="utf-8")
+    if arguments == ["--check"]:
+        problems = [f"docs/{PAGE.name}: {each}" for each in check(text)]
+        print("\n".join([*problems, f"ecosystem: {len(problems)} problem(s)"]))
+        return bool(problems)
+    import pytest
+
+    outcomes = Outcomes()
+    status = pytest.main([*files(), *arguments], plugins=[outcomes])
+    if status != pytest.ExitCode.OK:
+        print("ecosystem: the table is not written", file=sys.stderr)
+        return int(status)
+    before, table, after = parts(text)
+    results = earlier(table)
+    for library in LIBRARIES:
+        found = result(library, outcomes.found)
+        if found is None:
+            print(f"ecosystem: {library.name} was not tested here")
+        else:
+            results[library.name] = found
+    PAGE.write_text(before + written(results) + after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
