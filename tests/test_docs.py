@@ -1,20 +1,19 @@
 """The examples in the docstrings, the README and the docs are true."""
 
-import doctest
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import pages
 
 import ndx
 import ndx.testing
 
 ROOT = Path(__file__).parents[1]
-FLAGS = (
-    doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-)
-PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")),
+]
 
 
 def documented():
@@ -46,28 +45,17 @@ def members(cls):
 OBJECTS = dict(documented())
 
 
-def run(text, name):
-    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    report = []
-    # In a thread of its own, and so with workspaces of its own.
-    thread = threading.Thread(
-        target=runner.run, args=(test,), kwargs={"out": report.append}
-    )
-    thread.start()
-    thread.join()
-    assert not runner.failures, "".join(report)
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_docstring_examples(name):
-    run(OBJECTS[name].__doc__ or "", name)
+    example = pages.Example(name, OBJECTS[name].__doc__ or "", "")
+    if example.is_session:
+        pages.run([example])
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_examples(page):
-    # A fence right after an example would be read as a part of its output.
-    run((ROOT / page).read_text().replace("\n```", "\n\n```"), page)
+def test_page_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
+    pages.run(pages.examples((ROOT / page).read_text(), page))
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
