@@ -10,7 +10,7 @@ import ndx  # noqa: E402 - from this tree
 
 project = "ndx"
 author = "ndx developers"
-copyright = author  # noqa: A001 - Sphinx's name
+copyright = author
 version = release = ndx.__version__
 
 extensions = [

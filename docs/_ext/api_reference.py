@@ -9,7 +9,7 @@ import inspect
 import textwrap
 from pathlib import Path
 
-import numpy
+import numpy as np
 
 import ndx
 
@@ -126,12 +126,12 @@ def _heading(text, line):
 def _is_documented(module, name):
     """Whether a name has a docstring of its own, which constants and dtypes lack."""
     value = getattr(importlib.import_module(module), name)
-    return callable(value) and not isinstance(value, numpy.dtype)
+    return callable(value) and not isinstance(value, np.dtype)
 
 
 def _data(module, name):
     value = getattr(importlib.import_module(module), name)
-    text = f"The dtype ``{value}``." if isinstance(value, numpy.dtype) else f"{value}"
+    text = f"The dtype ``{value}``." if isinstance(value, np.dtype) else f"{value}"
     return [f".. py:data:: {name}", "", f"   {text}", ""]
 
 
@@ -146,7 +146,7 @@ def _numpy_page():
     module = importlib.import_module("ndx.numpy")
     ours, numpys = [], []
     for name in public_names("ndx.numpy"):
-        same = getattr(module, name) is getattr(numpy, name, None)
+        same = getattr(module, name) is getattr(np, name, None)
         (numpys if same else ours).append(f"`{name}`")
     lines = [*_heading("ndx.numpy: NumPy's namespace", "="), textwrap.dedent(intro)]
     lines += [*_heading("Functions that return NDArrays", "-"), ", ".join(ours), ""]
