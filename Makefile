@@ -23,7 +23,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate clean distclean FORCE
+.PHONY: help demo test thorough test-cuda conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -143,13 +143,22 @@ asv: $(VENV)/built $(VENV)/group-bench  ## run every asv benchmark once, quickly
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null
 	cd asv_bench && $(CURDIR)/$(PY) -m asv run --quick --show-stderr --python=same $(ARGS)
 
+docs: $(VENV)/built $(VENV)/group-docs  ## build the documentation (docs/_build/html), run its notebooks
+	$(PY) tools/make_notebooks.py --check
+	$(PY) tools/make_notebooks.py --run
+	$(PY) -m sphinx --jobs $(JOBS) --fail-on-warning --keep-going --quiet --fresh-env docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+notebooks: $(VENV)/group-docs  ## make the tutorials' notebooks from their pages
+	$(PY) tools/make_notebooks.py
+
 build: $(VENV)/built  ## build the extensions in place
 
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
 
 clean:  ## remove what was built, keep the environments
-	rm -rf build ndx.egg-info .venv/*/built
+	rm -rf build ndx.egg-info .venv/*/built docs/_build docs/reference/api
 	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 
 distclean: clean  ## remove the environments too
