@@ -143,11 +143,11 @@ asv: $(VENV)/built $(VENV)/group-bench  ## run every asv benchmark once, quickly
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null
 	cd asv_bench && $(CURDIR)/$(PY) -m asv run --quick --show-stderr --python=same $(ARGS)
 
-docs: $(VENV)/built $(VENV)/group-docs  ## build the documentation (docs/_build/html), run its notebooks
+docs: $(VENV)/built $(VENV)/group-docs  ## build the documentation (build/docs), run its notebooks
 	$(PY) tools/make_notebooks.py --check
 	$(PY) tools/make_notebooks.py --run
-	$(PY) -m sphinx --jobs $(JOBS) --fail-on-warning --keep-going --quiet --fresh-env docs docs/_build/html
-	@echo "docs/_build/html/index.html"
+	$(PY) -m sphinx --jobs $(JOBS) --fail-on-warning --keep-going --quiet --fresh-env docs build/docs
+	@echo "build/docs/index.html"
 
 notebooks: $(VENV)/group-docs  ## make the tutorials' notebooks from their pages
 	$(PY) tools/make_notebooks.py
@@ -158,7 +158,7 @@ annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-ann
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
 
 clean:  ## remove what was built, keep the environments
-	rm -rf build ndx.egg-info .venv/*/built docs/_build docs/reference/api
+	rm -rf build ndx.egg-info .venv/*/built docs/reference/api
 	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 
 distclean: clean  ## remove the environments too

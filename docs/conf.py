@@ -1,4 +1,4 @@
-"""Sphinx's configuration; `make docs` builds the pages to ``docs/_build/html``."""
+"""Sphinx's configuration; `make docs` builds the pages to ``build/docs``."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ extensions = [
     "api_reference",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_ext", "_templates", "**.ipynb"]
+exclude_patterns = ["_ext", "_templates", "**.ipynb"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["ndx.css"]

@@ -1,5 +1,6 @@
 """The examples in the docstrings, the README and the docs are true."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,25 @@ def test_docstring_examples(name):
 def test_page_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     pages.run(pages.examples((ROOT / page).read_text(), page))
+
+
+def anchors(page):
+    """Return the anchors that a forge gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.M)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        name, _, anchor = target.partition("#")
+        if "://" in target or name.startswith("api/"):  # the site's alone
+            continue
+        found = (path.parent / name).resolve() if name else path
+        assert found.is_file(), target
+        assert not anchor or anchor in anchors(found), target
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
