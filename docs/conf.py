@@ -35,7 +35,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 # Every reference must lead somewhere; types in docstrings are text, not references.
 nitpicky = True
 nitpick_ignore_regex = [("py:class|py:obj", r"(?!ndx\.(?!_)).*")]
-default_role = "code"
+default_role = "py:obj"  # a link where the name is known, else code
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
@@ -43,7 +43,6 @@ autodoc_default_options = {
     "members": True,
     # Classes of Python and NumPy, whose members are not repeated.
     "inherited-members": "object,str,tuple,Enum,BaseException,Generator,Protocol,ABC",
-    "show-inheritance": False,
     "member-order": "alphabetical",
 }
 autodoc_typehints = "none"  # the docstring has them, in words

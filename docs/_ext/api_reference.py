@@ -6,6 +6,7 @@ from its docstring. A name in no chapter is an error, and so is one that no page
 
 import importlib
 import inspect
+import re
 import textwrap
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def _names_of(entry):
 
 
 def _page(module, title, chapters):
-    lines = [*_heading(f"{module}: {title}", "="), f".. currentmodule:: {module}", ""]
+    lines = [*_heading(f"{module}: {title}", "="), f".. module:: {module}", ""]
     for heading, names in chapters:
         lines += _heading(heading, "-") if heading else []
         described = [name for name in names if _is_documented(module, name)]
@@ -140,15 +141,16 @@ def _numpy_page():
     intro = """
     `import ndx.numpy as np` is NumPy's namespace over NDArrays. Its names, signatures
     and results are NumPy's, whose documentation describes them; Coming from NumPy
-    has the differences that remain. `ndx.numpy.linalg`, `fft`, `random`, `testing`
-    and `lib.stride_tricks` are there, too.
+    has the differences that remain. ``linalg``, ``fft``, ``random``, ``testing`` and
+    ``lib.stride_tricks`` are there, too.
     """
     module = importlib.import_module("ndx.numpy")
     ours, numpys = [], []
     for name in public_names("ndx.numpy"):
         same = getattr(module, name) is getattr(np, name, None)
         (numpys if same else ours).append(f"`{name}`")
-    lines = [*_heading("ndx.numpy: NumPy's namespace", "="), textwrap.dedent(intro)]
+    lines = [*_heading("ndx.numpy: NumPy's namespace", "="), ".. module:: ndx.numpy"]
+    lines.append(textwrap.dedent(intro))
     lines += [*_heading("Functions that return NDArrays", "-"), ", ".join(ours), ""]
     lines += [*_heading("NumPy's own classes and functions", "-"), ", ".join(numpys)]
     return "\n".join(lines) + "\n"
@@ -167,6 +169,11 @@ def _write(app, config):
     config.autosummary_generate = [f"reference/api/{name}" for name in made]
 
 
+def _plain_references(app, what, name, obj, options, lines):
+    """Make text of references to NumPy's own pages, in docstrings of NumPy."""
+    lines[:] = [re.sub(r":ref:`([^<`]*)(<[^`]*>)?`", r"\1", line) for line in lines]
+
+
 def _check(app, error):
     """Fail if a public name is on no page of the build."""
     if error or app.builder.name != "html":
@@ -181,5 +188,6 @@ def _check(app, error):
 def setup(app):
     """Write the pages before autosummary reads them; look at what became of them."""
     app.connect("config-inited", _write)
+    app.connect("autodoc-process-docstring", _plain_references)
     app.connect("build-finished", _check)
     return {"parallel_read_safe": True}
