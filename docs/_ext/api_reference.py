@@ -169,9 +169,17 @@ def _write(app, config):
     config.autosummary_generate = [f"reference/api/{name}" for name in made]
 
 
-def _plain_references(app, what, name, obj, options, lines):
-    """Make text of references to NumPy's own pages, in docstrings of NumPy."""
-    lines[:] = [re.sub(r":ref:`([^<`]*)(<[^`]*>)?`", r"\1", line) for line in lines]
+def _plain_text(app, what, name, obj, options, lines):
+    """Make text of references and formulas in NumPy's docstrings.
+
+    The references are to NumPy's own pages; formulas would need a script of a network.
+    """
+    text = "\n".join(lines)
+    text = re.sub(r":ref:`([^<`]*)(<[^`]*>)?`", r"\1", text)
+    text = re.sub(r":math:(`[^`]*`)", r"`\1`", text)
+    block = r"\1.. code-block:: tex\n\n\1   \2"
+    text = re.sub(r"^( *)\.\. math:: *(.*)$", block, text, flags=re.M)
+    lines[:] = text.split("\n")
 
 
 def _check(app, error):
@@ -188,6 +196,6 @@ def _check(app, error):
 def setup(app):
     """Write the pages before autosummary reads them; look at what became of them."""
     app.connect("config-inited", _write)
-    app.connect("autodoc-process-docstring", _plain_references)
+    app.connect("autodoc-process-docstring", _plain_text)
     app.connect("build-finished", _check)
     return {"parallel_read_safe": True}
