@@ -58,7 +58,7 @@ MODULES = {
     "fft": "Fourier transforms",
     "random": "Random numbers",
     "parallel": "Workers",
-    "metrics": "Metrics of `ndx.evaluate`",
+    "metrics": "Metrics",
     "cuda": "GPUs",
     "testing": "For tests",
     "testing.backends": "Tests of backends",
@@ -140,8 +140,8 @@ def _numpy_page():
     """Return a page with the names of `ndx.numpy`, by who computes."""
     intro = """
     `import ndx.numpy as np` is NumPy's namespace over NDArrays. Its names, signatures
-    and results are NumPy's, whose documentation describes them; Coming from NumPy
-    has the differences that remain. ``linalg``, ``fft``, ``random``, ``testing`` and
+    and results are NumPy's, whose documentation describes them; :doc:`/from_numpy` has
+    the differences that remain. ``linalg``, ``fft``, ``random``, ``testing`` and
     ``lib.stride_tricks`` are there, too.
     """
     module = importlib.import_module("ndx.numpy")

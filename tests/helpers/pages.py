@@ -2,7 +2,8 @@
 
 A fence of Python is a session (``>>>``), or plain code, whose lines ``#> ...`` are what
 it prints. All fences of a page share their names. A comment before a fence exempts it:
-``<!-- not run: why -->``, or ``<!-- needs: cuda -->`` where there is no GPU.
+``<!-- not run: why -->``, or ``<!-- needs: torch -->`` where it is not installed (or
+where there is no GPU: ``cuda``).
 """
 
 import builtins
@@ -12,6 +13,7 @@ import io
 import re
 import threading
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import ndx
 
@@ -23,7 +25,7 @@ FLAGS = (
 FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^>]*) -->\n)?```python\n(?P<code>.*?)^```", re.DOTALL | re.M
 )
-MARKS = re.compile(r"not run: \S.*|needs: cuda")
+MARKS = re.compile(r"not run: \S.*|needs: \w+")
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,10 @@ class Example:
 
     @property
     def is_run(self):
-        if self.mark == "needs: cuda":
+        kind, _, name = self.mark.partition(": ")
+        if kind == "needs" and name == "cuda":
             return "cuda:0" in map(str, ndx.__array_namespace_info__().devices())
-        return not self.mark
+        return not self.mark or (kind == "needs" and find_spec(name) is not None)
 
 
 def examples(text, name):
