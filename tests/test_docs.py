@@ -1,6 +1,7 @@
 """The examples in the docstrings, the README and the docs are true."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,24 @@ def test_links_lead_somewhere(page):
         found = (path.parent / name).resolve() if name else path
         assert found.is_file(), target
         assert not anchor or anchor in anchors(found), target
+
+
+def exists(name):
+    value, parts = ndx, name.split(".")[1:]
+    for number, part in enumerate(parts, 1):
+        if not hasattr(value, part):  # a module that registers with another library
+            return find_spec(".".join(["ndx", *parts[:number]])) is not None
+        value = getattr(value, part)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_of_ndx_exist(page):
+    found = re.findall(
+        r"(?<![\w./\"'-])ndx(?:\.[A-Za-z]\w*)+", (ROOT / page).read_text()
+    )
+    placeholders = {"ndx.h", "ndx.numpy.f"}
+    assert not {n for n in found if not exists(n)} - placeholders
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
