@@ -1,11 +1,14 @@
 """The README's code and the first steps run as they stand, wherever they are pasted."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from helpers import pages
+
+import ndx
 
 ROOT = Path(__file__).parents[1]
 CELLS = """
@@ -30,7 +33,7 @@ def run(command, text, folder):
         text=True,
         cwd=folder,
         timeout=120,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder)},
+        env={**os.environ, "PYTHONPATH": str(Path(ndx.__file__).parents[1])},
     )
     assert "Error" not in done.stderr, done.stderr
     return done.stdout
