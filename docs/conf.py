@@ -41,8 +41,8 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_default_options = {
     "members": True,
-    # Classes of Python and NumPy, whose members are not repeated.
-    "inherited-members": "object,str,tuple,Enum,BaseException,Generator,Protocol,ABC",
+    # Classes of Python, NumPy and dask, whose members are not repeated.
+    "inherited-members": "object,str,tuple,Enum,BaseException,Generator,Protocol,ABC,WorkerPlugin",
     "member-order": "alphabetical",
 }
 autodoc_typehints = "none"  # the docstring has them, in words
