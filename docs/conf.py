@@ -42,7 +42,8 @@ autosummary_ignore_module_all = False
 autodoc_default_options = {
     "members": True,
     # Classes of Python, NumPy and dask, whose members are not repeated.
-    "inherited-members": "object,str,tuple,Enum,BaseException,Generator,Protocol,ABC,WorkerPlugin",
+    "inherited-members": "object,str,tuple,Enum,BaseException,Generator,Protocol,ABC,"
+    "WorkerPlugin",
     "member-order": "alphabetical",
 }
 autodoc_typehints = "none"  # the docstring has them, in words
