@@ -25,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda test-ecosystem conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo test thorough test-cuda test-ecosystem conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -149,6 +149,15 @@ asv: $(VENV)/built $(VENV)/group-bench  ## run every asv benchmark once, quickly
 	cd asv_bench && $(CURDIR)/$(PY) -m asv machine --yes >/dev/null
 	cd asv_bench && $(CURDIR)/$(PY) -m asv run --quick --show-stderr --python=same $(ARGS)
 
+docs: $(VENV)/built $(VENV)/group-docs  ## build the documentation (build/docs), run its notebooks
+	$(PY) tools/make_notebooks.py --check
+	$(PY) tools/make_notebooks.py --run
+	$(PY) -m sphinx --jobs $(JOBS) --fail-on-warning --keep-going --quiet --fresh-env docs build/docs
+	@echo "build/docs/index.html"
+
+notebooks: $(VENV)/group-docs  ## make the tutorials' notebooks from their pages
+	$(PY) tools/make_notebooks.py
+
 build: $(VENV)/built  ## build the extensions in place
 
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
@@ -171,7 +180,7 @@ recipe: $(VENV)/built $(VENV)/group-test $(VENV)/group-recipe  ## render the con
 	$(PY) -m pytest tests/distribution/test_recipe.py $(ARGS)
 
 clean:  ## remove what was built, keep the environments
-	rm -rf build dist *.egg-info .venv/*/built
+	rm -rf build dist *.egg-info .venv/*/built docs/reference/api
 	find ndx \( -name '*.so' -o -name '*.pyd' \) -exec rm -f {} +
 
 distclean: clean  ## remove the environments too

@@ -1,21 +1,22 @@
 """The examples in the docstrings, the README and the docs are true."""
 
-import doctest
-import threading
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import pages
 
 import ndx
 import ndx.distributed
 import ndx.testing
 
 ROOT = Path(__file__).parents[1]
-FLAGS = (
-    doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-)
-PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")),
+]
 
 
 def documented():
@@ -47,28 +48,54 @@ def members(cls):
 OBJECTS = dict(documented())
 
 
-def run(text, name):
-    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    report = []
-    # In a thread of its own, and so with workspaces of its own.
-    thread = threading.Thread(
-        target=runner.run, args=(test,), kwargs={"out": report.append}
-    )
-    thread.start()
-    thread.join()
-    assert not runner.failures, "".join(report)
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_docstring_examples(name):
-    run(OBJECTS[name].__doc__ or "", name)
+    example = pages.Example(name, OBJECTS[name].__doc__ or "", "")
+    if example.is_session:
+        pages.run([example])
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_examples(page):
-    # A fence right after an example would be read as a part of its output.
-    run((ROOT / page).read_text().replace("\n```", "\n\n```"), page)
+def test_page_examples(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
+    pages.run(pages.examples((ROOT / page).read_text(), page))
+
+
+def anchors(page):
+    """Return the anchors that a forge gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.M)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        name, _, anchor = target.partition("#")
+        if "://" in target or name.startswith("api/"):  # the site's alone
+            continue
+        found = (path.parent / name).resolve() if name else path
+        assert found.is_file(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+def exists(name):
+    value, parts = ndx, name.split(".")[1:]
+    for number, part in enumerate(parts, 1):
+        if not hasattr(value, part):  # a module that registers with another library
+            return find_spec(".".join(["ndx", *parts[:number]])) is not None
+        value = getattr(value, part)
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_of_ndx_exist(page):
+    found = re.findall(
+        r"(?<![\w./\"'-])ndx(?:\.[A-Za-z]\w*)+", (ROOT / page).read_text()
+    )
+    placeholders = {"ndx.h", "ndx.numpy.f"}
+    assert not {n for n in found if not exists(n)} - placeholders
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))

@@ -195,7 +195,7 @@ def test_info_does_not_import_optional_packages():
 
 def documented():
     """Yield the commands of ndx in the documentation, as lists of words."""
-    for page in sorted((project.ROOT / "docs").glob("*.md")):
+    for page in sorted((project.ROOT / "docs").rglob("*.md")):
         for line in page.read_text().splitlines():
             if line.startswith("$ python -m ndx "):
                 yield shlex.split(line)[4:]

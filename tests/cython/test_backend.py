@@ -168,7 +168,7 @@ def test_the_documented_one_is_this_one(docs):
 @pytest.fixture
 def shared(docs):
     names = {}
-    exec(docs.split("```python\n")[2].split("```")[0], names)
+    exec(docs.split("```python\n")[1].split("```")[0], names)
     return names["SharedBackend"]
 
 

@@ -20,9 +20,11 @@ setup(
             [
                 extension("consumer", "consumer.pyx"),
                 extension("counting_backend", "counting_backend.pyx"),
+                extension("documented", "documented.pyx"),
             ],
             language_level=3,
         ),
+        extension("documented_c", "documented_c.c"),
         extension("plain", "plain.c"),
         extension("plain_cpp", "plain_cpp.cpp"),
         # Optimised, so that a function that ends with a call jumps.
