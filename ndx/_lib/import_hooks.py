@@ -13,6 +13,10 @@ import warnings
 
 __all__ = ["register_on_import"]
 
+# Modules of ours that import the library themselves, and so were not ready to register
+# when it had been imported. They do so at their own end.
+_waiting = set()
+
 
 class _Loader:
     """Runs a module by its own loader, and then what registers arrays with it."""
@@ -28,7 +32,9 @@ class _Loader:
         # From here on, nothing shows that another loader was in between.
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        _register(self._ours)
+        if module.__name__ != self._ours or self._ours in _waiting:
+            _waiting.discard(self._ours)
+            _register(self._ours)
 
     def __getattr__(self, name):
         return getattr(self._loader, name)
@@ -59,7 +65,11 @@ class _Finder:
 def _register(ours):
     """Call a module's ``register()``; a failure doesn't break the other's import."""
     try:
-        importlib.import_module(ours).register()
+        module = importlib.import_module(ours)
+        if not hasattr(module, "register"):  # it is being imported
+            _waiting.add(ours)
+            return
+        module.register()
     except Exception as error:
         warnings.warn(
             f"{ours} could not register NDArrays ({type(error).__name__}: {error}); "
@@ -80,6 +90,7 @@ def register_on_import(table):
     """
     present = [name for name in table if name in sys.modules]
     waiting = {name: table[name] for name in table if name not in present}
+    waiting |= {ours: ours for ours in waiting.values() if ours not in sys.modules}
     if waiting:
         sys.meta_path.insert(0, _Finder(waiting))
     for name in present:

@@ -41,6 +41,27 @@ def test_registers_at_once_with_a_library_that_is_there(modules):
     assert library.found == [True]
 
 
+@pytest.mark.filterwarnings("error")
+def test_ours_is_imported_before_the_library(modules):
+    """The library's import ends while ours is at its first line."""
+    import_hooks.register_on_import(TABLE)
+    importlib.import_module("hooked_ours")
+    assert importlib.import_module("hooked_library").found == [True]
+
+
+@pytest.mark.filterwarnings("error")
+def test_ours_fails_when_it_is_imported_before_the_library(modules):
+    source = (modules / "hooked_ours.py").read_text()
+    (modules / "hooked_ours.py").write_text(source + "import hooked_missing\n")
+    import_hooks.register_on_import(TABLE)
+    with pytest.raises(ModuleNotFoundError, match="hooked_missing"):
+        importlib.import_module("hooked_ours")
+    (modules / "hooked_ours.py").write_text(source)
+    importlib.invalidate_caches()
+    importlib.import_module("hooked_ours")
+    assert importlib.import_module("hooked_library").found == [True]
+
+
 def test_a_library_that_is_only_looked_for_still_registers(modules):
     import_hooks.register_on_import(TABLE)
     assert importlib.util.find_spec("hooked_library") is not None
