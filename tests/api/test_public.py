@@ -14,10 +14,12 @@ import ndx.testing
 # In the namespace once they, or the libraries that they are for, are imported.
 LATER = {
     "dask",
+    "distributed",
     "einops",
     "h5py",
     "numba",
     "numpy",
+    "opt_einsum",
     "testing",
     "threadpoolctl",
     "torch",
