@@ -205,7 +205,7 @@ def test_errors_say_which_item_and_where(method):
 
 
 def test_errors_that_do_not_pickle():
-    """In a new process: a forked one may have what makes other libraries pickle them."""
+    """In a new process: a forked one may have what makes others pickle them."""
     with pytest.raises(RuntimeError, match="Odd: 1 and 2"):
         list(ndx.parallel.map(fails_oddly, [1], processes=1, start_method="spawn"))
 
