@@ -24,7 +24,7 @@ from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
-    item_of, list_of, readable, scalar_of, text_of, text_of_dead,
+    html_of, item_of, list_of, readable, scalar_of, text_of, text_of_dead,
 )
 from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
@@ -715,6 +715,10 @@ cdef class NDArray(NumPyMethods):
 
     def __repr__(self):
         return text_of(self)
+
+    def _repr_html_(self) -> str:
+        """Return the display in a notebook: the repr, and where the array lies."""
+        return html_of(self)
 
     def __str__(self):
         dead = text_of_dead(self)

@@ -12,8 +12,6 @@ References
 NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
 """
 
-import sys
-
 cimport numpy as cnp
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -35,8 +33,8 @@ from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport any_lost, find_mapping
 from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport Strided, byte_bounds
+from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport set_handlers
-from ndx._lib.unraisable cimport report_ignored
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
@@ -158,16 +156,6 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     return memory.ptr + ALIGNMENT
 
 
-cdef void tell(object error) noexcept:
-    """Log why NumPy gets no memory: NumPy's own error does not say."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        try:
-            logging.getLogger("ndx").info("NumPy gets no memory: %s", error)
-        except BaseException as failure:
-            report_ignored(logging, failure)
-
-
 cdef void *handler_malloc(void *ctx, size_t size) noexcept with gil:
     return handler_take(ctx, size, False)
 
@@ -208,7 +196,7 @@ cdef void note_refusal(void *plain, object error) noexcept:
     scope = plain_numpy()
     if scope is not None:
         scope.refusal = error
-    tell(error)
+    log_event("NumPy gets no memory: %s", (error,))
 
 
 cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:

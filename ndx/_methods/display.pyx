@@ -18,11 +18,13 @@ from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_u
 from ndx._files.mapping cimport mapping_name
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64,
-    KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, kind_of,
+    KIND_COMPLEX, UINT8, UINT16, UINT32, UINT64, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
 
 from ndx._lib.device import CPU
+from ndx._lib.sizes import format_size
+from ndx._lib.text import preformatted
 
 cdef object array2string = np.array2string
 
@@ -143,6 +145,27 @@ cdef object text_of(BaseArray x):
     values = array2string(numpy_view(readable(x)), separator=", ", prefix="NDArray(")
     require_intact_file(x)
     return f"NDArray({values}{suffix})"
+
+
+cdef object html_of(BaseArray x):
+    """Return the display of an array in a notebook: its repr, and where it lies."""
+    cdef size_t nbytes = x.size * itemsize_of[x.dtype]
+    text = text_of(x)
+    if not block_is_usable(x.block):
+        return preformatted(text)
+    place = []
+    if x.block.clock != NULL:
+        place.append(f"workspace {(<Clock>x.block.clock).name!r}")
+    backend = (<object>x).backend
+    place.append("memory of another library" if backend is None
+                 else f"backend {backend.name!r}")
+    if nbytes < x.block.nbytes:
+        place.append(f"part of {format_size(x.block.nbytes)}")
+    elif nbytes > x.block.nbytes:
+        place.append(f"repeats {format_size(x.block.nbytes)}")
+    words = (f"shape {shape_tuple(x.ndim, x.shape)}", str(dtype_object(x.dtype)),
+             format_size(nbytes), *place)
+    return preformatted(text + "\n" + " · ".join(words))
 
 
 cdef object text_of_dead(BaseArray x):

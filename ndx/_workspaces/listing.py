@@ -13,7 +13,7 @@ from ndx._workspaces.owners import all_workspaces
 if TYPE_CHECKING:
     from ndx._workspaces.workspace import Workspace
 
-__all__ = ["destroy_all", "workspace_summary", "workspaces"]
+__all__ = ["destroy_all", "table_of", "workspace_summary", "workspaces"]
 
 
 def workspaces(
@@ -159,9 +159,15 @@ def workspace_summary(
     >>> print(ndx.memory.workspace_summary(all_threads=True))  # doctest: +ELLIPSIS
     workspace ...
     """
+    found = workspaces(thread=thread, all_threads=all_threads)
+    return Text(table_of(found, with_sum=True))
+
+
+def table_of(found: list[Workspace], *, with_sum: bool = False) -> str:
+    """Return a table of workspaces and what they hold, as text."""
     rows = [["workspace", "thread", "state", *_COLUMNS, "cycles", "generation"]]
     total = dict.fromkeys(_COLUMNS.values(), 0)
-    for each in workspaces(thread=thread, all_threads=all_threads):
+    for each in found:
         stats = each.stats()
         state = _state(each)
         sizes = [format_size(stats[key]) for key in _COLUMNS.values()]
@@ -170,14 +176,13 @@ def workspace_summary(
         rows.append([name, _name(each.thread), state, *sizes, *counts])
         for key in total:
             total[key] += stats[key]
-    rows.append(["total", "", "", *map(format_size, total.values()), "", ""])
+    if with_sum:
+        rows.append(["total", "", "", *map(format_size, total.values()), "", ""])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return Text(
-        "\n".join(
-            "  ".join(
-                cell.ljust(width) if i < 3 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < 3 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
     )

@@ -224,3 +224,6 @@ class Workspace:
             ``escaped_count`` and ``escaped_bytes`` (arrays that left alive, and what
             was copied for them); ``departures`` (requests off the plan of lifetimes).
         """
+
+    def _repr_html_(self) -> str:
+        """Return the display in a notebook: its line of `memory.workspace_summary`."""

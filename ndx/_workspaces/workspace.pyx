@@ -22,7 +22,9 @@ from ndx.backends.persistent_file cimport FileBackend
 
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size, parse_size
+from ndx._lib.text import preformatted
 from ndx._workspaces.decorating import decorated
+from ndx._workspaces.listing import table_of
 from ndx._workspaces.owners import all_workspaces, named_workspaces
 
 __all__ = ["Workspace"]
@@ -510,6 +512,10 @@ cdef class Workspace(Member):
         state = "open" if self.depth else "closed"
         return (f"<Workspace {self.name!r}: {format_size(self.size)}, {state}, "
                 f"generation {self.generation}>")
+
+    def _repr_html_(self) -> str:
+        """Return the display in a notebook: its line of `memory.workspace_summary`."""
+        return preformatted(table_of([self]))
 
 
 cdef class Borrowed(Scope):

@@ -32,6 +32,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 from ndx._lib.collector cimport collect_for_memory
+from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
 from ndx.backends._budget cimport budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
@@ -244,6 +245,8 @@ cdef tuple STEPS = ((trim, False), (collect, False), (call_callbacks, True))
 
 cdef bint take_steps(Request request) except -1:
     cdef Candidate first = request.candidates[0]
+    log_event("%r is short of memory (%s): %d bytes were asked for",
+              (request.backend, REASONS[first.reason], request.nbytes))
     for step, helps_any in STEPS:
         if first.reason == TOO_LARGE and not helps_any:
             continue

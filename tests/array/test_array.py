@@ -1,7 +1,9 @@
 """The array object: attributes, views, protocols of Python, how it is shown."""
 
 import gc
+import html
 import operator
+import re
 import sys
 import weakref
 
@@ -383,6 +385,38 @@ def test_repr_names_the_workspace_or_backend():
             assert repr(x) == "NDArray([1., 1.], backend='bytes')"
         assert repr(ndx.ones(0)) == "NDArray([], dtype=float64, backend='bytes')"
     assert repr(ndx.asarray(np.ones(2))) == "NDArray([1., 1.])"
+
+
+def shown(x):
+    """Return the lines of an array's display in a notebook."""
+    return html.unescape(re.fullmatch("<pre[^>]*>(.*)</pre>", x._repr_html_(), re.S)[1])
+
+
+def test_notebooks_show_where_an_array_lies():
+    x = ndx.ones((3, 4))
+    assert shown(x).splitlines() == [
+        *repr(x).splitlines(), "shape (3, 4) · float64 · 96 B · backend 'host'",
+    ]  # fmt: skip
+    assert shown(x[0]).endswith("32 B · backend 'host' · part of 96 B")
+    assert shown(ndx.broadcast_to(x[0], (2, 4))).endswith(
+        "64 B · backend 'host' · part of 96 B"
+    )
+    row = ndx.ones(4)
+    assert shown(ndx.broadcast_to(row, (2, 4))).endswith(
+        "64 B · backend 'host' · repeats 32 B"
+    )
+    assert shown(ndx.empty((0, 3))).endswith("(0, 3) · float64 · 0 B · backend 'host'")
+    numpys = ndx.asarray(np.ones(3), copy=False)
+    assert shown(numpys).endswith("24 B · memory of another library")
+    with ndx.workspace("<a>") as workspace:
+        y = ndx.ones(5)
+        assert "&lt;a&gt;" in y._repr_html_()
+        assert shown(y).endswith("40 B · workspace '<a>' · backend 'host'")
+    assert shown(y) == repr(y)
+    assert "stale" in shown(y)
+    header, line = [each.split() for each in shown(workspace).splitlines()]
+    assert header == ndx.memory.workspace_summary().splitlines()[0].split()
+    assert (line[0], line[2]) == ("<a>", "closed")
 
 
 def test_showing_is_not_pinning():

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import logging
 import threading
 
 import pytest
@@ -453,3 +454,26 @@ except ndx.OutOfMemoryError as error:
     print(error.reason, "ulimit -v" in str(error))
 """
     assert run_python(code).split() == ["system", "True"]
+
+
+def test_slow_steps_are_logged(caplog):
+    caplog.set_level(logging.INFO, "ndx")
+    backend = host(limit=MIB)
+    kept = take(backend, KIB)
+    assert not caplog.messages
+    with pytest.raises(ndx.OutOfMemoryError):
+        take(backend, MIB)
+    assert caplog.messages == [
+        f"{backend!r} is short of memory (limit): {MIB} bytes were asked for"
+    ]
+    del kept
+
+
+def test_a_handler_that_fails_breaks_no_request(caplog, monkeypatch):
+    seen = []
+    monkeypatch.setattr("sys.unraisablehook", lambda each: seen.append(each.exc_value))
+    monkeypatch.setattr(caplog.handler, "emit", lambda record: 1 / 0)
+    caplog.set_level(logging.INFO, "ndx")
+    with pytest.raises(ndx.OutOfMemoryError):
+        take(host(limit=MIB), 2 * MIB - 1)
+    assert [type(each) for each in seen] == [ZeroDivisionError]

@@ -1,0 +1,1 @@
+cdef void log_event(str message, tuple arguments) noexcept
