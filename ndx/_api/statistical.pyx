@@ -1,7 +1,7 @@
 """Reductions of the standard."""
 
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.accumulating cimport accumulate_small
+from ndx._compute.accumulating cimport accumulate_lines
 from ndx._compute.computed_folds cimport reduce_as, sum_squares
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport inplace, unary
@@ -397,7 +397,7 @@ cdef object accumulate(Ufunc ufunc, object x, object axis, object dtype,
         return result
     if array.dtype != code:
         array = cast(array, code)
-    if accumulate_small(ufunc, array, rest, which):
+    if accumulate_lines(ufunc, array, rest, which):
         return result
     into(rest, f"{ufunc.public.__name__}.accumulate", array, axis=axis)
     return result
