@@ -146,3 +146,10 @@ def serving(x):
     """Return what serves an array that is made here."""
     made = x * 2
     return made.workspace, repr(ndx.current_backend())
+
+
+def answer(connection):
+    """Send back what comes, doubled, from an own backend; until None comes."""
+    with ndx.use("host", limit="1MiB") as backend:
+        while (x := connection.recv()) is not None:
+            connection.send((x * 2, x.backend is backend))

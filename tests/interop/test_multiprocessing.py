@@ -5,16 +5,10 @@ import multiprocessing
 import numpy as np
 import pytest
 from helpers.consumers import MATRIX
+from helpers.parallel import answer
 
 import ndx
 from ndx.testing import assert_equal
-
-
-def answer(connection):
-    """Send back what comes, doubled, from an own backend; until None comes."""
-    with ndx.use("host", limit="1MiB") as backend:
-        while (x := connection.recv()) is not None:
-            connection.send((x * 2, x.backend is backend))
 
 
 @pytest.fixture(params=["spawn", "forkserver"])
@@ -28,6 +22,7 @@ def test_pipes(context):
     here, there = context.Pipe()
     process = context.Process(target=answer, args=(there,))
     process.start()
+    there.close()  # if the child ends, its end is the last
     for x in (ndx.asarray(MATRIX), ndx.asarray(MATRIX).T, ndx.ones(3, dtype=ndx.int8)):
         here.send(x)
         found, in_backend = here.recv()
@@ -37,7 +32,7 @@ def test_pipes(context):
     here.send(None)
     process.join()
     assert process.exitcode == 0
-    here.close(), there.close()
+    here.close()
 
 
 def test_pools(context):
