@@ -28,8 +28,8 @@ from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object, itemsize_of,
-    kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
+    BOOL, KIND_BOOL, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
+    itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
@@ -52,6 +52,8 @@ cdef extern from "ndx/internal/operators.h":
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
 
+cdef Ufunc GREATER = find_ufunc("greater")
+cdef Ufunc LESS_EQUAL = find_ufunc("less_equal")
 cdef Ufunc SQUARE = find_ufunc("square")
 cdef Ufunc RECIPROCAL = find_ufunc("reciprocal")
 
@@ -164,11 +166,15 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
                 if known is not None:
                     return unary(known, a, out)
             dtype = scalar_dtype(a.dtype, x2)
+            if compares_integers(ufunc, dtype):
+                return compare(ufunc, a, x2, False, dtype, out)
             store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
     elif is_array(x2) and is_scalar(x1):
         b = <BaseArray>x2
         dtype = scalar_dtype(b.dtype, x1)
+        if compares_integers(ufunc, dtype):
+            return compare(ufunc, b, x1, True, dtype, out)
         store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
     if computes_itself(x1) or computes_itself(x2):
@@ -187,6 +193,29 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
         store_scalar(x1.item(), loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
     return binary(ufunc, x1 if a is None else a, x2 if b is None else b, out)
+
+
+cdef inline bint compares_integers(Ufunc ufunc, int dtype) except -1:
+    return kind_of[dtype] in (KIND_INT, KIND_UINT) \
+        and loop_of(ufunc, dtype).out_dtype == BOOL
+
+
+cdef object compare(Ufunc ufunc, BaseArray x, object scalar, bint scalar_first,
+                    int dtype, BaseArray out):
+    """Compare integers with one of Python's, which their dtype may not have."""
+    cdef char[16] value
+    cdef bint result
+    try:
+        store_scalar(scalar, dtype, value)
+    except OverflowError:
+        # All results are alike: those of a comparison with the largest value.
+        result = ufunc.name == "not_equal" or ufunc.name != "equal" and (
+            ufunc.name.startswith("less") == ((scalar > 0) != scalar_first))
+        store_scalar(np.iinfo(dtype_object(dtype)).max, dtype, value)
+        return compute(LESS_EQUAL if result else GREATER, x, None, value, dtype, out)
+    if scalar_first:
+        return compute(ufunc, None, x, value, dtype, out)
+    return compute(ufunc, x, None, value, dtype, out)
 
 
 cdef object inplace(Ufunc ufunc, BaseArray x, object other):
