@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
+
+from distributed import Client
 
 import ndx
 from ndx._clusters.worker_memory import active
@@ -13,7 +15,7 @@ from ndx._lib.system import peak_resident_memory
 from ndx._pipelines.tables import Table
 
 if TYPE_CHECKING:
-    from distributed import Client, Worker
+    from distributed import Worker
 
 __all__ = ["MemoryReport", "WorkerReport", "memory_report"]
 
@@ -97,13 +99,15 @@ def _row(worker: WorkerReport) -> list[str]:
     return [worker.name, *("-" if n is None else format_size(n) for n in sizes)]
 
 
-def memory_report(client: Client, workers: Iterable[str] | None = None) -> MemoryReport:
+def memory_report(
+    client: Client, workers: Iterable[str] | None = None
+) -> MemoryReport | Awaitable[MemoryReport]:
     """Return what each worker has used.
 
     Parameters
     ----------
     client : distributed.Client
-        A synchronous one.
+        With an asynchronous one, the report is to be awaited.
     workers : iterable of str, optional
         Addresses. Default: all workers.
 
@@ -112,6 +116,11 @@ def memory_report(client: Client, workers: Iterable[str] | None = None) -> Memor
     MemoryReport
         By the names of the workers. A worker that was restarted is a new one: what the
         old one used is lost.
+
+    Raises
+    ------
+    TypeError
+        If `client` is no client.
 
     Examples
     --------
@@ -124,9 +133,21 @@ def memory_report(client: Client, workers: Iterable[str] | None = None) -> Memor
     >>> report[0].memory_limit, report[0].evicted_bytes
     (1073741824, 0)
     """
+    if not isinstance(client, Client):
+        msg = f"client must be a distributed.Client, not {type(client).__name__}"
+        raise TypeError(msg)
     asked = None if workers is None else list(workers)
-    found = client.run(report_of, workers=asked).values()
-    return MemoryReport(sorted(found, key=lambda each: (len(each.name), each.name)))
+    found = client.run(report_of, workers=asked)
+    return _when_here(found) if client.asynchronous else _report(found)
+
+
+async def _when_here(found: Awaitable[dict[str, WorkerReport]]) -> MemoryReport:
+    return _report(await found)
+
+
+def _report(found: dict[str, WorkerReport]) -> MemoryReport:
+    rows = sorted(found.values(), key=lambda each: (len(each.name), each.name))
+    return MemoryReport(rows)
 
 
 def report_of(dask_worker: Worker) -> WorkerReport:

@@ -81,7 +81,7 @@ class WorkerMemory(WorkerPlugin):
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If an option is not valid. What depends on the worker is checked when it is set
         up: ``register_plugin`` raises what the worker raised.
     RuntimeError
@@ -136,6 +136,12 @@ class WorkerMemory(WorkerPlugin):
         self.options = options
         if limit is not None:
             parse_limit(limit)
+        if workspaces is not None and not isinstance(workspaces, ndx.WorkspaceConfig):
+            msg = (
+                "workspaces must be an ndx.WorkspaceConfig, not "
+                f"{type(workspaces).__name__}"
+            )
+            raise TypeError(msg)
         self.evicted_count = 0
         self.evicted_bytes = 0
 
@@ -150,19 +156,27 @@ class WorkerMemory(WorkerPlugin):
             )
             raise RuntimeError(msg)
         self.pool = self._make_pool(worker)
+        self.worker = worker
+        self._before = ndx.current_backend(), default_workspace_config()
+        _active = self
+        try:
+            self._change(worker)
+        except BaseException:
+            self.teardown(worker)
+            raise
+
+    def _change(self, worker):
+        """Change the defaults of the process, and what distributed's limits ask for."""
         total = worker.memory_manager.memory_limit
         bound_memory_for_pages(total // _PART_FOR_PAGES if total else None)
         if total and self.backend in _OF_HOST:
             callback = PeriodicCallback(self._release_idle, _MILLISECONDS)
             worker.periodic_callbacks[self.name] = callback
             callback.start()
-        self.worker = worker
-        self._before = ndx.current_backend(), default_workspace_config()
         adaptor = FailureCallbackAdaptor(self.pool, self._evict, times=2**31 - 1)
         ndx.set_default(adaptor, numpy=self.numpy)
         if self.workspaces is not None:
             default_workspace_config(self.workspaces)
-        _active = self
 
     def teardown(self, worker: Worker) -> None:
         """Restore what was the default before."""

@@ -1,5 +1,6 @@
 """Workers of distributed have a backend of their own, which never exceeds its limit."""
 
+import asyncio
 import os
 import pickle
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ from ndx.testing import assert_equal
 
 pytest.importorskip("distributed")
 
+from distributed import Client
 from distributed.spill import SpillBuffer
 
-from ndx.distributed import MemoryReport, WorkerMemory, WorkerReport
+from ndx.distributed import MemoryReport, WorkerMemory, WorkerReport, memory_report
 
 MIB = 2**20
 
@@ -185,6 +187,21 @@ def test_the_policies_of_workspaces(set_up, worker):
     assert ndx.memory.default_workspace_config() == before
 
 
+def test_a_set_up_that_fails_changes_nothing(worker, monkeypatch):
+    def fail(config=None):
+        if config is not None:
+            raise ValueError("not these policies")
+
+    before = ndx.current_backend()
+    monkeypatch.setattr(worker_memory, "default_workspace_config", fail)
+    plugin = WorkerMemory(limit="1MiB", workspaces=ndx.WorkspaceConfig())
+    with pytest.raises(ValueError, match="not these policies"):
+        plugin.setup(worker)
+    assert ndx.current_backend() is before
+    assert not worker.periodic_callbacks
+    assert worker_memory.active() is None
+
+
 def test_teardown_restores_the_default(set_up, worker):
     before = ndx.current_backend(), memory_for_pages() > 2 * MIB
     plugin = set_up()
@@ -248,6 +265,27 @@ def test_wrong_options_are_errors(set_up):
         set_up(backend="nowhere")
     with pytest.raises((TypeError, ValueError), match="no_such_option"):
         set_up(no_such_option=1)
+
+
+def test_workspaces_are_policies():
+    with pytest.raises(TypeError, match="an ndx.WorkspaceConfig, not int"):
+        WorkerMemory(workspaces=3)
+
+
+def test_what_is_no_client_has_no_report():
+    with pytest.raises(TypeError, match=r"a distributed.Client, not int"):
+        memory_report(3)
+
+
+def test_the_report_of_an_asynchronous_client():
+    async def ask():
+        async with Client(
+            n_workers=1, processes=False, dashboard_address=":0", asynchronous=True
+        ) as client:
+            return await memory_report(client)
+
+    [report] = asyncio.run(ask())
+    assert report.limit is None
 
 
 def test_reports_are_tables():
