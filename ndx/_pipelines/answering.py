@@ -138,8 +138,14 @@ def _rows_of(result: Any, counts: list[int]) -> list[Any]:
 
 
 def _rows(leaf: Any, part: slice, total: int) -> Any:
+    if leaf is None:
+        return None
     if not isinstance(leaf, ndx.NDArray | np.ndarray):
-        return leaf
+        raise TypeError(
+            f"the function returned {type(leaf).__name__} {leaf!r:.40} for a batch of "
+            f"{total} rows, of which each request gets its own: return arrays with one "
+            "row for each. mode='sequential' takes any result"
+        )
     if leaf.ndim == 0 or leaf.shape[0] != total:
         raise ValueError(
             f"the function returned an array of shape {leaf.shape} for a batch of "

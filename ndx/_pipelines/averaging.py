@@ -40,7 +40,7 @@ def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
     """Return the sum of trees of sums, by the count of what was added."""
 
     def of(*found: Any) -> Any:
-        if not _is_averaged(found[0]):
+        if not any(map(_is_averaged, found)):
             return found[0]
         added = found[0]
         for leaf in found[1:]:
@@ -53,7 +53,9 @@ def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
 def add(tree: Any, other: Any) -> Any:
     """Return the sum of two trees of gradients."""
     return map_tree(
-        lambda x, y: x + _beside(y, x) if _is_averaged(x) else x, tree, other
+        lambda x, y: x + _beside(y, x) if _is_averaged(x) or _is_averaged(y) else x,
+        tree,
+        other,
     )
 
 
@@ -72,7 +74,20 @@ def copied(tree: Any, device: Any = None) -> Any:
 
 
 def _beside(leaf: Any, other: Any) -> Any:
-    """Return a leaf on the device of another one."""
+    """Return a leaf on the device of another one, which must be of the same kind."""
+    if _kind(leaf) != _kind(other):
+        raise ValueError(
+            f"two results can't be added: {_kind(other)} and {_kind(leaf)}; a step "
+            "must return arrays of the same shapes and dtypes for each batch"
+        )
     if not isinstance(leaf, ndx.NDArray) or leaf.device == other.device:
         return leaf
     return leaf.to_device(other.device)
+
+
+def _kind(leaf: Any) -> str:
+    """Return what must agree between leaves that are added."""
+    if isinstance(leaf, ndx.NDArray):
+        return f"an array of shape {leaf.shape} and dtype {leaf.dtype}"
+    # A Python float may meet an int: a score that happens to be whole.
+    return "a number" if isinstance(leaf, int | float | complex) else f"{leaf!r}"

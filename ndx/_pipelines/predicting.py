@@ -27,8 +27,8 @@ class Predictor:
     ----------
     fn : callable
         Takes one array or several, whose first axes are the rows of a batch. In mode
-        ``"batched"`` the arrays of its result (in tuples, lists, dicts, dataclasses)
-        have a row for each of these. Several workers call it at the same time. It must
+        ``"batched"`` its result is arrays (in tuples, lists, dicts, dataclasses) with a
+        row for each of these. Several workers call it at the same time. It must
         not write to its arguments.
     workers : int, optional
         How many threads compute; with ``"inplace"``, how many callers at the same time.
@@ -156,6 +156,8 @@ class Predictor:
         ------
         Exception
             What the function raises for this request.
+        TypeError, ValueError
+            In mode ``"batched"``, if the function's result has no row for each request.
         RuntimeError
             If the predictor is closed, or was made in another process.
         """

@@ -118,7 +118,14 @@ class Average:
     def take(self, trees: list[Any], counts: list[int]) -> None:
         """Average the results of a round, in the order of the workers."""
         if self.updates:
-            self.params = self._updated(self.params, trees, sum(counts))
+            new = self._updated(self.params, trees, sum(counts))
+            if new is None and self.params is not None:
+                raise TypeError(
+                    "update returned None; it must return the new parameters, also if "
+                    "it has changed the old ones"
+                )
+            check_structure(self.params, new)
+            self.params = new
         else:
             # Else the next step would fail, at a place that says nothing.
             check_structure(self.params, trees[0])

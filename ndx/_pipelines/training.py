@@ -146,6 +146,9 @@ def train(
     (3.0, 20)
     """
     check_function(step, "step")
+    for function, what in (update, "update"), (on_score, "on_score"):
+        if function is not None:
+            check_function(function, what)
     placing.check_count(epochs, "epochs")
     placing.check_count(average_every, "average_every")
     if prefetch != 0:

@@ -275,3 +275,32 @@ def test_random_requests(data):
         pass
     assert predict.stats()["pending"] == 0
     assert predict.stats()["requests"] == sum(map(len, asked))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: float(ndx.sum(x)),
+        lambda x: x.tolist(),
+        lambda x: {"label": "a", "p": x},
+        lambda x: (x, 3),
+    ],
+    ids=["number", "list", "label", "count"],
+)
+def test_results_without_rows_are_errors(fn):
+    """Not the result of all for each, and not only when several requests come."""
+    said = "for a batch of 1 rows.*mode='sequential'"
+    with (
+        ndx.parallel.Predictor(fn, max_batch=1) as predict,
+        pytest.raises(TypeError, match=said),
+    ):
+        predict(row(1))
+    with ndx.parallel.Predictor(fn, mode="sequential") as predict:
+        predict(row(1))
+
+
+def test_none_is_a_result_of_each():
+    with ndx.parallel.Predictor(lambda x: (x, None), max_batch=1) as predict:
+        found, nothing = predict(row(1))
+    assert nothing is None
+    assert_equal(found, np.full((1, 3), 1.0))

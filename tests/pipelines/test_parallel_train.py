@@ -398,3 +398,41 @@ def test_leaves_may_be_nested():
     trained = ndx.parallel.train(lambda p, b: (p, 0.0), params, range(4), workers=2)
     assert_equal(trained.params[0][0], np.ones(2))
     assert trained.params[1]["x"][1] is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda b: ndx.ones(1 if b % 2 else 3),
+        lambda b: ndx.ones(3, dtype=ndx.float32 if b % 2 else ndx.float64),
+        lambda b: 1.0 if b % 2 else ndx.ones(3),
+        lambda b: None if b % 2 else ndx.ones(3),
+    ],
+    ids=["shape", "dtype", "number", "none"],
+)
+@pytest.mark.parametrize("update", [None, lambda params, gradients: params])
+def test_results_that_can_not_be_averaged(make, update):
+    def step(params, batch):
+        return {"w": make(batch)}, 0.0
+
+    params = {"w": ndx.ones(3)}
+    for batches in [2, 1, 2, 1], [1, 2, 1, 2]:
+        with pytest.raises(ValueError, match="same shapes and dtypes"):
+            ndx.parallel.train(step, params, batches, workers=2, update=update)
+
+
+def test_an_update_that_returns_nothing():
+    def step(params, batch):
+        return {"w": ndx.ones(3)}, 0.0
+
+    params = {"w": ndx.ones(3)}
+    with pytest.raises(TypeError, match="update returned None; it must return"):
+        ndx.parallel.train(step, params, [1], workers=1, update=lambda p, g: None)
+    with pytest.raises(ValueError, match="differ in structure"):
+        ndx.parallel.train(step, params, [1], workers=1, update=lambda p, g: {"v": 1})
+
+
+@pytest.mark.parametrize("name", ["update", "on_score"])
+def test_functions_are_checked_at_once(name):
+    with pytest.raises(TypeError, match=f"{name} must be callable, not int"):
+        ndx.parallel.train(lambda p, b: (p, 0.0), {}, [1], **{name: 3})
