@@ -460,7 +460,7 @@ def save_picture(rows, path, *, step, without):
     axes = figure.subplots()
     curves = [(row, *timeline(row.samples)) for row in rows]
     for style, (row, xs, ys) in zip(STYLES, curves, strict=False):
-        axes.plot(xs, ys, label=row.label, **style)
+        axes.plot(xs, ys, label=row.label, drawstyle="steps-mid", **style)
     steps = min(PICTURED_STEPS, len(rows[0].samples.steps))
     axes.set_xlim(0, steps)
     axes.set_xticks(range(steps + 1))

@@ -16,6 +16,15 @@ Examples
 ...         print(memory_report(client))
 """
 
+try:
+    import distributed as _distributed  # noqa: F401
+except ImportError as _error:
+    raise ImportError(
+        "ndx.distributed needs distributed, which is not installed: pip install "
+        "'ndxarray[distributed]'",
+        name="distributed",
+    ) from _error
+
 from ndx._clusters.reports import MemoryReport, WorkerReport, memory_report
 from ndx._clusters.worker_memory import WorkerMemory
 

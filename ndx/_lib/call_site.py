@@ -7,6 +7,8 @@ import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
+_PYTHON = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = os.path.join(_PYTHON, "site-packages") + os.sep
 
 
 def current_line():
@@ -21,5 +23,8 @@ def current_line():
 
 
 def is_ours(filename):
-    """Return whether a file belongs to ndx, NumPy or Python's frozen modules."""
-    return filename.startswith((_PACKAGE, _NUMPY, "<frozen "))
+    """Return whether a file belongs to ndx, NumPy or Python's own modules."""
+    if filename.startswith((_PACKAGE, _NUMPY, "<frozen ")):
+        return True
+    # Those of threads and copies, which run users' functions.
+    return filename.startswith(_PYTHON) and not filename.startswith(_INSTALLED)

@@ -65,7 +65,7 @@ def add_callback(callback: Callable[[int], object]) -> None:
 
 
 def remove_callback(callback: Callable[[int], object]) -> None:
-    """Forget a function that `add_callback` added."""
+    """Forget a function that was given to `ndx.memory.on_oom`."""
     if callback not in _callbacks:
         msg = f"{callback!r} is not a callback that was added: {_callbacks}"
         raise ValueError(msg)

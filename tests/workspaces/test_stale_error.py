@@ -1,9 +1,11 @@
 """What StaleArrayError knows: the array, the workspace, the expression, the operand."""
 
+import copy
 import gc
 import linecache
 import pickle
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -49,6 +51,18 @@ def test_it_names_the_innermost_line_of_the_user():
         outer_function(stale())
     assert caught.value.operation == "ndx.linalg.vector_norm(x)"
     assert caught.value.operand == "x"
+
+
+def test_pythons_own_modules_are_no_line_of_the_user():
+    loss = [stale()]
+    with pytest.raises(ndx.StaleArrayError) as caught:
+        copy.deepcopy(loss)
+    assert caught.value.operation == "copy.deepcopy(loss)"
+    with ThreadPoolExecutor(1) as pool:
+        error = pool.submit(ndx.sum, loss[0]).exception()
+    assert isinstance(error, ndx.StaleArrayError)
+    assert error.operation is None
+    assert "It was used" not in str(error)
 
 
 class Model:
