@@ -32,7 +32,6 @@ _ELSEWHERE = {
         "cumsum": "ndx.cumulative_sum",
         "diagonal": "ndx.linalg.diagonal",
         "divmod": "x // y and x % y",
-        "distributed": "a module: import ndx.distributed",
         "dot": "ndx.matmul, or ndx.vecdot of vectors",
         "double": "ndx.float64",
         "dstack": "ndx.concat(arrays, axis=2)",
@@ -48,7 +47,6 @@ _ELSEWHERE = {
         "left_shift": "ndx.bitwise_left_shift",
         "mod": "ndx.remainder",
         "ndarray": "ndx.NDArray, made by ndx.asarray, ndx.empty, ...",
-        "numpy": "a module: import ndx.numpy",
         "outer": "ndx.linalg.outer",
         "power": "ndx.pow",
         "product": "ndx.prod",
@@ -87,6 +85,9 @@ _ELSEWHERE = {
     },
 }
 
+# Modules for users that `import ndx` does not import.
+_MODULES = ("distributed", "numpy")
+
 
 def missing_name(module, name):
     """Return the AttributeError for a missing name of a module of ndx.
@@ -96,6 +97,9 @@ def missing_name(module, name):
     inside = module.partition(".")[2]
     here = _ELSEWHERE[inside].get(name)
     text = f"module {module!r} has no attribute {name!r}"
+    if not inside and name in _MODULES:
+        text += f" until it is imported: import {module}.{name}"
+        return AttributeError(text, name=name, obj=None)
     if here is None:
         # Without `name=`, Python itself suggests a similar name.
         return AttributeError(text)

@@ -232,3 +232,9 @@ def test_what_users_of_numpy_try_first_is_known(module, name, here):
     home = getattr(ndx, module) if module else ndx
     with pytest.raises(AttributeError, match=rf"'{name}'; here it is {here}\b"):
         getattr(home, name)
+
+
+@pytest.mark.parametrize("name", ["distributed", "numpy"])
+def test_modules_that_are_to_be_imported(name):
+    with pytest.raises(AttributeError, match=f"import ndx.{name}$"):
+        ndx.__getattr__(name)
