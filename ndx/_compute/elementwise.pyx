@@ -196,6 +196,7 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
 
 
 cdef inline bint compares_integers(Ufunc ufunc, int dtype) except -1:
+    """Whether an operation is a comparison of integers, or a logical one."""
     return kind_of[dtype] in (KIND_INT, KIND_UINT) \
         and loop_of(ufunc, dtype).out_dtype == BOOL
 
@@ -208,6 +209,8 @@ cdef object compare(Ufunc ufunc, BaseArray x, object scalar, bint scalar_first,
     try:
         store_scalar(scalar, dtype, value)
     except OverflowError:
+        if ufunc.name.startswith("logical"):
+            return compare(ufunc, x, 1, scalar_first, dtype, out)
         # All results are alike: those of a comparison with the largest value.
         result = ufunc.name == "not_equal" or ufunc.name != "equal" and (
             ufunc.name.startswith("less") == ((scalar > 0) != scalar_first))

@@ -483,17 +483,3 @@ def test_results_of_transposed_arrays():
         assert y.strides == tuple(np.dtype(y.dtype).itemsize * n for n in (1, 4))
     cube = ndx.asarray(np.ones((2, 3, 4)).transpose(1, 2, 0))
     assert (cube + 1).strides == (32, 8, 96)
-
-
-@pytest.mark.parametrize("name", COMPARISONS)
-@given(
-    dtype=st.sampled_from(dtypes.INTEGERS),
-    scalar=st.integers(-(2**70), 2**70) | st.integers(-300, 300),
-)
-def test_comparisons_with_integers_that_the_dtype_has_not(name, dtype, scalar):
-    info = np.iinfo(dtype)
-    a = np.array([info.min, 0, 1, 100, info.max], dtype)
-    x, operation = ndx.asarray(a), getattr(operator, name)
-    assert_same(operation(x, scalar), operation(a, scalar))
-    assert_same(operation(scalar, x), operation(scalar, a))
-    assert_same(COMPARISONS[name](x, scalar), operation(a, scalar))
