@@ -39,6 +39,17 @@ def stencil_3d(u):
     return inner + 0.1 * (around - 6.0 * inner)
 
 
+def distances(a, b):
+    """Return the squared distances of points, which are rows."""
+    return ((a - b) ** 2).sum(axis=-1)
+
+
+def softmax(a):
+    """Return each row's exponentials as shares of their sum."""
+    powers = np.exp(a - a.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
 class Case(NamedTuple):
     """One row: a function, the shape of its operands, and the targets."""
 
@@ -55,6 +66,8 @@ CASES = [
     Case(expression, (1_000_000,), 0.5, 0.25, FORMULA),
     *(Case(stencil_2d, (n, n), fused=0.35) for n in (50, 129, 1000)),
     *(Case(stencil_3d, (n, n, n), fused=0.35) for n in (34, 100)),
+    *(Case(distances, shape) for shape in ((100, 100), (1000, 1000), (100_000, 3))),
+    *(Case(softmax, shape) for shape in ((100, 10), (1000, 1000))),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Inner loops that NumPy has no ufunc for: copies, casts, and the choice of `where`.
+"""Inner loops that NumPy has no ufunc for: copies, casts, sums, the choice of `where`.
 
 They have the signature of NumPy's inner loops. Steps may be any number of bytes, also 0
 for one value that is repeated. Inputs and output are the same elements, or disjoint.
@@ -7,7 +7,9 @@ for one value that is repeated. Inputs and output are the same elements, or disj
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memmove
 
+from ndx._compute.loops cimport Loop
 from ndx._compute.transfers cimport Cast, Transfer, transfer_block
+from ndx._lib.dtypes cimport itemsize_of
 
 cdef struct Pair:
     uint64_t first
@@ -37,6 +39,16 @@ cdef void run_copy(char **args, const Py_ssize_t *counts, const Py_ssize_t *step
         memmove(args[1], args[0], counts[0] * how.itemsize)
     else:
         transfer_block(&how, args[1], 0, steps[1], args[0], 0, steps[0], 1, counts[0])
+
+
+cdef void run_sum(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
+                  void *data) noexcept nogil:
+    """Add elements to a total, or to several; `data` is the `Loop`, which has sums."""
+    cdef const Loop *loop = <const Loop *>data
+    if steps[0] == 0 and steps[1] == itemsize_of[loop.in_dtype]:
+        loop.sum(args[0], args[1], counts[0])
+    else:
+        loop.function(args, counts, steps, loop.data)
 
 
 cdef inline void select(Bits *out, uint8_t *condition, char *x1, char *x2,

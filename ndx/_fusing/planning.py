@@ -39,6 +39,7 @@ def plan(trace, nargs, result):
     kept = []
     _collect(result, kept)
     steps = _needed(trace.steps, {id(x.buffer) for x in kept})
+    steps.sort(key=_waits)
     groups = [group for group in _grouped(steps) if 0 not in group.shape]
     return _Planner(trace, nargs, result, kept, groups).program()
 
@@ -67,6 +68,14 @@ def _needed(steps, live):
     return kept[::-1]
 
 
+def _waits(step):
+    """Return False for what can come first: the start of a reduction's result.
+
+    A stage between would separate the reduction from the steps that make its elements.
+    """
+    return not step.starts
+
+
 def _apart(one, shape, other, other_shape):
     """Whether two parts of a buffer share no byte."""
     itemsize = rules.itemsize(one.buffer.code)
@@ -85,7 +94,10 @@ def _relation(step, later):
             if part.buffer is not other.buffer or not (written or other_written):
                 continue
             same = part == other and step.shape == later.shape
-            if same and not step.reduces and not later.reduces:
+            # The elements that a reduction reads are as any; its result is complete
+            # after the last block.
+            result = (written and later.reduces) or (other_written and step.reduces)
+            if same and not result:
                 found = max(found, 1)
             elif not _apart(other, step.shape, part, later.shape):
                 return 2

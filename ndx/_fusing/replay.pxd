@@ -26,6 +26,7 @@ cdef struct Step:
     void *data
     int count                    # operands, the result included
     bint rows                    # whether one is a leaf whose rows lie apart
+    bint reduces
     Operand operands[4]
 
 # A part of an array: the axes of the stage, the innermost one apart.
@@ -58,6 +59,7 @@ cdef struct Stage:
     Py_ssize_t col_blocks
     Py_ssize_t register_bytes
     Py_ssize_t pitch             # elements from one row to the next; 0: those of a row
+    Py_ssize_t share             # blocks that a thread takes at a time
     bint serial                  # its blocks can't be shared among threads
     int nleaves
     int nsteps

@@ -25,7 +25,7 @@ from ndx._compute.passes.settings cimport settings
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.transfers cimport Transfer, cast_between, transfer_block
 from ndx._files.mapping cimport Mapped, find_mapping
-from ndx._fusing.kernels cimport run_cast, run_copy, run_select
+from ndx._fusing.kernels cimport run_cast, run_copy, run_select, run_sum
 from ndx._lib.dtypes cimport itemsize_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
 
@@ -41,7 +41,7 @@ cdef enum:
     MAX_LEAVES = 24
     CHUNKS = (MAX_SLOTS + 5) // 6
     SHORT_ROW = 48               # elements: a row of fewer is not worth a call
-    SHARE = 16                   # blocks that a thread takes at a time
+    NARROW = 17                  # elements: rows of fewer are reduced side by side
 
 
 def limits():
@@ -163,7 +163,7 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
     cdef Py_ssize_t steps[4]
     cdef Py_ssize_t between[4]
     cdef Py_ssize_t width = stage.pitch if stage.pitch else ncols
-    cdef Py_ssize_t count, row
+    cdef Py_ssize_t count, row, col
     cdef Transfer how
     cdef int i
     for i in range(step.count):
@@ -187,6 +187,13 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         count = (nrows - 1) * width + ncols
         step.function(at, &count, steps, step.data)
         return
+    if step.reduces and stage.ndim == 1 and ncols < NARROW <= nrows and steps[0] == 0:
+        # All first elements, all second ones, and so on.
+        for col in range(ncols):
+            args[0], args[1], args[2] = at[0], at[1] + col * steps[1], at[2]
+            count = nrows
+            step.function(args, &count, between, step.data)
+        return
     if step.function == run_copy and stage.ndim == 1 and ncols < SHORT_ROW:
         how.cast = NULL
         # Of what is written: a constant has no item size.
@@ -208,7 +215,8 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
 cdef void run_share(void *arg, Py_ssize_t index) noexcept nogil:
     cdef const Job *job = <const Job *>arg
     cdef Py_ssize_t blocks = job.stage.row_blocks * job.stage.col_blocks
-    run_blocks(arg, index * SHARE, min((index + 1) * SHARE, blocks))
+    cdef Py_ssize_t share = job.stage.share
+    run_blocks(arg, index * share, min((index + 1) * share, blocks))
 
 
 cdef void run_stages(void *arg) noexcept nogil:
@@ -225,7 +233,7 @@ cdef void run_stages(void *arg) noexcept nogil:
         job.stage = &replay.stages[i]
         blocks = job.stage.row_blocks * job.stage.col_blocks
         if replay.threaded and not job.stage.serial:
-            parallel_for((blocks + SHARE - 1) // SHARE, run_share, &job)
+            parallel_for((blocks - 1) // job.stage.share + 1, run_share, &job)
         else:
             run_blocks(&job, 0, blocks)
         for k in range(job.stage.npartials):
@@ -321,6 +329,7 @@ cdef class Program:
         stage.row_blocks = (stage.rows - 1) // stage.block_rows + 1
         stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
         stage.register_bytes = given["register_bytes"]
+        stage.share = given["share"]
         stage.serial = given["serial"]
         self.large |= stage.rows * stage.cols >= LARGE
         leaves, steps, partials = given["leaves"], given["steps"], given["partials"]
@@ -345,11 +354,12 @@ cdef class Program:
             partial.target = target
             partial.constant = constant
             partial.itemsize = itemsize_of[dtype]
-            find_loop(name, dtype, 0, &partial.function, &partial.data)
+            find_loop(name, dtype, 0, True, &partial.function, &partial.data)
         stage.npartials = len(partials)
-        for i, (name, dtype, into, operands) in enumerate(steps):
+        for i, (name, dtype, into, operands, reduces) in enumerate(steps):
             step = &stage.steps[i]
-            find_loop(name, dtype, into, &step.function, &step.data)
+            step.reduces = reduces
+            find_loop(name, dtype, into, reduces, &step.function, &step.data)
             step.count = len(operands)
             for k, (place, index, itemsize) in enumerate(operands):
                 step.operands[k].place = place
@@ -502,8 +512,8 @@ cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept:
     return True
 
 
-cdef int find_loop(str name, int dtype, int into, LoopFunction *function,
-                   void **data) except -1:
+cdef int find_loop(str name, int dtype, int into, bint reduces,
+                   LoopFunction *function, void **data) except -1:
     cdef const Loop *loop
     if name == "cast":
         function[0] = run_cast
@@ -515,6 +525,9 @@ cdef int find_loop(str name, int dtype, int into, LoopFunction *function,
         loop = loop_of(find_ufunc(name), dtype)
         function[0] = loop.function
         data[0] = loop.data
+        if reduces and loop.sum != NULL:
+            function[0] = run_sum
+            data[0] = <void *>loop
     return 0
 
 

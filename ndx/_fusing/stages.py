@@ -20,6 +20,8 @@ _LEAST_ELEMENTS = 64
 # Bytes of leaves that come from memory each time, where longer runs are faster: of five
 # arrays of 8 MB, 1.2 times as fast on two threads.
 _CACHED = 16 << 20
+# Blocks that a thread takes at a time.
+_SHARE = 16
 # Bytes that the steps read and write from which threads pay: with two of them, after
 # some 50 us.
 _WORTHWHILE = 8 << 20
@@ -48,6 +50,7 @@ class Stage:
         self.steps = _forwarded(planner, group.steps)
         self.partials = []
         self.serial = False
+        self.by_rows = False
 
     def described(self):
         """Return what `Program` takes."""
@@ -66,12 +69,16 @@ class Stage:
         registers, bytes_each = _allocate(lowered)
         rows, cols, room = self.blocks(registers, bytes_each)
         self.finish_partials(rows, cols)
+        share = _SHARE
+        if self.by_rows:
+            # All blocks of a row add to one element of a result.
+            share = _ceil(share, _ceil(self.cols, cols)) * _ceil(self.cols, cols)
         # Blocks that add to the same elements of a result run one after the other.
         return {
             "shape": self.outer, "cols": self.cols, "block_rows": rows,
             "block_cols": cols, "register_bytes": room,
             "serial": self.serial or self.work(lowered) < _WORTHWHILE,
-            "pitch": self.pitch,
+            "pitch": self.pitch, "share": share,
             "leaves": [
                 (self.planner.slot(x.buffer), x.offset, strides, self.has_pitch(i))
                 for i, (x, strides) in enumerate(
@@ -79,8 +86,8 @@ class Stage:
                 )
             ],
             "steps": [
-                (name, code, into, [_operand(x) for x in operands])
-                for name, code, into, operands in lowered
+                (name, code, into, [_operand(x) for x in operands], reduces)
+                for name, code, into, operands, reduces in lowered
             ],
             "partials": self.partials, "registers": registers,
         }  # fmt: skip
@@ -89,7 +96,7 @@ class Stage:
         """Return the bytes that all steps read and write; slow ones count as more."""
         bytes_each = sum(
             (4 if name in SLOW else 1) * len(operands) * rules.itemsize(code)
-            for name, code, _, operands in lowered
+            for name, code, _, operands, _ in lowered
         )
         return math.prod(self.shape) * bytes_each
 
@@ -181,10 +188,10 @@ class Stage:
             if step.reduces:
                 operands = [operands[1], operands[0], operands[1]]
             place = operands[-1]
-            lowered.append((step.name, step.code, step.into, operands))
+            lowered.append((step.name, step.code, step.into, operands, step.reduces))
             if place[0] == "gathered":
                 # The registers of a stored row go to their leaf.
-                lowered.append(("copy", step.into, step.into, [place, place[3]]))
+                lowered.append(_copied(step.into, place, place[3]))
         return lowered
 
     def is_short(self, index):
@@ -224,7 +231,7 @@ class Stage:
         if part not in gathered:
             gathered[part] = ("gathered", object(), part.buffer.code, place)
             code = part.buffer.code
-            lowered.append(("copy", code, code, [place, gathered[part]]))
+            lowered.append(_copied(code, place, gathered[part]))
         return gathered[part]
 
     def target(self, step, operands, lowered, gathered):
@@ -247,8 +254,11 @@ class Stage:
 
     def reduction(self, step, index, place):
         """Return where a reduction is accumulated."""
-        if any(self.strides[index]):
-            self.serial = True
+        *outer, inner = self.strides[index]
+        if inner or any(outer):
+            # Rows that each have an element of their own may be on several threads.
+            self.by_rows = True
+            self.serial |= inner != 0 or not all(outer)
             return place
         slot = self.planner.slot(step.target.buffer)
         start = Constant(_start_of(step))
@@ -290,6 +300,11 @@ class Stage:
         count = _ceil(total, rows) * _ceil(self.cols, cols)
         for partial in self.partials:
             partial[0] = self.planner.new_slot((partial[4], (count,), (0,)))
+
+
+def _copied(code, source, target):
+    """Return the step that copies a block."""
+    return "copy", code, code, [source, target], False
 
 
 def _start_of(step):
@@ -339,12 +354,12 @@ def _allocate(lowered):
     not needed any more, if its elements are as large.
     """
     last = {}
-    for i, (_, _, _, operands) in enumerate(lowered):
+    for i, (_, _, _, operands, _) in enumerate(lowered):
         for operand in operands:
             if operand[0] in ("register", "gathered"):
                 last[id(operand[1])] = i
     number, free, count, each = {}, [], 0, 1
-    for i, (name, code, into, operands) in enumerate(lowered):
+    for i, (name, code, into, operands, reduces) in enumerate(lowered):
         *inputs, output = operands
         dying, placed = [], []
         for operand in inputs:
@@ -374,7 +389,7 @@ def _allocate(lowered):
         free += [number[k] for k, _ in dying if k != _key(output)]
         if _key(output) is not None and last[_key(output)] == i:
             free.append(number[_key(output)])
-        lowered[i] = (name, code, into, placed)
+        lowered[i] = (name, code, into, placed, reduces)
     return count, each
 
 

@@ -58,7 +58,8 @@ class Parameter(NamedTuple):
 class Step(NamedTuple):
     """One inner loop over elements of one shape.
 
-    A reduction has steps of 0 along the axes that it reduces.
+    A reduction has steps of 0 along the axes that it reduces. Another step before it
+    `starts` it: its result is a new array, of which this is the first value.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Step(NamedTuple):
     target: Part
     sources: tuple
     reduces: bool = False
+    starts: bool = False
 
 
 def identity(name, code, count):

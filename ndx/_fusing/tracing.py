@@ -59,12 +59,12 @@ class Trace:
         order, strides = rules.layout_of(shape, list(operands), rules.itemsize(code))
         return Tracer(self, Buffer(code, shape, strides, order), 0, shape, strides)
 
-    def add(self, name, code, into, target, sources, shape=None, reduces=False):
+    def add(self, name, code, into, target, sources, shape=None, **how):
         """Append a step that writes to a tracer."""
         self.check()
         shape = target.shape if shape is None else shape
         self.steps.append(
-            Step(name, code, into, shape, target.part(shape), tuple(sources), reduces)
+            Step(name, code, into, shape, target.part(shape), tuple(sources), **how)
         )
 
     # ---- Operands
@@ -243,9 +243,10 @@ class Trace:
             self.refuse(f"{name} of {rules.dtype_of(x.code)} has no loop to replay")
         made = self.new(x.code, kept)
         start = Constant(rules.scalar_bytes(identity(name, x.code, count), x.code))
-        self.add("copy", x.code, x.code, made, [start])
+        self.add("copy", x.code, x.code, made, [start], starts=True)
         if count:
-            self.add(name, x.code, x.code, made, [x.part(x.shape)], x.shape, True)
+            source = x.part(x.shape)
+            self.add(name, x.code, x.code, made, [source], x.shape, reduces=True)
         if not keepdims:
             shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
             strides = tuple(n for i, n in enumerate(made.strides) if i not in axes)
