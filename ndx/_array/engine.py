@@ -66,6 +66,25 @@ class Engine:
         """
         raise NotImplementedError
 
+    def fused(self, program: Any) -> Any:
+        """Return a function that computes a program of `ndx.fuse`.
+
+        Parameters
+        ----------
+        program : ndx._fusing.device_planning.DeviceProgram
+
+        Returns
+        -------
+        callable
+            Of the list of arrays among the arguments of a call, and of its scalars.
+
+        Raises
+        ------
+        NotImplementedError
+            If it has a step that can't be fused; the message says which.
+        """
+        raise NotImplementedError
+
     # ------------------------------------------------------------ elements
 
     def get_item(self, x: Any, key: Any) -> Any:

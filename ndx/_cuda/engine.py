@@ -3,6 +3,7 @@
 from ndx._array.engine import Engine
 from ndx._cuda import transfer
 from ndx._cuda.calls import function_of
+from ndx._cuda.fusing import FusedCall
 from ndx._cuda.numpy_functions import numpy_function
 from ndx._cuda.overrides_elementwise import check_power, computed
 from ndx._cuda.overrides_indexing import fill, get_item, set_item
@@ -65,6 +66,7 @@ class CudaEngine(Engine):
         """Return a copy on the GPU with this device number."""
         return transfer.upload(session_of(device - 1), x, detached=detached)
 
+    fused = FusedCall
     numpy_function = staticmethod(numpy_function)
     get_item = staticmethod(get_item)
     set_item = staticmethod(set_item)

@@ -4,12 +4,12 @@ import numpy as np
 
 from ndx._cuda.calls import function_of
 
-__all__ = ["check_power", "computed"]
+__all__ = ["MENDED", "check_power", "computed"]
 
 
 def computed(name, given):
     """Compute an operation on CuPy's arrays and scalars of one dtype."""
-    kinds, mended = _MENDED.get(name, ("", None))
+    kinds, mended = MENDED.get(name, ("", None))
     function = mended if given[0].dtype.kind in kinds else function_of(name)
     return function(*given)
 
@@ -102,7 +102,7 @@ def _of_truth(name):
 
 
 # Name -> the kinds of dtypes, and the function that replaces CuPy's.
-_MENDED = {
+MENDED = {
     "expm1": ("c", _expm1),
     "floor_divide": ("f", _floor_divide),
     "remainder": ("f", _remainder),

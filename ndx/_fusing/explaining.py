@@ -22,6 +22,6 @@ def explain(name, entries, unfit):
     if unfit:
         lines.append(
             f"{unfit} call(s) as they are, with arguments that are not recorded: "
-            "arrays on a device or of other dtypes, lists, dicts, more than 24 arrays"
+            "arrays of other dtypes or devices, lists, dicts, more than 24 arrays"
         )
     return "\n".join(lines or [f"{name} has not been called"])

@@ -57,8 +57,9 @@ def fuse(function: Callable[..., Any], /) -> FusedFunction:
     Results, dtypes and errors are those of `function`; sums may be rounded otherwise.
     What can't be recorded is computed by calling `function`: conditions on elements,
     indexing by arrays, sorting, products of matrices, arrays that are not arguments,
-    arrays on a device or in large files. The function should have no effects but on
-    its arguments. Globals and attributes that it reads count as constants.
+    arrays in large files. The function should have no effects but on its arguments.
+    Globals and attributes that it reads count as constants. For arrays on a GPU,
+    `cupy.fuse` makes a kernel of the steps.
 
     Examples
     --------

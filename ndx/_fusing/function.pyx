@@ -16,9 +16,10 @@ import types
 
 import numpy as np
 
+from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport as_operand
-from ndx._fusing.replay cimport MAX_SLOTS, Program
+from ndx._fusing.replay cimport MAX_SLOTS, Program, are_apart
 
 from ndx._fusing.explaining import explain
 from ndx._fusing.recording import record
@@ -63,6 +64,7 @@ cdef struct Words:
     int nscalars
     bint fits                    # False: can't be recorded
     bint inside                  # an argument is a tracer: another function is recorded
+    int device                   # the one of all arrays; 0: the CPU
     int64_t words[WORDS]
     PyObject *arrays[MAX_SLOTS]
     PyObject *scalars[SCALARS]
@@ -76,6 +78,12 @@ cdef class Entry:
     cdef int count
     cdef bytes words
     cdef Program program
+    cdef object launch           # for a device, in place of `program`
+    cdef int narrays             # what `launch` takes
+    cdef int nscalars
+    cdef unsigned int used       # bits of arguments that it reads or writes
+    cdef unsigned int stored     # bits of those that it writes
+    cdef list lines              # that describe it
     cdef readonly str reason
     cdef readonly str label
     cdef list kept               # objects that the words name by their addresses
@@ -83,7 +91,27 @@ cdef class Entry:
     @property
     def about(self) -> Any:
         """The description of the program; None without one."""
-        return None if self.program is None else self.program.about
+        return self.lines if self.program is None else self.program.about
+
+    cdef int take(self, const Words *found, object program) except -1:
+        """Let the engine of the device make the program."""
+        try:
+            self.launch = device_engine().fused(program)
+        except NotImplementedError as error:
+            self.reason = str(error)
+            return 0
+        self.narrays, self.nscalars = found.narrays, found.nscalars
+        self.lines = program.about
+        for i in program.used:
+            self.used |= <unsigned int>1 << <int>i
+        for i in program.stored:
+            self.stored |= <unsigned int>1 << <int>i
+        return 0
+
+    cdef object run_on_device(self, const Words *found):
+        """Compute; the caller has asked `are_apart`, and owns the arguments."""
+        return self.launch([<object>found.arrays[i] for i in range(self.narrays)],
+                           [<object>found.scalars[i] for i in range(self.nscalars)])
 
 
 cdef inline void add(Words *found, int64_t word) noexcept:
@@ -164,7 +192,7 @@ cdef class FusedFunction:
                       PyObject *names, list owned) except -1:
         """Write the signature of a call; `owned` keeps arrays made of NumPy's."""
         cdef Py_ssize_t i, named = 0
-        found.count = found.narrays = found.nscalars = 0
+        found.count = found.narrays = found.nscalars = found.device = 0
         found.fits = True
         found.inside = False
         if names != NULL:
@@ -283,10 +311,13 @@ cdef class FusedFunction:
         keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
         for value in (*positional, *keywords.values()):
             self.keep(value, entry.kept)
-        recording = record(self.function, positional, keywords)
-        entry.program = recording.program
+        recording = record(self.function, positional, keywords, found.device != 0)
         entry.reason = recording.reason
         entry.label = recording.label
+        if found.device == 0:
+            entry.program = recording.program
+        elif recording.program is not None:
+            entry.take(found, recording.program)
         if recording.by_value:
             # Signatures have these values from now on.
             for i in recording.by_value:
@@ -303,9 +334,11 @@ cdef class FusedFunction:
 
 cdef int describe_array(Words *found, BaseArray x, Tag tag) except -1:
     cdef int i
-    if x.block.device or found.narrays == MAX_SLOTS:
+    if found.narrays == MAX_SLOTS or (
+            found.narrays and x.block.device != found.device):
         found.fits = False
         return 0
+    found.device = x.block.device
     for i in range(found.narrays):
         if found.arrays[i] == <PyObject *>x:
             add(found, SAME)
@@ -314,7 +347,7 @@ cdef int describe_array(Words *found, BaseArray x, Tag tag) except -1:
     found.arrays[found.narrays] = <PyObject *>x
     found.narrays += 1
     add(found, tag | x.dtype << 8 | x.ndim << 16 | x.c_contiguous << 24
-        | x.readonly << 25)
+        | x.readonly << 25 | <int64_t>x.block.device << 32)
     for i in range(x.ndim):
         add(found, x.shape[i])
     if not x.c_contiguous:
@@ -342,9 +375,12 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         entry = fused.find(&found, hash_of(&found))
         if entry is None:
             entry = fused.learn(&found, args, count, names, owned)
-        if entry is not None and entry.program is not None \
-                and entry.program.may_replay(found.arrays):
-            return entry.program.run(found.arrays, found.scalars)
+        if entry is not None and entry.program is not None:
+            if entry.program.may_replay(found.arrays):
+                return entry.program.run(found.arrays, found.scalars)
+        elif entry is not None and entry.launch is not None:
+            if are_apart(found.arrays, entry.narrays, entry.used, entry.stored):
+                return entry.run_on_device(&found)
     elif not found.fits and not found.inside:
         fused.unfit += 1
     return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
@@ -377,8 +413,9 @@ def fuse(function: Callable[..., Any], /) -> FusedFunction:
     Results, dtypes and errors are those of `function`; sums may be rounded otherwise.
     What can't be recorded is computed by calling `function`: conditions on elements,
     indexing by arrays, sorting, products of matrices, arrays that are not arguments,
-    arrays on a device or in large files. The function should have no effects but on
-    its arguments. Globals and attributes that it reads count as constants.
+    arrays in large files. The function should have no effects but on its arguments.
+    Globals and attributes that it reads count as constants. For arrays on a GPU,
+    `cupy.fuse` makes a kernel of the steps.
 
     Examples
     --------

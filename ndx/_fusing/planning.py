@@ -18,11 +18,12 @@ from ndx._fusing.stages import LIMITS, Stage, TooLarge, parts_of
 from ndx._fusing.steps import Parameter, reach
 
 
-class _Group(NamedTuple):
-    """The steps of a stage."""
+class Group(NamedTuple):
+    """The steps of a stage; whether no other step may join them."""
 
     shape: tuple
     steps: list
+    alone: bool
 
 
 def plan(trace, nargs, result):
@@ -36,29 +37,27 @@ def plan(trace, nargs, result):
     result : tuple
         What the function returned, with tracers.
     """
-    kept = []
-    _collect(result, kept)
-    steps = _needed(trace.steps, {id(x.buffer) for x in kept})
+    steps = needed(trace.steps, result)
     steps.sort(key=_waits)
-    groups = [group for group in _grouped(steps) if 0 not in group.shape]
-    return _Planner(trace, nargs, result, kept, groups).program()
+    groups = [group for group in grouped(steps) if 0 not in group.shape]
+    return _CpuPlanner(trace, nargs, result, groups).program()
 
 
-def _collect(result, found):
-    """Append the tracers of a result."""
+def _tracers(result):
+    """Return the tracers of a result."""
     kind, value = result
     if kind == "array":
-        found.append(value)
-    elif kind in ("tuple", "list"):
-        for item in value:
-            _collect(item, found)
-    elif kind == "dict":
-        for _, item in value:
-            _collect(item, found)
+        return [value]
+    if kind in ("tuple", "list"):
+        return [x for item in value for x in _tracers(item)]
+    if kind == "dict":
+        return [x for _, item in value for x in _tracers(item)]
+    return []
 
 
-def _needed(steps, live):
+def needed(steps, result):
     """Return the steps whose results are used."""
+    live = {id(x.buffer) for x in _tracers(result)}
     kept = []
     for step in reversed(steps):
         if step.target.buffer.argument is None and id(step.target.buffer) not in live:
@@ -104,35 +103,43 @@ def _relation(step, later):
     return found
 
 
-def _grouped(steps):
-    """Put steps into stages, each as early as possible."""
+def grouped(steps, *, reductions_alone=False):
+    """Put steps into stages, each as early as possible.
+
+    Parameters
+    ----------
+    steps : list of Step
+    reductions_alone : bool
+        Whether each reduction is a stage of its own.
+    """
     groups, placed = [], []
     for step in steps:
+        alone = reductions_alone and step.reduces
         earliest = 0
         for other, index in placed:
             relation = _relation(other, step)
             if relation:
-                earliest = max(earliest, index + (relation == 2))
+                apart = relation == 2 or alone or groups[index].alone
+                earliest = max(earliest, index + apart)
         index = next(
-            (i for i in range(earliest, len(groups)) if groups[i].shape == step.shape),
+            (i for i in range(earliest, len(groups))
+             if groups[i].shape == step.shape and not (alone or groups[i].alone)),
             len(groups),
-        )
+        )  # fmt: skip
         if index == len(groups):
-            groups.append(_Group(step.shape, []))
+            groups.append(Group(step.shape, [], alone))
         groups[index].steps.append(step)
         placed.append((step, index))
     return groups
 
 
-class _Planner:
-    """The arrays, constants and stages of one program."""
+class Planner:
+    """The arrays of one program, and what its steps use."""
 
-    def __init__(self, trace, nargs, result, kept, groups):
+    def __init__(self, trace, nargs, result, groups):
         self.trace, self.nargs, self.result, self.groups = trace, nargs, result, groups
-        self.constants, self.parameters, self.known = [], [], {}
         self.made, self.slots = [], {}
         self.used, self.stored = set(), set()
-        self.results = {id(x.buffer) for x in kept}
         self.free = []
         self.buffers = list(trace.steps)  # keeps the ids of buffers
         # Where each buffer is used, and as which parts.
@@ -146,44 +153,29 @@ class _Planner:
                 if step.reduces:
                     # The partial results of blocks are not the result.
                     self.uses[id(step.target.buffer)][0].update((-1, index))
-
-    def program(self):
-        """Return the program."""
-        kept = []
-        _collect(self.result, kept)
+        kept = _tracers(result)
+        self.results = {id(x.buffer) for x in kept}
         for x in kept:
             self.slot(x.buffer)
-        stages = []
-        for index, group in enumerate(self.groups):
-            self.release(index)
-            stages.append(Stage(self, index, group).described())
-        result = self.returned(self.result)
-        nslots = self.nargs + len(self.made)
-        for name, count in (
-            ("slots", nslots),
-            ("constants", len(self.constants)),
-            ("parameters", len(self.parameters)),
-        ):
+
+    def use(self, part, written):
+        """Note that a step reads or writes a part, if it is of an argument."""
+        if part.buffer.argument is not None:
+            self.used.add(part.buffer.argument)
+            if written:
+                self.stored.add(part.buffer.argument)
+
+    def check(self, **counts):
+        """Raise `TooLarge` if there is more of something than a program may have."""
+        for name, count in {"slots": self.nargs + len(self.made), **counts}.items():
             if count > LIMITS[name]:
                 msg = f"it needs {count} {name}; a program has at most {LIMITS[name]}"
                 raise TooLarge(msg)
-        return Program(
-            self.nargs, sorted(self.used), sorted(self.stored), self.made,
-            self.constants, self.parameters, stages, result, self.about(stages),
-        )  # fmt: skip
 
-    def about(self, stages):
-        """Return the lines of an explanation."""
-        lines = []
-        for group, stage in zip(self.groups, stages, strict=True):
-            names = " ".join(name for name, *_ in stage["steps"])
-            count = stage["block_rows"] * stage["block_cols"]
-            lines.append(
-                f"stage over {group.shape}, {count} elements at a time, "
-                f"{stage['registers']} registers: {names}"
-            )
+    def about_arrays(self):
+        """Return the last line of an explanation."""
         inner = sum(id(b) not in self.results for b in self.slots.values())
-        return [*lines, f"{len(self.made)} arrays made, {inner} of them temporary"]
+        return f"{len(self.made)} arrays made, {inner} of them temporary"
 
     def returned(self, result):
         """Describe a result with slots in place of tracers."""
@@ -239,6 +231,39 @@ class _Planner:
             done = id(buffer) not in self.results and max(stages, default=-1) < index
             if done and slot not in self.free:
                 self.free.append(slot)
+
+
+class _CpuPlanner(Planner):
+    """The stages of a program of the CPU."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.constants, self.parameters, self.known = [], [], {}
+
+    def program(self):
+        """Return the program."""
+        stages = []
+        for index, group in enumerate(self.groups):
+            self.release(index)
+            stages.append(Stage(self, index, group).described())
+        self.check(constants=len(self.constants), parameters=len(self.parameters))
+        return Program(
+            self.nargs, sorted(self.used), sorted(self.stored), self.made,
+            self.constants, self.parameters, stages, self.returned(self.result),
+            self.about(stages),
+        )  # fmt: skip
+
+    def about(self, stages):
+        """Return the lines of an explanation."""
+        lines = []
+        for group, stage in zip(self.groups, stages, strict=True):
+            names = " ".join(name for name, *_ in stage["steps"])
+            count = stage["block_rows"] * stage["block_cols"]
+            lines.append(
+                f"stage over {group.shape}, {count} elements at a time, "
+                f"{stage['registers']} registers: {names}"
+            )
+        return [*lines, self.about_arrays()]
 
     def constant(self, value):
         """Return the index of a constant."""

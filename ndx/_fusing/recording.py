@@ -9,6 +9,7 @@ import numpy as np
 from ndx._api.public_function import set_interceptor
 from ndx._core import NDArray
 from ndx._fusing.calls import call_of_ndx
+from ndx._fusing.device_planning import plan_for_device
 from ndx._fusing.planning import TooLarge, plan
 from ndx._fusing.rules import code_of, is_contiguous, is_readonly
 from ndx._fusing.steps import Buffer, NotRecorded
@@ -76,7 +77,7 @@ class _Arguments:
         return value
 
 
-def record(function, args, kwargs):
+def record(function, args, kwargs, on_device=False):
     """Return the `Recording` of a function for arguments of one signature."""
     trace = Trace()
     arguments = _Arguments(trace)
@@ -93,7 +94,8 @@ def record(function, args, kwargs):
             result = function(*taken, **named)
         if trace.reason is None:
             spec = _result(trace, result)
-            program = plan(trace, len(arguments.arrays), spec)
+            planned = plan_for_device if on_device else plan
+            program = planned(trace, len(arguments.arrays), spec)
     except TooLarge as error:
         reason = str(error)
     except Exception as error:

@@ -102,3 +102,6 @@ cdef class Program:
     cdef BaseArray make(self, int i)
     cdef object build(self, tuple spec, PyObject **arrays, list made)
     cdef bint may_replay(self, PyObject **arrays) except -1
+
+cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
+                    unsigned int stored) except -1

@@ -374,37 +374,23 @@ cdef class Program:
     cdef bint may_replay(self, PyObject **arrays) except -1:
         """Whether the arrays of this call can be replayed: in memory, and apart."""
         cdef Strided layout
-        cdef Py_ssize_t low[MAX_SLOTS]
-        cdef Py_ssize_t high[MAX_SLOTS]
         cdef BaseArray x
         cdef Mapped mapped
-        cdef int i, k
-        cdef bint written
+        cdef int i
         # NumPy reports floating-point errors then; only its functions do that.
         if reporting != 0 and reports():
             return False
-        if not self.stored and not self.large:
-            return True
-        for i in range(self.nargs):
-            x = <BaseArray>arrays[i]
-            if not self.used >> i & 1 or not block_is_live(x.block):
-                continue
-            strided(x, &layout)
-            if self.large and x.size * itemsize_of[x.dtype] >= settings().threshold \
-                    and find_mapping(layout.data, &mapped):
-                # Computed in passes, which read a file from start to end.
-                return False
-            if self.stored:
-                byte_bounds(&layout, itemsize_of[x.dtype], &low[i], &high[i])
-                low[i] += <Py_ssize_t><uintptr_t>layout.data
-                high[i] += <Py_ssize_t><uintptr_t>layout.data
-                for k in range(i):
-                    written = (self.stored >> i | self.stored >> k) & 1
-                    if written and self.used >> k & 1 \
-                            and block_is_live((<BaseArray>arrays[k]).block) \
-                            and low[i] < high[k] and low[k] < high[i]:
-                        return False
-        return True
+        if self.large:
+            for i in range(self.nargs):
+                x = <BaseArray>arrays[i]
+                if not self.used >> i & 1 or not block_is_live(x.block):
+                    continue
+                strided(x, &layout)
+                if x.size * itemsize_of[x.dtype] >= settings().threshold \
+                        and find_mapping(layout.data, &mapped):
+                    # Computed in passes, which read a file from start to end.
+                    return False
+        return are_apart(arrays, self.nargs, self.used, self.stored)
 
     cdef object run(self, PyObject **arrays, PyObject **scalars):
         """Replay; the caller has asked `may_replay`, and owns the arguments."""
@@ -499,6 +485,33 @@ cdef class Program:
             view.strides[axis] = strides[axis]
         set_layout(view)
         return view
+
+
+cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
+                    unsigned int stored) except -1:
+    """Whether no array that is written shares memory with another one in use."""
+    cdef Strided layout
+    cdef Py_ssize_t low[MAX_SLOTS]
+    cdef Py_ssize_t high[MAX_SLOTS]
+    cdef unsigned int seen = 0
+    cdef BaseArray x
+    cdef int i, k
+    if not stored:
+        return True
+    for i in range(count):
+        x = <BaseArray>arrays[i]
+        if not used >> i & 1 or not block_is_live(x.block):
+            continue
+        strided(x, &layout)
+        byte_bounds(&layout, itemsize_of[x.dtype], &low[i], &high[i])
+        low[i] += <Py_ssize_t><uintptr_t>layout.data
+        high[i] += <Py_ssize_t><uintptr_t>layout.data
+        for k in range(i):
+            if seen >> k & 1 and (stored >> i | stored >> k) & 1 \
+                    and low[i] < high[k] and low[k] < high[i]:
+                return False
+        seen |= <unsigned int>1 << i
+    return True
 
 
 cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept:

@@ -225,7 +225,7 @@ class Stage:
         """Return the operand for a part that is read; gather it first if that pays."""
         index = self.parts.index(part)
         place = ("leaf", index, part.buffer.code)
-        self.touch(part, False)
+        self.planner.use(part, written=False)
         if not self.is_short(index) or (len(step.sources) == 1 and step.name == "copy"):
             return gathered.get(part, place)
         if part not in gathered:
@@ -240,7 +240,7 @@ class Stage:
         if self.planner.is_register(part.buffer):
             return [("register", part.buffer, code)]
         index = self.parts.index(part)
-        self.touch(part, True)
+        self.planner.use(part, written=True)
         place = ("leaf", index, code)
         if step.reduces:
             return [self.reduction(step, index, place)]
@@ -265,13 +265,6 @@ class Stage:
         constant = self.planner.constant(start)
         self.partials.append([None, slot, constant, step.name, step.code])
         return ("partial", len(self.partials) - 1, step.code)
-
-    def touch(self, part, written):
-        """Note the use of an argument."""
-        if part.buffer.argument is not None:
-            self.planner.used.add(part.buffer.argument)
-            if written:
-                self.planner.stored.add(part.buffer.argument)
 
     # ---- The blocks
 

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from . import differences
+from . import differences, fusion
 from .host_memory import FALSE
 from .names import AS_NUMPY, FFT, FUNCTIONS, LINALG
 from .plans import config, planned
@@ -89,9 +89,13 @@ class ndarray:
         elif not isinstance(value, ndarray) and value == 0:
             value = 0  # memset, also of -0.0
         target, key, value = host(self), unwrapped(key), unwrapped(value)
+        while isinstance(value, np.ndarray) and value.shape[:1] == (1,):
+            value = value.reshape(value.shape[1:])
 
         def work():
-            target[key] = value
+            # Kernels don't warn.
+            with np.errstate(all="ignore"):
+                target[key] = value
 
         machine.perform(work, get_current_stream().ptr)
 
@@ -304,15 +308,26 @@ UFUNCS = {"add", "multiply", "maximum"}
 def _function(name, function):
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if name == "where" and fusion.is_fusing():
+            return fusion.traced(function, args, kwargs)
         return _call(function, *args, **kwargs)
 
     return call
 
 
-def _ufunc(name, function):
-    call = _function(name, function)
-    call.reduce = functools.partial(_call, getattr(np, name).reduce)
-    return call
+class ufunc:
+    """A ufunc of CuPy; `reduce` is there where CuPy's has it."""
+
+    def __init__(self, name, function):
+        functools.update_wrapper(self, function)
+        self.function = function
+        if name in UFUNCS:
+            self.reduce = functools.partial(_call, getattr(np, name).reduce)
+
+    def __call__(self, *args, **kwargs):
+        if fusion.is_fusing():
+            return fusion.traced(self.function, args, kwargs)
+        return _call(self.function, *args, **kwargs)
 
 
 def _transform(name, function):
@@ -323,6 +338,30 @@ def _transform(name, function):
         return _call(transform, x, *args, plan=use(x, args, kwargs), **kwargs)
 
     return call
+
+
+def fuse(kernel_name):
+    """Return a decorator: a function of arrays becomes one kernel."""
+
+    def decorated(function):
+        def fused(*args):
+            _check(args)
+            assert any(isinstance(x, ndarray) for x in args)
+            assert all(isinstance(x, (ndarray, np.generic)) for x in args)
+            stream = get_current_stream().ptr
+            machine.calls.append(("kernel", kernel_name, len(args)))
+            given = bare(args) if stream in machine.captures else args
+
+            def work():
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    fusion.run(function, [unwrapped(x) for x in given])
+
+            machine.perform(work, stream)
+
+        return fused
+
+    return decorated
 
 
 def asarray(x, dtype=None, **kwargs):
@@ -342,7 +381,7 @@ def module():
     made.__path__ = []
     for name in FUNCTIONS.split():
         found = differences.FUNCTIONS.get(name) or getattr(np, name)
-        kind = _ufunc if name in UFUNCS else _function
+        kind = ufunc if isinstance(getattr(np, name), np.ufunc) else _function
         setattr(made, name, kind(name, found))
     for name, names, others in (
         ("linalg", LINALG, differences.LINALG),
@@ -362,4 +401,5 @@ def module():
         setattr(made, name, getattr(np, name))
     made.fft.config = config
     made.ndarray, made.asarray, made.array, made.cuda = ndarray, asarray, array, cuda
+    made.ufunc, made.fuse = ufunc, fuse
     return made

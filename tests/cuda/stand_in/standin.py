@@ -266,6 +266,9 @@ class MemoryPointer:
     def __init__(self, mem, offset):
         self.mem, self.ptr = mem, mem.ptr + offset
 
+    def __add__(self, offset):
+        return MemoryPointer(self.mem, self.ptr - self.mem.ptr + offset)
+
 
 class _DefaultMemory:
     """Of CuPy's own pool: none of ours."""
