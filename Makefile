@@ -52,7 +52,7 @@ test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 thorough: $(VENV)/built $(VENV)/group-test  ## draw THOROUGH=3000 times in each property test (SEED=1)
 	@seed="$(SEED)"; [ -n "$$seed" ] || seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
 	echo "make thorough: SEED=$$seed THOROUGH=$(THOROUGH)"; \
-	NDX_EXAMPLES=$(THOROUGH) $(PY) -m pytest -n $(JOBS) -m hypothesis --timeout 0 \
+	NDX_EXAMPLES=$(THOROUGH) $(PY) -m pytest -n $(JOBS) -m hypothesis --timeout 0 -o faulthandler_timeout=0 \
 	    --hypothesis-profile=thorough --hypothesis-seed=$$seed $(ARGS) \
 	|| { echo "make thorough: failed with SEED=$$seed" >&2; exit 1; }
 

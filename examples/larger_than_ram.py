@@ -15,6 +15,7 @@ Run ``python examples/larger_than_ram.py --help`` for the options.
 import argparse
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -200,6 +201,12 @@ def parse_args(argv):
         parser.error(f"--columns is {args.columns}; valid are {FACTORS} and more")
     if args.memory < 2**20:
         parser.error("--memory is less than 1 MiB")
+    free = shutil.disk_usage(args.directory or tempfile.gettempdir()).free
+    if TIMES * args.memory > free:
+        parser.error(
+            f"the matrix has {format_size(TIMES * args.memory)}, and the disk only "
+            f"{format_size(free)}: name another --directory, or less --memory"
+        )
     return args
 
 

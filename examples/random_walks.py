@@ -56,6 +56,8 @@ def main(argv=None):
     parser.add_argument("--walks", type=int, default=3 * 2**17, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     options = parser.parse_args(argv)
+    if options.walks < 1:
+        parser.error(f"--walks is {options.walks}; valid are 1 and more")
     walks = make_walks(options.walks, options.seed)
     squares = mean_square(walks)
     print(f"{sum(block.nbytes for block in walks) / 2**30:.3g} GiB of walks")

@@ -41,6 +41,9 @@ class Placement(NamedTuple):
         if self.directory is not None and self.fallback != "mmap":
             msg = "--directory is for --fallback mmap, where arrays are in files"
             raise ValueError(msg)
+        if self.fallback == "host":
+            msg = "--fallback host: there the limit is; arrays beyond it are for 'mmap'"
+            raise ValueError(msg)
         if self.limit is not None:
             options["limit"] = self.limit
         if self.fallback is not None:

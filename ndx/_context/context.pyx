@@ -247,6 +247,8 @@ def defaults_from_environment(environment):
         message names the variable.
     """
     global default_backend
+    # `NDX_LIMIT= program` is how shells come close to removing a variable.
+    environment = {name: value for name, value in environment.items() if value}
     chosen = environment.get("NDX_BACKEND", "host")
     if "NDX_LIMIT" in environment:
         try:

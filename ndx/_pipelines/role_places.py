@@ -104,6 +104,13 @@ def is_open(workspace: ndx.Workspace | None) -> bool:
         return False
 
 
+def check_array(x: object) -> None:
+    """Raise TypeError if a value is no NDArray."""
+    if not isinstance(x, ndx.NDArray):
+        msg = f"a role is for NDArrays, not {type(x).__name__}: make one by roles.copy"
+        raise TypeError(msg)
+
+
 def lies_in(x: ndx.NDArray, workspace: ndx.Workspace | None) -> bool:
     """Whether a valid array is in a workspace; for None: in none."""
     if workspace is None or not x.attached:

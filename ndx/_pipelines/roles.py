@@ -14,6 +14,7 @@ from ndx._pipelines.role_places import (
     Found,
     Place,
     Scopes,
+    check_array,
     checked_name,
     is_open,
     lies_in,
@@ -427,6 +428,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
             If `x` is stale.
         """
         workspace = self[role]
+        check_array(x)
         if workspace is None:
             return x.detach()
         try:
@@ -482,6 +484,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         ndx.WorkspaceError: an array of shape (3,) is to be in workspace 'acts' ...
         """
         workspace = self[role]
+        check_array(x)
         if not x.attached:
             if workspace is None or independent:
                 return x

@@ -9,9 +9,14 @@ import itertools
 import threading
 
 import numpy as np
-import pytest
 
 import ndx
+
+try:
+    import pytest
+except ImportError as error:
+    msg = "ndx.testing.backends is for pytest: pip install pytest"
+    raise ImportError(msg) from error
 
 __all__ = ["BackendContract", "ByteArrayBackend", "FailingBackend"]
 

@@ -75,6 +75,12 @@ print(get("simulated", capacity="1MiB").limit)
     ]  # fmt: skip
 
 
+def test_an_empty_variable_is_none():
+    code = "print(ndx.backends.get('host').limit, ndx.memory.limits())"
+    empty = {"NDX_HOST_LIMIT": "", "NDX_LIMIT": "", "NDX_BACKEND": ""}
+    assert run(code, **empty) == run(code)
+
+
 def test_an_error_names_the_variables_that_played_a_part():
     code = "ndx.backends.get('host', limit='1MiB')"
     error = run(code, fails=True, NDX_HOST_POOL="arena", NDX_HOST_INITIAL="2MiB")

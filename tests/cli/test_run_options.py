@@ -34,6 +34,7 @@ def test_a_fallback_has_a_limit_to_begin_at(tmp_path):
         (("--fallback", "mmap", "--directory", "missing"), "No such file or directory"),
         (("--fallback", "mmap", "--directory", "script.py"), "Not a directory"),
         (("--fallback", "simulated", "--directory", "."), "is for --fallback mmap"),
+        (("--fallback", "host"), "arrays beyond it are for 'mmap'"),
         (("--directory", "."), "--directory is for --fallback mmap"),
         (("--trace", "out.svg"), "one of .html, .json"),
         (("--trace", "missing/out.html"), "is no folder that can be written to"),

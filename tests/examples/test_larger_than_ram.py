@@ -110,6 +110,7 @@ def test_a_wrong_result_fails(monkeypatch, tmp_path, capsys):
     [
         ("--memory", "plenty"),
         ("--memory", "1KiB"),
+        ("--memory", "100TiB"),
         ("--columns", "2"),
         ("--threads", "0"),
         ("--directory", "/no/such/place"),

@@ -70,6 +70,9 @@ def test_bad_places_and_names(bad):
         ndx.Roles.none()[3]
     with pytest.raises(TypeError, match="must be a mapping, .* not int; .* default="):
         ndx.Roles(5)
+    for method in ("leverage_to", "validate"):
+        with pytest.raises(TypeError, match="for NDArrays, not int: make one by"):
+            getattr(ndx.Roles({"inputs": None}), method)("inputs", 3)
     with pytest.raises(ValueError, match="at least one role"):
         ndx.Roles.none().scope()
 
