@@ -288,6 +288,10 @@ def test_large_arrays(places, name, data):  # noqa: F811
         call.relations()
 
 
+# Of a large process, a fork takes some 50 ms: as long as so many calls.
+CALLS = 20
+
+
 def in_child(function):
     """Call a function in a forked child; fail with what it raises there."""
     read, write = os.pipe()
@@ -310,12 +314,19 @@ def in_child(function):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("name", sorted(TABLE))
-@examples(2)
+@examples(1, each=CALLS)
 @given(data=st.data())
 def test_in_a_forked_child(places, name, data):  # noqa: F811
-    call = Call(name, *data.draw(TABLE[name].draws))
-    args, kwargs = call.given(places.change(data))
+    calls = []
+    for _ in range(CALLS):
+        call = Call(name, *data.draw(TABLE[name].draws))
+        calls.append((call, *call.given(places.change(data))))
+
+    def check(where):
+        for call, args, kwargs in calls:
+            call.check(where, call.function, *args, **kwargs)
+
     # A child can't have new memory in its parent's files.
     with ndx.use("host"), ndx.passes(threshold=0, threads=data.draw(st.integers(1, 3))):
-        in_child(lambda: call.check("in a child", call.function, *args, **kwargs))
-        call.check("in the parent", call.function, *args, **kwargs)
+        in_child(lambda: check("in a child"))
+        check("in the parent")

@@ -6,12 +6,13 @@ from hypothesis import settings
 USUAL = 60
 
 
-def examples(number, **options):
+def examples(number, each=1, **options):
     """Return settings of a test that draws `number` times, and more where all do.
 
-    A profile that looks longer (`--hypothesis-profile=thorough`) says how often then.
+    A profile that looks longer (`--hypothesis-profile=thorough`) says how often then: a
+    draw that has several calls, `each`, counts as so many.
     """
     profile = settings.default.max_examples
-    return settings(
-        max_examples=number if profile <= USUAL else max(number, profile), **options
-    )
+    if profile > USUAL:
+        number = max(number, -(-profile // each))
+    return settings(max_examples=number, **options)
