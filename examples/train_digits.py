@@ -33,7 +33,7 @@ import comparison
 import digits_pipelines
 from comparison import at_least
 from digits_data import load_data
-from digits_network import PLAIN, Training, sgd_step
+from digits_network import PLAIN, Parts, Training, sgd_step
 from digits_roles import StepInRoles, evaluate
 
 import ndx
@@ -139,9 +139,7 @@ def main(argv=None):
     variants = comparison.variants(
         args.backend, workspace={}, liveness={"learn": "liveness"}
     )
-    # The loss has sums over short rows, which gain nothing.
-    names = ("activate", "deactivate", "update")
-    parts = PLAIN._replace(**{name: ndx.fuse(getattr(PLAIN, name)) for name in names})
+    parts = Parts(*map(ndx.fuse, PLAIN))
     fused = variants[-1]._replace(
         label="ndx, fused",
         workspace="fused",
