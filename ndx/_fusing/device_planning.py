@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 import ndx._fusing.rules as rules
 from ndx._fusing.planning import Planner, grouped, needed
-from ndx._fusing.stages import LIMITS, TooLarge
+from ndx._fusing.stages import TooLarge
 from ndx._fusing.steps import Part
+
+# Bytes that CUDA passes to a kernel, some for the library apart. A part of an array
+# takes a pointer, a size, lengths and strides; a scalar up to 16.
+_PARAMETERS = 4000
 
 
 class Leaf(NamedTuple):
@@ -165,8 +169,9 @@ class _DevicePlanner(Planner):
             operands = tuple(place(part, step.code, False) for part in step.sources)
             target = place(step.target, step.into, True)
             steps.append(KernelStep(step.name, step.code, step.into, operands, target))
-        most = LIMITS["leaves"]
-        if len(leaves) > most:
-            msg = f"a kernel uses {len(leaves)} parts of arrays, more than {most}"
+        ndim = len(group.shape)
+        nbytes = len(leaves) * (2 + 2 * ndim) * 8 + len(scalars) * 16 + (1 + ndim) * 8
+        if nbytes > _PARAMETERS:
+            msg = f"a kernel has {nbytes} bytes of parameters, more than {_PARAMETERS}"
             raise TooLarge(msg)
         return Kernel(group.shape, leaves, scalars, steps)

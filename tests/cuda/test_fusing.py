@@ -132,6 +132,14 @@ def test_arguments_that_overlap(gpu):
         assert found.tolist() == ((before + other) * 2).tolist()
 
 
+def test_kernels_with_too_many_parameters(gpu):
+    fused = ndx.fuse(lambda x, n: sum((x[i : i + 5] for i in range(1, n)), x[:5]))
+    x = full((100, 3))
+    for n, reason in ((50, "kernel over"), (90, "bytes of parameters, more than")):
+        assert fused(x, n).tolist() == [[n] * 3] * 5
+        assert reason in fused.explain()
+
+
 def test_stale_operands_raise(gpu):
     fused = ndx.fuse(expression)
     x = full(5)
