@@ -19,7 +19,21 @@ def current_line():
     if frame is None:
         return "an unknown line"
     code = frame.f_code
-    return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+    return f"{shown(code.co_filename)}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def shown(filename):
+    """Return the name of a file; for a cell of a notebook, its number: ``"In[3]"``.
+
+    IPython compiles cells as files with names of no meaning.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    try:
+        label = shell and shell().compile.format_code_name(filename)
+    except Exception:
+        # No shell runs, or it has cells of another kind.
+        return filename
+    return label[1] if label else filename
 
 
 def is_ours(filename):

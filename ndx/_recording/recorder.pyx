@@ -31,7 +31,7 @@ from ndx._recording.log cimport (
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
-from ndx._lib.call_site import is_ours
+from ndx._lib.call_site import is_ours, shown
 
 cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
@@ -200,7 +200,7 @@ cdef class Recorder:
         if is_ours(file):
             number = -1
         else:
-            text = (f"{file}:{ndx_line_of(code, instruction)} in "
+            text = (f"{shown(file)}:{ndx_line_of(code, instruction)} in "
                     f"{(<object>code).co_qualname}")
             number = self.numbers.get(text)
             if number is None:
