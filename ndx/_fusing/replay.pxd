@@ -53,8 +53,10 @@ cdef struct Stage:
     Py_ssize_t shape[MAX_AXES]
     Py_ssize_t rows
     Py_ssize_t cols
+    Py_ssize_t plane             # rows that lie at one distance
     Py_ssize_t block_rows
     Py_ssize_t block_cols
+    Py_ssize_t plane_blocks      # blocks of the rows of a plane
     Py_ssize_t row_blocks
     Py_ssize_t col_blocks
     Py_ssize_t register_bytes

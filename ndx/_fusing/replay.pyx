@@ -81,34 +81,28 @@ cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogi
     cdef char *start[MAX_LEAVES]
     cdef const Leaf *leaf
     cdef const Partial *partial
-    cdef Py_ssize_t block, row, col, end, nrows, ncols
+    cdef Py_ssize_t block, row, col, nrows, ncols
     cdef int i
     for block in range(first, last):
-        row = block // stage.col_blocks * stage.block_rows
+        row = block // stage.col_blocks
         col = block % stage.col_blocks * stage.block_cols
-        end = min(row + stage.block_rows, stage.rows)
+        nrows = row % stage.plane_blocks * stage.block_rows
+        row = row // stage.plane_blocks * stage.plane + nrows
+        nrows = min(stage.block_rows, stage.plane - nrows)
         ncols = min(stage.block_cols, stage.cols - col)
         for i in range(stage.npartials):
             partial = &stage.partials[i]
             memcpy(job.replay.data[partial.slot] + block * partial.itemsize,
                    job.replay.constants[partial.constant], partial.itemsize)
-        while row < end:
-            nrows = end - row
-            if stage.pitch and stage.ndim > 1:
-                # Rows of one plane: the next plane's are at another distance.
-                nrows = min(nrows, stage.shape[stage.ndim - 1]
-                            - row % stage.shape[stage.ndim - 1])
-            for i in range(stage.nleaves):
-                leaf = &stage.leaves[i]
-                start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
-                if stage.ndim == 1:
-                    start[i] += row * leaf.outer[0]
-            if stage.ndim > 1:
-                find_rows(stage, row, nrows, start, rows)
-            for i in range(stage.nsteps):
-                run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start,
-                         rows)
-            row += nrows
+        for i in range(stage.nleaves):
+            leaf = &stage.leaves[i]
+            start[i] = job.replay.data[leaf.slot] + leaf.offset + col * leaf.inner
+            if stage.ndim == 1:
+                start[i] += row * leaf.outer[0]
+        if stage.ndim > 1:
+            find_rows(stage, row, nrows, start, rows)
+        for i in range(stage.nsteps):
+            run_step(&stage.steps[i], job, block, nrows, ncols, scratch, start, rows)
 
 
 cdef void find_rows(const Stage *stage, Py_ssize_t row, Py_ssize_t nrows, char **start,
@@ -326,7 +320,9 @@ cdef class Program:
         stage.cols = given["cols"]
         stage.block_rows = given["block_rows"]
         stage.block_cols = given["block_cols"]
-        stage.row_blocks = (stage.rows - 1) // stage.block_rows + 1
+        stage.plane = given["plane"]
+        stage.plane_blocks = (stage.plane - 1) // stage.block_rows + 1
+        stage.row_blocks = stage.rows // stage.plane * stage.plane_blocks
         stage.col_blocks = (stage.cols - 1) // stage.block_cols + 1
         stage.register_bytes = given["register_bytes"]
         stage.share = given["share"]

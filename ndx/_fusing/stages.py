@@ -75,7 +75,8 @@ class Stage:
             share = _ceil(share, _ceil(self.cols, cols)) * _ceil(self.cols, cols)
         # Blocks that add to the same elements of a result run one after the other.
         return {
-            "shape": self.outer, "cols": self.cols, "block_rows": rows,
+            "shape": self.outer, "cols": self.cols, "plane": self.plane(),
+            "block_rows": rows,
             "block_cols": cols, "register_bytes": room,
             "serial": self.serial or self.work(lowered) < _WORTHWHILE,
             "pitch": self.pitch, "share": share,
@@ -284,13 +285,26 @@ class Stage:
             cols = min(_ceil(_ceil(self.cols, parts), 64) * 64, most)
             return 1, cols, most * each
         width = max(self.cols, self.pitch)
-        rows = min(max(most // width, 1), LIMITS["rows"], total)
-        return rows, self.cols, most * each
+        # Blocks of one size, which may exceed the best one by a quarter.
+        room = most * 5 // 4
+        if registers:
+            room = min(room, LIMITS["scratch"] // (registers * each) // 64 * 64)
+        plane = self.plane()
+        pieces = max(_ceil(plane * width, room), _ceil(plane, LIMITS["rows"]))
+        while pieces < plane and _ceil(plane, pieces) * width > room:
+            pieces += 1
+        return _ceil(plane, pieces), self.cols, max(most, room) * each
+
+    def plane(self):
+        """Return how many rows a block may have, at one distance from each other."""
+        if self.pitch and len(self.outer) > 1:
+            return self.outer[-1]
+        return math.prod(self.outer)
 
     def finish_partials(self, rows, cols):
         """Make the arrays of partial results."""
-        total = math.prod(self.outer)
-        count = _ceil(total, rows) * _ceil(self.cols, cols)
+        planes = math.prod(self.outer) // self.plane()
+        count = planes * _ceil(self.plane(), rows) * _ceil(self.cols, cols)
         for partial in self.partials:
             partial[0] = self.planner.new_slot((partial[4], (count,), (0,)))
 
