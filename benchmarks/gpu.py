@@ -6,7 +6,8 @@
   repeats. PyTorch only if it is installed.
 - ``peak``: the peak of reserved bytes for one recorded trace of allocations.
 - ``digits``: a training step of ``examples/train_digits.py``, in eager CuPy, in ndx,
-  in ndx with each step in a workspace, and as a captured graph; device time, by events.
+  in ndx with each step in a workspace, with its elementwise parts fused, too, and as a
+  captured graph of either; device time, by events.
 
 It needs a GPU, and reports what is missing. If a contestant fails, its row shows the
 error, and the others are measured. (The file is not named ``cuda.py``, because that
@@ -139,13 +140,19 @@ def torch_peak(trace, torch):
     return torch.cuda.max_memory_reserved() - before
 
 
-def replayed():
+def fused():
+    """Return a training step whose elementwise parts are fused."""
+    parts = digits_network.Parts(*map(ndx.fuse, digits_network.PLAIN))
+    return functools.partial(digits_network.sgd_step, parts=parts)
+
+
+def replayed(taken=digits_network.sgd_step):
     """Return a training step as a captured graph, with batches in one place."""
     buffers = {}
 
     @ndx.cuda.graph
     def captured(params, velocities, batch):
-        return digits_network.sgd_step(ndx, params, velocities, batch)
+        return taken(ndx, params, velocities, batch)
 
     def step(xp, params, velocities, batch):
         shape = batch[0].shape
@@ -166,7 +173,9 @@ def contestants(digits):
         "CuPy, eager": functools.partial(make, _cupy.namespace()),
         "ndx": functools.partial(make, ndx),
         "ndx + workspace": functools.partial(make, ndx, lambda: workspace),
+        "ndx, fused": functools.partial(make, ndx, lambda: workspace, step=fused()),
         "ndx + graph": functools.partial(make, ndx, step=replayed()),
+        "fused + graph": functools.partial(make, ndx, step=replayed(fused())),
     }
 
 

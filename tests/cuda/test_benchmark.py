@@ -19,7 +19,8 @@ def test_it_runs(gpu, capsys):
     assert benchmark.main(["--repeats", "1", "--epochs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found["digits"]) == [
-        "CuPy, eager", "ndx", "ndx + workspace", "ndx + graph"
+        "CuPy, eager", "ndx", "ndx + workspace", "ndx, fused", "ndx + graph",
+        "fused + graph",
     ]  # fmt: skip
     assert all(row["ndx"] > 0 < row["CuPy"] for row in found["pool"].values())
     assert found["peak"]["ndx"] > 0
@@ -32,7 +33,7 @@ def test_one_that_fails_is_a_row(gpu, capsys, monkeypatch):
     pytest.importorskip("sklearn")
     import gpu as benchmark
 
-    def failing():
+    def failing(taken=None):
         def step(*args):
             raise ndx.DeviceError("no graph today")
 
