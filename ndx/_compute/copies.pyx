@@ -12,7 +12,9 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.copying cimport cast_walk
-from ndx._compute.transfers cimport can_transfer, fill_all, transfer, walk_copy
+from ndx._compute.transfers cimport (
+    Transfer, can_transfer, fill_all, transfer, transfer_block, walk_copy,
+)
 from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
     dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
@@ -59,19 +61,25 @@ cdef int require_castable(int dtype, int into) except -1:
 
 cdef int copy_into(BaseArray out, BaseArray x) except -1:
     """Copy `x`, broadcast and cast, into `out`; they may overlap."""
+    require_writeable(out)
+    if out.dtype != x.dtype:
+        require_castable(x.dtype, out.dtype)
+    return copy_elements(out, x, False)
+
+
+cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
+    """Copy `x` into `out`, which nobody else knows yet if it `is_new`."""
     cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
     cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
         and out.size == x.size and nbytes < LARGE
     cdef Operands operands
+    cdef Transfer how
     cdef Walk walk
     cdef bint walks
-    require_writeable(out)
-    if out.dtype != x.dtype:
-        require_castable(x.dtype, out.dtype)
     if out.block.device | x.block.device:
         device_engine().copy_into(out, x)
         return 0
-    if not plain and overlaps(out, x):
+    if not plain and not is_new and overlaps(out, x):
         # NumPy checks this, too, but not for two arrays of one axis: its
         # a[::2] = a[:5] reads elements that it has overwritten.
         x = copy(x)
@@ -81,6 +89,13 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
     if plain:
         locate(&operands)
         memmove(operands.data[1], operands.data[0], nbytes)
+        return recheck_all(&operands)
+    if is_new and x.ndim == 1 and out.dtype == x.dtype and nbytes < LARGE:
+        locate(&operands)
+        how.cast = NULL
+        how.itemsize = itemsize_of[x.dtype]
+        transfer_block(&how, operands.data[1], 0, out.strides[0], operands.data[0], 0,
+                       x.strides[0], 1, x.size)
         return recheck_all(&operands)
     if x.size == 1 and out.dtype == x.dtype and x.ndim <= out.ndim:
         return fill_all(&operands, out)
@@ -140,7 +155,7 @@ cdef BaseArray cast(BaseArray x, int dtype):
     require_usable(x)
     require_castable(x.dtype, dtype)
     result = new_like(x, dtype)
-    copy_into(result, x)
+    copy_elements(result, x, True)
     return result
 
 

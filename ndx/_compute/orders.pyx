@@ -1,7 +1,7 @@
 """Orders of elements in memory, by name."""
 
 from ndx._array.storage cimport BaseArray, new_array
-from ndx._compute.copies cimport copy_into
+from ndx._compute.copies cimport copy_elements, require_castable
 from ndx._lib.layout cimport MAXDIMS
 
 
@@ -26,5 +26,6 @@ cdef BaseArray cast_ordered(BaseArray x, int dtype, object order):
     for axis in range(x.ndim):
         axes[axis] = axis if order == "C" else x.ndim - 1 - axis
     result = new_array(x.block.device, dtype, x.ndim, x.shape, axes, False)
-    copy_into(result, x)
+    require_castable(x.dtype, dtype)
+    copy_elements(result, x, True)
     return result
