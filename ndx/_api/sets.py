@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import numpy.lib._arraysetops_impl as _results
 
-from ndx._api.elementwise import equal, logical_not, logical_or
+from ndx._api.data_types import astype
+from ndx._api.elementwise import (
+    equal,
+    greater_equal,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
 from ndx._api.manipulation_views import reshape
+from ndx._api.searching import where
+from ndx._api.utility import any as any_of
 from ndx._compute.numpy_calls import argument, call, on_device
 from ndx._compute.uniques import unique_parts
 from ndx._lib.device import CPU
@@ -193,6 +205,11 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
         x1 = argument(x1, "isin")
     else:
         x1, x2 = argument(x1, "isin"), argument(x2, "isin")
+        if {x1.dtype.kind, x2.dtype.kind} == {"i", "u"} and np.uint64 in (
+            x1.dtype,
+            x2.dtype,
+        ):
+            return is_in_signed(x1, x2, invert)
         if (
             x1.dtype == x2.dtype
             and x1.device == x2.device == CPU
@@ -204,6 +221,22 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
         ):
             return is_one_of(x1, x2, invert)
     return call("isin", x1, x2, invert=invert)
+
+
+def is_in_signed(x: NDArray, others: NDArray, invert: bool) -> NDArray:
+    """Compare uint64 with signed integers, of which no dtype holds all.
+
+    NumPy's floats take some for equal that differ.
+    """
+    if x.dtype.kind == "u":
+        fits, dtype = greater_equal(others, 0), np.uint64
+    else:
+        fits, dtype = less_equal(others, 2**63 - 1), np.int64
+    # A 0 stands for what is too large or negative, and so in no element of `x`.
+    within = astype(where(fits, others, 0), dtype)
+    found = isin(astype(x, dtype), within)
+    found = logical_and(found, logical_or(not_equal(x, 0), any_of(equal(others, 0))))
+    return logical_not(found, out=found) if invert else found
 
 
 def is_one_of(x: NDArray, few: NDArray, invert: bool) -> NDArray:

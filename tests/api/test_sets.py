@@ -24,6 +24,29 @@ def test_isin_of_any_number_of_elements(pair, data, invert):
     np.testing.assert_array_equal(np.asarray(found), expected)
 
 
+large = st.sampled_from([0, 1, 7, 2**53, 2**63 - 2, 2**63 - 1])
+more = st.sampled_from([-1, -2, -7, -(2**53), -(2**63)])
+most = st.sampled_from([2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1])
+
+
+@given(
+    st.lists(st.one_of(large, most), max_size=9),
+    st.lists(st.one_of(large, more), max_size=30),
+    st.booleans(),
+)
+def test_isin_of_integers_that_no_dtype_holds(unsigned, signed, invert):
+    """As floats, the largest are equal to each other, also for NumPy's."""
+    # NumPy sorts more than a few.
+    signed += range(-40, -20)
+    unsigned += range(10**6, 10**6 + 20)
+    x = ndx.asarray(np.array(unsigned, np.uint64))
+    y = ndx.asarray(np.array(signed, np.int64))
+    found = ndx.isin(x, y, invert=invert), ndx.isin(y, x, invert=invert)
+    assert found[0].tolist() == [(n in signed) != invert for n in unsigned]
+    assert found[1].tolist() == [(n in unsigned) != invert for n in signed]
+    assert found[0].dtype == found[1].dtype == ndx.bool
+
+
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 @pytest.mark.parametrize("few", [1, 3, 16, 17])
 def test_isin_of_each_dtype(dtype, few):
