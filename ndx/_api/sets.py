@@ -205,21 +205,13 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
         x1 = argument(x1, "isin")
     else:
         x1, x2 = argument(x1, "isin"), argument(x2, "isin")
-        if {x1.dtype.kind, x2.dtype.kind} == {"i", "u"} and np.uint64 in (
-            x1.dtype,
-            x2.dtype,
-        ):
+        if x1.dtype == x2.dtype:
+            # NumPy looks up many integers in a table.
+            few = 0 < x2.size <= FEW and (x1.size < MANY or x1.dtype.kind not in "biu")
+            if few and x1.device == x2.device == CPU:
+                return is_one_of(x1, x2, invert)
+        elif np.uint64 in (x1.dtype, x2.dtype) and "i" in x1.dtype.kind + x2.dtype.kind:
             return is_in_signed(x1, x2, invert)
-        if (
-            x1.dtype == x2.dtype
-            and x1.device == x2.device == CPU
-            and (
-                0 < x2.size <= FEW
-                # NumPy looks up many integers in a table.
-                and (x1.size < MANY or x1.dtype.kind not in "biu")
-            )
-        ):
-            return is_one_of(x1, x2, invert)
     return call("isin", x1, x2, invert=invert)
 
 
@@ -232,7 +224,8 @@ def is_in_signed(x: NDArray, others: NDArray, invert: bool) -> NDArray:
         fits, dtype = greater_equal(others, 0), np.uint64
     else:
         fits, dtype = less_equal(others, 2**63 - 1), np.int64
-    # A 0 stands for what is too large or negative, and so in no element of `x`.
+    # What does not fit is no element of `x`. A 0 stands for it, which counts only if it
+    # is one of the others itself.
     within = astype(where(fits, others, 0), dtype)
     found = isin(astype(x, dtype), within)
     found = logical_and(found, logical_or(not_equal(x, 0), any_of(equal(others, 0))))

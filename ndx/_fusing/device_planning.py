@@ -84,16 +84,7 @@ class DeviceProgram(NamedTuple):
 
 
 def plan_for_device(trace, nargs, result):
-    """Return the `DeviceProgram` of a trace.
-
-    Parameters
-    ----------
-    trace : Trace
-    nargs : int
-        Arrays among the arguments.
-    result : tuple
-        What the function returned, with tracers.
-    """
+    """Return the `DeviceProgram` of a trace; the parameters are those of `plan`."""
     steps = needed(trace.steps, result)
     reduced = {id(step.target.buffer) for step in steps if step.reduces}
     # A reduction of elements needs no first value.

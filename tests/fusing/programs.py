@@ -90,8 +90,27 @@ def outcome(function, args):
         values, sums = function(*args)
     except Exception as error:
         return type(error), None, None
-    exact = [np.array(x) for x in (*values, *args[:-1])]
-    return [x.dtype for x in exact], exact, [np.array(x) for x in sums]
+    exact = [on_cpu(x) for x in (*values, *args[:-1])]
+    return [x.dtype for x in exact], exact, [on_cpu(x) for x in sums]
+
+
+def on_cpu(x):
+    """Return a copy of an array, which may be on a GPU, as NumPy's."""
+    return np.array(x.to_device("cpu"))
+
+
+def assert_same(program, make, factors):
+    """Check a fused program for each factor, with the arguments of ``make(factor)``."""
+    fused = ndx.fuse(lambda *args: run(program, *args))
+    for factor in factors:
+        expected = outcome(fused.__wrapped__, make(factor))
+        found = outcome(fused, make(factor))
+        assert found[0] == expected[0], fused.explain()
+        if expected[1] is not None:
+            for one, other in zip(found[1], expected[1], strict=True):
+                assert same(one, other), (one, other, fused.explain())
+            for one, other in zip(found[2], expected[2], strict=True):
+                assert close(one, other), (one, other, fused.explain())
 
 
 def same(one, other):
