@@ -12,12 +12,7 @@ from ndx._fusing.calls import UFUNCS
 from ndx._fusing.recording import record
 from ndx.backends import _cupy
 
-from .conftest import REAL
-
 cupy = pytest.importorskip("cupy", exc_type=ImportError)
-if REAL:
-    # On a GPU, CuPy's own kernels run in test_fusing.py, with arrays of their own.
-    pytest.skip("test_fusing.py runs the same kernels", allow_module_level=True)
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
           "uint64", "float32", "float64", "complex64", "complex128"]  # fmt: skip
