@@ -47,6 +47,7 @@ cdef class Log:
     cdef readonly int64_t complete_from  # arrays that died before are forgotten
     cdef readonly int64_t end        # 0: the recording goes on
     cdef uint64_t last               # serial of the last birth
+    cdef size_t deaths               # events of this kind
     cdef bint full
 
     cdef bint append(self, const Event *event) noexcept
@@ -55,4 +56,5 @@ cdef class Log:
     cdef bint make_room(self) noexcept
     cdef bint resize(self, size_t room) noexcept
     cdef size_t forget(self) noexcept
+    cdef void forget_others(self) noexcept
     cdef void squeeze(self) noexcept

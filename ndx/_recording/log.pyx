@@ -1,7 +1,8 @@
 """The log of a recording: events in the order of time, in plain memory.
 
 Writing to a log runs no Python, so it is allowed while an array dies. A log keeps the
-newest events: when it is full, it forgets the arrays that died first.
+newest events: when it is full, it forgets the arrays that died first, and if that frees
+little, the older half of what is no array's.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
@@ -69,6 +70,11 @@ cdef class Log:
         added[0] = event[0]
         added.mark = self.last
         self.count += 1
+        if event.kind == DEATH:
+            self.deaths += 1
+            if self.full and self.deaths > self.limit // 8:
+                self.full = False
+                self.complete_from = event.time
         return True
 
     cdef Event *find(self, uint64_t serial) noexcept:
@@ -95,11 +101,17 @@ cdef class Log:
         return True
 
     cdef bint make_room(self) noexcept:
-        """Forget the arrays that died first; return False if that frees too little."""
+        """Forget what is oldest; return False if that frees too little.
+
+        If nearly all arrays are alive, each of the next births would do this again, so
+        that none is recorded until some have died.
+        """
         cdef size_t before = self.count
         self.dropped += self.forget()
         self.squeeze()
-        # If nearly all arrays are alive, each of the next births would do this again.
+        if before - self.count <= self.limit // 8:
+            self.forget_others()
+            self.squeeze()
         self.full = before - self.count <= self.limit // 8
         return not self.full
 
@@ -109,13 +121,9 @@ cdef class Log:
         Before the last of these deaths, the log then has only events of arrays that
         were still alive.
         """
-        cdef size_t i, deaths = 0, wanted
+        cdef size_t i, deaths = 0, wanted = (self.deaths + 1) // 2
         cdef Event *event
         cdef Event *birth
-        for i in range(self.count):
-            deaths += self.events[i].kind == DEATH
-        wanted = (deaths + 1) // 2
-        deaths = 0
         for i in range(self.count):
             event = &self.events[i]
             if event.kind == DEATH:
@@ -139,7 +147,22 @@ cdef class Log:
             elif event.time < self.complete_from and event.kind != BIRTH and \
                     event.kind != DEATH:
                 event.kind = FORGOTTEN
+        self.deaths -= deaths
         return deaths
+
+    cdef void forget_others(self) noexcept:
+        """Mark the older half of the events that are no array's."""
+        cdef size_t i, others = 0, wanted
+        cdef Event *event
+        for i in range(self.count):
+            others += is_other(&self.events[i])
+        wanted = others // 2
+        for i in range(self.count):
+            event = &self.events[i]
+            if wanted and is_other(event):
+                event.kind = FORGOTTEN
+                self.complete_from = event.time
+                wanted -= 1
 
     cdef void squeeze(self) noexcept:
         """Close the gaps of forgotten events."""
@@ -170,3 +193,8 @@ cdef class Log:
         finally:
             PyMem_RawFree(events)
         return rows
+
+
+cdef inline bint is_other(const Event *event) noexcept:
+    """Whether an event is of a scope or a backend."""
+    return event.kind == ENTER or event.kind == LEAVE or event.kind == SAMPLE

@@ -257,11 +257,41 @@ def test_a_full_log_keeps_the_newest_and_what_lives():
 def test_a_log_full_of_live_arrays_stops():
     with ndx.memory.record(max_events=100) as trace:
         kept = [ndx.ones(1) for _ in range(300)]
+        assert trace.to_dict()["missed"] == 300 - len(allocations(trace))
+        assert len(allocations(trace)) >= 90
         del kept
-    assert trace.to_dict()["missed"] == 300 - len(allocations(trace))
-    assert len(allocations(trace)) >= 90
+    assert trace.to_dict()["missed"] + trace.to_dict()["dropped"] == 300 - len(
+        allocations(trace)
+    )
     assert all(event.freed == "dropped" for event in allocations(trace))
     assert "were not recorded" in trace.summary()
+
+
+def test_a_full_log_goes_on_when_arrays_have_died():
+    with ndx.memory.record(max_events=100) as trace:
+        kept = [ndx.ones(1) for _ in range(300)]
+        missed = trace.to_dict()["missed"]
+        kept.clear()
+        for i in range(20):
+            ndx.ones(10 + i)
+    data = trace.to_dict()
+    assert data["missed"] == missed > 0
+    assert data["complete_from"] > 0
+    assert data["arrays"]["nbytes"][-20:] == [8 * (10 + i) for i in range(20)]
+
+
+def test_a_log_full_of_scopes_forgets_the_oldest():
+    ws = ndx.workspace("step")
+    with ndx.memory.record(max_events=100) as trace:
+        for _ in range(500):
+            with ws:
+                pass
+        x = ndx.ones(3)
+    data = trace.to_dict()
+    assert data["missed"] == 0
+    assert data["complete_from"] > 0
+    assert data["arrays"]["nbytes"] == [24]
+    del x
 
 
 def test_threads():
