@@ -27,6 +27,7 @@ cdef struct Step:
     int count                    # operands, the result included
     bint rows                    # whether one is a leaf whose rows lie apart
     bint reduces
+    bint sums                    # numbers that are rounded
     Operand operands[4]
 
 # A part of an array: the axes of the stage, the innermost one apart.

@@ -26,7 +26,7 @@ from ndx._compute.threads cimport parallel_for
 from ndx._compute.transfers cimport Transfer, cast_between, transfer_block
 from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._fusing.kernels cimport run_cast, run_copy, run_select, run_sum
-from ndx._lib.dtypes cimport itemsize_of, store_scalar
+from ndx._lib.dtypes cimport KIND_FLOAT, itemsize_of, kind_of, store_scalar
 from ndx._lib.layout cimport MAXOPS, Strided, byte_bounds
 
 __all__ = ["Program", "limits"]
@@ -42,6 +42,7 @@ cdef enum:
     CHUNKS = (MAX_SLOTS + 5) // 6
     SHORT_ROW = 48               # elements: a row of fewer is not worth a call
     NARROW = 17                  # elements: rows of fewer are reduced side by side
+    ROW_BYTES = 8 << 10          # of the sums of a few rows
 
 
 def limits():
@@ -181,10 +182,11 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         count = (nrows - 1) * width + ncols
         step.function(at, &count, steps, step.data)
         return
-    if step.reduces and stage.ndim == 1 and ncols < NARROW <= nrows and steps[0] == 0:
+    if step.reduces and stage.ndim == 1 and ncols < NARROW <= nrows:
         # All first elements, all second ones, and so on.
         for col in range(ncols):
-            args[0], args[1], args[2] = at[0], at[1] + col * steps[1], at[2]
+            args[0] = args[2] = at[0] + col * steps[0]
+            args[1] = at[1] + col * steps[1]
             count = nrows
             step.function(args, &count, between, step.data)
         return
@@ -195,15 +197,66 @@ cdef inline void run_step(const Step *step, const Job *job, Py_ssize_t block,
         transfer_block(&how, at[1], between[1], steps[1], at[0], between[0], steps[0],
                        nrows, ncols)
         return
-    for row in range(nrows):
+    row = 0
+    while row < nrows:
+        if step.sums and steps[0] != 0:
+            count = add_rows(step, stage, row, nrows, ncols, at, steps, between, rows)
+            if count:
+                row += count
+                continue
         # Copies: some loops change the pointers and the count.
         count = ncols
         for i in range(step.count):
-            if stage.ndim > 1 and step.operands[i].place == LEAF:
-                args[i] = rows[step.operands[i].index][row]
-            else:
-                args[i] = at[i] + row * between[i]
+            args[i] = row_of(step, stage, i, row, at, between, rows)
         step.function(args, &count, steps, step.data)
+        row += 1
+
+
+cdef inline char *row_of(const Step *step, const Stage *stage, int i, Py_ssize_t row,
+                         char **at, const Py_ssize_t *between,
+                         char *(*rows)[MOST_ROWS]) noexcept nogil:
+    """Return the address of an operand's row in the block."""
+    if stage.ndim > 1 and step.operands[i].place == LEAF:
+        return rows[step.operands[i].index][row]
+    return at[i] + row * between[i]
+
+
+cdef Py_ssize_t add_rows(const Step *step, const Stage *stage, Py_ssize_t row,
+                         Py_ssize_t nrows, Py_ssize_t ncols, char **at,
+                         const Py_ssize_t *steps, const Py_ssize_t *between,
+                         char *(*rows)[MOST_ROWS]) noexcept nogil:
+    """Add the rows of one target to each other, and then their sums to the target.
+
+    So fewer sums are rounded one after the other. Returns how many rows were added; 0:
+    there are too few of them.
+    """
+    cdef char[ROW_BYTES] total
+    cdef char *target = row_of(step, stage, 0, row, at, between, rows)
+    cdef char *args[3]
+    cdef Py_ssize_t inner[3]
+    cdef Py_ssize_t itemsize = step.operands[0].itemsize
+    cdef Py_ssize_t count, i, last = row + 1
+    cdef Transfer how
+    while last < nrows and row_of(step, stage, 0, last, at, between, rows) == target:
+        last += 1
+    if last - row < 3 or ncols * itemsize > ROW_BYTES:
+        return 0
+    how.cast = NULL
+    how.itemsize = itemsize
+    transfer_block(&how, total, 0, itemsize,
+                   row_of(step, stage, 1, row, at, between, rows), 0, steps[1], 1, ncols)
+    inner[0], inner[1], inner[2] = itemsize, steps[1], itemsize
+    for i in range(row + 1, last):
+        args[0] = args[2] = total
+        args[1] = row_of(step, stage, 1, i, at, between, rows)
+        count = ncols
+        step.function(args, &count, inner, step.data)
+    args[0] = args[2] = target
+    args[1] = total
+    inner[0], inner[1], inner[2] = steps[0], itemsize, steps[0]
+    count = ncols
+    step.function(args, &count, inner, step.data)
+    return last - row
 
 
 cdef void run_share(void *arg, Py_ssize_t index) noexcept nogil:
@@ -266,6 +319,9 @@ cdef class Program:
     def __cinit__(self, int nargs, list used, list stored, list made, list constants,
                   list parameters, list stages, result, about):
         cdef int i, axis
+        within("slots", nargs + len(made), MAX_SLOTS)
+        within("constants", len(constants), MAX_CONSTANTS)
+        within("parameters", len(parameters), MAX_PARAMETERS)
         self.nargs = nargs
         self.nslots = nargs + len(made)
         self.nconstants = len(constants)
@@ -278,12 +334,14 @@ cdef class Program:
         for i in stored:
             self.stored |= <unsigned int>1 << i
         for i, (dtype, shape, order) in enumerate(made):
+            within("axes", len(shape), MAX_AXES)
             self.made[i].dtype = dtype
             self.made[i].ndim = len(shape)
             for axis in range(self.made[i].ndim):
                 self.made[i].shape[axis] = shape[axis]
                 self.made[i].order[axis] = order[axis]
         for i, value in enumerate(constants):
+            within("bytes of a constant", len(value), sizeof(self.constants[i]))
             memcpy(self.constants[i], <char *><bytes>value, len(value))
         for i, (constant, position, dtype) in enumerate(parameters):
             self.parameters[i].constant = constant
@@ -312,6 +370,11 @@ cdef class Program:
         cdef Step *step
         cdef Partial *partial
         cdef list shape = given["shape"]
+        within("axes", len(shape), MAX_AXES)
+        within("rows of a block", given["block_rows"], MOST_ROWS)
+        within("bytes of registers", given["registers"] * given["register_bytes"],
+               SCRATCH)
+        within("leaves", len(given["leaves"]), MAX_LEAVES)
         stage.ndim = len(shape)
         stage.rows = 1
         for axis in range(stage.ndim):
@@ -355,8 +418,10 @@ cdef class Program:
         for i, (name, dtype, into, operands, reduces) in enumerate(steps):
             step = &stage.steps[i]
             step.reduces = reduces
+            step.sums = reduces and name == "add" and kind_of[dtype] >= KIND_FLOAT
             find_loop(name, dtype, into, reduces, &step.function, &step.data)
             step.count = len(operands)
+            within("operands", step.count, 4)
             for k, (place, index, itemsize) in enumerate(operands):
                 step.operands[k].place = place
                 step.operands[k].index = index
@@ -508,6 +573,13 @@ cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
                 return False
         seen |= <unsigned int>1 << i
     return True
+
+
+cdef int within(str what, size_t count, size_t most) except -1:
+    """Refuse a program that does not fit: its numbers become indices in C."""
+    if count > most:
+        raise ValueError(f"{count} {what}; a program has at most {most}")
+    return 0
 
 
 cdef bint is_flat(const Stage *stage, const Leaf *leaf) noexcept:

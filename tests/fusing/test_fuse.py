@@ -1,6 +1,8 @@
 """`ndx.fuse`: what is replayed, what is not, and that results are the same."""
 
+import functools
 import gc
+import math
 import pickle
 import threading
 import weakref
@@ -50,6 +52,15 @@ def test_a_fused_function_looks_like_the_function():
 def test_only_functions_are_fused():
     with pytest.raises(TypeError, match="takes a function, not int"):
         ndx.fuse(3)
+
+
+def test_callable_objects_are_fused():
+    fused = ndx.fuse(functools.partial(np.add, 1.0))
+    assert fused(array(1.0)).tolist() == [2.0]
+    assert fused.explain().startswith("partial(float64[1])")
+    assert "partial" in repr(fused)
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(fused)
 
 
 def test_methods_are_fused():
@@ -422,6 +433,19 @@ def test_large_programs_are_refused():
     arrays = [ndx.ones(3) for _ in range(30)]
     assert many(*arrays).tolist() == [30.0] * 3
     assert "more than 24 arrays" in many.explain()
+
+
+@pytest.mark.parametrize("ndim", [7, 8, 9, 10, 33, 64])
+def test_arrays_of_many_axes(ndim):
+    fused = ndx.fuse(lambda a: (a + 1.0, a[1:] * 2.0))
+    # Neighbours in memory would be overwritten.
+    around = [ndx.ones(3) for _ in range(20)]
+    for shape in [(300,) + (1,) * (ndim - 1), (3,) * 3 + (1, 2) * 2 + (1,) * (ndim - 7)]:
+        a = ndx.reshape(ndx.arange(math.prod(shape), dtype="float64"), shape)
+        for found, expected in zip(fused(a), fused.__wrapped__(a), strict=True):
+            assert found.shape == expected.shape
+            assert ndx.all(found == expected)
+    assert all(x.tolist() == [1.0] * 3 for x in around)
 
 
 def test_iterations_keep_all_in_registers():

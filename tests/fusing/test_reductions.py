@@ -57,6 +57,20 @@ def test_elements_are_read_before_they_are_overwritten():
     assert not np.any(np.asarray(x))
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((300000, 2), 0), ((30000, 20), 0), ((2, 150000, 2), 1), ((100, 3000, 3), (0, 1)),
+     ((2, 300000), -1), ((500000,), None)],
+)  # fmt: skip
+def test_sums_of_floats_are_not_rounded_element_by_element(shape, axis):
+    x = np.random.default_rng(1).random(shape, dtype="float32")
+    exact = x.astype("float64").sum(axis=axis)
+    fused = ndx.fuse(lambda a: ndx.sum(a * 1.0, axis=axis))
+    found = np.asarray(fused(ndx.asarray(x)), dtype="float64")
+    # NumPy's, which adds row after row, are up to 2e-5 apart.
+    assert np.max(np.abs(found / exact - 1)) < 2e-6
+
+
 @pytest.fixture
 def threads(monkeypatch):
     """Let stages of any size be on several threads."""
