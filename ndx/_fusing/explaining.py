@@ -22,6 +22,7 @@ def explain(name, entries, unfit):
     if unfit:
         lines.append(
             f"{unfit} call(s) as they are, with arguments that are not recorded: "
-            "arrays of other dtypes or devices, lists, dicts, more than 24 arrays"
+            "arrays of other dtypes or devices, lists, dicts, iterators, more than "
+            "24 arrays"
         )
     return "\n".join(lines or [f"{name} has not been called"])

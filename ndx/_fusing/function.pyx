@@ -7,11 +7,15 @@ the signature has no program, and the function is called as it is.
 """
 
 cimport cython
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.iterator cimport PyIter_Check
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
+import collections
 import functools
+import random
 import types
 
 import numpy as np
@@ -56,6 +60,7 @@ cdef enum Tag:
     EQUAL                        # a string, dtype or type, found in `canonical`
     IDENTICAL
     TUPLE
+    NAMES                        # of the keywords, whose values come last
 
 
 cdef struct Words:
@@ -161,6 +166,8 @@ cdef class FusedFunction:
         self.entries = []
         self.canonical = {}
         self.seen = {}
+        # Callable objects have no name of their own.
+        self.__qualname__ = type(function).__qualname__
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -189,20 +196,30 @@ cdef class FusedFunction:
         self.signatures = 0
 
     cdef int describe(self, Words *found, PyObject **args, Py_ssize_t count,
-                      PyObject *names, list owned) except -1:
-        """Write the signature of a call; `owned` keeps arrays made of NumPy's."""
+                      PyObject *names, dict canonical, list owned,
+                      list kept) except -1:
+        """Write the signature of a call.
+
+        Equal values have one object's address, found in `canonical`, which lives as long
+        as the words. `owned` keeps arrays made of NumPy's, and `kept`, if it is given,
+        what the words name by its address.
+        """
         cdef Py_ssize_t i, named = 0
         found.count = found.narrays = found.nscalars = found.device = 0
         found.fits = True
         found.inside = False
         if names != NULL:
             named = len(<tuple>names)
-            self.describe_value(found, <object>names, owned)
+            add(found, NAMES)
+            add(found, named)
+            for name in <tuple>names:
+                self.describe_value(found, name, canonical, owned, kept)
         for i in range(count + named):
-            self.describe_value(found, <object>args[i], owned)
+            self.describe_value(found, <object>args[i], canonical, owned, kept)
         return 0
 
-    cdef int describe_value(self, Words *found, object value, list owned) except -1:
+    cdef int describe_value(self, Words *found, object value, dict canonical,
+                            list owned, list kept) except -1:
         cdef int overflow = 0
         cdef int64_t bits = 0
         cdef double number
@@ -232,12 +249,18 @@ cdef class FusedFunction:
             add(found, TUPLE)
             add(found, len(<tuple>value))
             for item in <tuple>value:
-                self.describe_value(found, item, owned)
+                if not found.fits:
+                    # Nested tuples may be deeper than the C stack.
+                    break
+                self.describe_value(found, item, canonical, owned, kept)
+        elif value is None or kind is bool:
+            add_address(found, IDENTICAL, value)
         elif kind is str or kind is bytes or kind is complex or \
                 isinstance(value, (np.dtype, np.generic)):
-            add(found, EQUAL)
-            one = self.one_of(value)
-            add(found, <int64_t><uintptr_t><void *>one)
+            one = one_of(value, canonical)
+            add_address(found, EQUAL, one)
+            if kept is not None:
+                kept.append(one)
         elif kind is np.ndarray:
             try:
                 array = as_operand(value)
@@ -248,32 +271,12 @@ cdef class FusedFunction:
             return describe_array(found, <BaseArray>array, FOREIGN)
         elif kind is Tracer:
             found.inside = True
-        elif isinstance(value, (list, dict, set, np.ndarray)):
-            # They may change between calls, or calculate themselves.
+        elif may_change(value):
             found.fits = False
         else:
-            add(found, IDENTICAL)
-            add(found, <int64_t><uintptr_t><void *>value)
-        return 0
-
-    cdef object one_of(self, object value):
-        """Return the object that stands for all that equal `value`."""
-        if isinstance(value, (complex, np.generic)):
-            # -0.0 equals 0.0, and a NaN nothing.
-            value = (type(value), repr(value))
-        if len(self.canonical) >= SEEN and value not in self.canonical:
-            self.canonical = {}
-        return self.canonical.setdefault(value, value)
-
-    cdef int keep(self, object value, list kept) except -1:
-        """Append the objects whose addresses a signature has."""
-        if type(value) is tuple:
-            for item in <tuple>value:
-                self.keep(item, kept)
-        elif isinstance(value, (str, bytes, complex, np.dtype, np.generic)):
-            kept.append(self.one_of(value))
-        elif not is_array(value) and type(value) is not np.ndarray:
-            kept.append(value)
+            add_address(found, IDENTICAL, value)
+            if kept is not None:
+                kept.append(value)
         return 0
 
     cdef Entry find(self, const Words *found, uint64_t hash):
@@ -292,7 +295,7 @@ cdef class FusedFunction:
         return None
 
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
-                     PyObject *names, list owned):
+                     PyObject *names, dict canonical, list owned):
         """Record a new signature; None: it is too early."""
         cdef Entry entry = Entry()
         cdef uint64_t hash = hash_of(found)
@@ -305,12 +308,10 @@ cdef class FusedFunction:
             return None
         # Kept before the recording, which calls the function, which may do anything.
         entry.kept = []
+        self.describe(found, args, count, names, canonical, owned, entry.kept)
         named = () if names == NULL else <tuple>names
-        self.keep(named, entry.kept)
         positional = tuple([<object>args[i] for i in range(count)])
         keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
-        for value in (*positional, *keywords.values()):
-            self.keep(value, entry.kept)
         recording = record(self.function, positional, keywords, found.device != 0)
         entry.reason = recording.reason
         entry.label = recording.label
@@ -322,7 +323,7 @@ cdef class FusedFunction:
             # Signatures have these values from now on.
             for i in recording.by_value:
                 self.by_value |= <uint64_t>1 << i
-            self.describe(found, args, count, names, owned)
+            self.describe(found, args, count, names, canonical, owned, None)
             hash = hash_of(found)
         entry.hash = hash
         entry.count = found.count
@@ -330,6 +331,27 @@ cdef class FusedFunction:
         self.signatures += 1
         self.entries = [entry, *self.entries[:PROGRAMS - 1]]
         return entry
+
+
+cdef inline void add_address(Words *found, Tag tag, object value) noexcept:
+    add(found, tag)
+    add(found, <int64_t><uintptr_t><void *>value)
+
+
+cdef object one_of(object value, dict canonical):
+    """Return the object that stands for all that equal `value`."""
+    if isinstance(value, (complex, np.generic)):
+        # -0.0 equals 0.0, and a NaN nothing.
+        value = (type(value), repr(value))
+    return canonical.setdefault(value, value)
+
+
+cdef bint may_change(object value) except -1:
+    """Whether the same object may be another value at the next call."""
+    return isinstance(value, (list, dict, set, collections.deque, np.ndarray,
+                              random.Random)) \
+        or PyIter_Check(value) or PyObject_CheckBuffer(value) \
+        or str(type(value).__module__).startswith("numpy.random")
 
 
 cdef int describe_array(Words *found, BaseArray x, Tag tag) except -1:
@@ -363,18 +385,22 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef Entry entry = None
     cdef Words found
     cdef list owned = None
+    cdef dict canonical = fused.canonical
     cdef Py_ssize_t i
+    if len(canonical) >= SEEN:
+        # A new one: other threads may be describing their calls by the old one.
+        canonical = fused.canonical = {}
     for i in range(count):
         if not is_array(<object>args[i]):
             owned = []
             break
     if names != NULL:
         owned = []
-    fused.describe(&found, args, count, names, owned)
+    fused.describe(&found, args, count, names, canonical, owned, None)
     if found.fits and not found.inside:
         entry = fused.find(&found, hash_of(&found))
         if entry is None:
-            entry = fused.learn(&found, args, count, names, owned)
+            entry = fused.learn(&found, args, count, names, canonical, owned)
         if entry is not None and entry.program is not None:
             if entry.program.may_replay(found.arrays):
                 return entry.program.run(found.arrays, found.scalars)
