@@ -200,9 +200,9 @@ cdef class FusedFunction:
                       list kept) except -1:
         """Write the signature of a call.
 
-        Equal values have one object's address, found in `canonical`, which lives as long
-        as the words. `owned` keeps arrays made of NumPy's, and `kept`, if it is given,
-        what the words name by its address.
+        Equal values have one object's address, found in `canonical`, which lives as
+        long as the words. `owned` keeps arrays made of NumPy's, and `kept`, if it is
+        given, what the words name by its address.
         """
         cdef Py_ssize_t i, named = 0
         found.count = found.narrays = found.nscalars = found.device = 0

@@ -243,8 +243,8 @@ cdef Py_ssize_t add_rows(const Step *step, const Stage *stage, Py_ssize_t row,
         return 0
     how.cast = NULL
     how.itemsize = itemsize
-    transfer_block(&how, total, 0, itemsize,
-                   row_of(step, stage, 1, row, at, between, rows), 0, steps[1], 1, ncols)
+    args[1] = row_of(step, stage, 1, row, at, between, rows)
+    transfer_block(&how, total, 0, itemsize, args[1], 0, steps[1], 1, ncols)
     inner[0], inner[1], inner[2] = itemsize, steps[1], itemsize
     for i in range(row + 1, last):
         args[0] = args[2] = total

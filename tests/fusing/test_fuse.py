@@ -440,7 +440,8 @@ def test_arrays_of_many_axes(ndim):
     fused = ndx.fuse(lambda a: (a + 1.0, a[1:] * 2.0))
     # Neighbours in memory would be overwritten.
     around = [ndx.ones(3) for _ in range(20)]
-    for shape in [(300,) + (1,) * (ndim - 1), (3,) * 3 + (1, 2) * 2 + (1,) * (ndim - 7)]:
+    ones = (1,) * (ndim - 7)
+    for shape in [(300, *ones, 1, 1, 1, 1, 1, 1), (3, 3, 3, 1, 2, 1, 2, *ones)]:
         a = ndx.reshape(ndx.arange(math.prod(shape), dtype="float64"), shape)
         for found, expected in zip(fused(a), fused.__wrapped__(a), strict=True):
             assert found.shape == expected.shape
