@@ -36,7 +36,7 @@ OPERATORS = {
     "bitwise_invert": "invert",
 }  # fmt: skip
 # Whose loops round otherwise for vectors than for numbers.
-ROUNDED = {"square", "multiply"}
+ROUNDED = {"square", "multiply", "pow"}
 
 
 def repeated(array):
