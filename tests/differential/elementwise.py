@@ -64,8 +64,16 @@ def exact_product(a, b=None):
 
 
 def exact_power(a, b):
-    """Whether no part of a complex square is rounded; NumPy squares by products."""
-    return exact_product(a) if np.ndim(b) == 0 and np.all(b == 2) else True
+    """Whether no part of a complex square is rounded, and a reciprocal is finite.
+
+    NumPy squares by products, and its inverse power of infinity is not a number.
+    """
+    if np.ndim(b) or np.result_type(a, b).kind != "c":
+        return True
+    if b == -1:
+        with np.errstate(all="ignore"):
+            return np.isfinite(a) & np.isfinite(np.reciprocal(a))
+    return exact_product(a) if b == 2 else True
 
 
 def ordinary_division(a, b):
