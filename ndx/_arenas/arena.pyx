@@ -206,7 +206,7 @@ cdef class Arena(Watcher):
         self.counts.live_bytes = 0
         if interruption is not None:
             raise interruption
-        if self.damage:
+        if self.damaged:
             self.raise_damage()
         return 0
 
@@ -524,18 +524,20 @@ cdef class Arena(Watcher):
     cdef int drop_chunk(self) except -1:
         """Give the chunk back now, or when the last use of it ends."""
         cdef RetiredChunk retired = None
-        cdef Block *block = self.pinned.next
+        cdef Block *block
         cdef Block *after
         cdef size_t low = self.size, high = 0
         if self.mirror is not None:
             self.mirror.drop_chunk()
         if self.size == 0:
             return 0
+        if self.pinned_count:
+            # First of all: the collector may run here, and shorten the list.
+            retired = RetiredChunk.__new__(RetiredChunk)
+        block = self.pinned.next
         while block != &self.pinned:
             after = block.next
             if self.holds(block):
-                if retired is None:
-                    retired = RetiredChunk.__new__(RetiredChunk)
                 low = min(low, <size_t>(block.ptr - self.chunk.ptr))
                 high = max(high, <size_t>(block.ptr - self.chunk.ptr)
                            + lines(self, block.nbytes))
@@ -548,7 +550,7 @@ cdef class Arena(Watcher):
             block = after
         unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
-        if retired is None:
+        if not high:
             self.chunk_backend.release(&self.chunk)
         else:
             self.chunk_backend.purge(&self.chunk, low, high)

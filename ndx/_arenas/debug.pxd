@@ -1,8 +1,17 @@
+from cpython.object cimport PyObject
+
 from ndx._blocks.block cimport Block, BlockParent, Clock
 from ndx.backends.base cimport Backend
 
 cdef enum:
     GUARD = 64               # bytes after each block in debug mode
+    MOST_TOLD = 8            # writes beyond the ends of blocks; others are counted
+
+# A write beyond the end of a block, until it is reported.
+cdef struct Damage:
+    size_t nbytes            # of the block
+    PyObject *origin         # of the block: str, strong; or NULL
+    Py_ssize_t at            # first byte behind the end that was written to
 
 cdef void set_guard(char *end) noexcept nogil
 cdef Py_ssize_t check_guard(char *end) noexcept nogil
@@ -14,8 +23,10 @@ cdef class Watcher(BlockParent):
     cdef readonly Clock clock
     cdef readonly bint debug
     cdef bint guarded                    # guard patterns detect stray writes
-    cdef list damage                     # writes beyond the ends of blocks; or None
+    cdef Py_ssize_t damaged              # writes beyond the ends of blocks
+    cdef Damage[MOST_TOLD] damage        # the first of them
 
     cdef int record_line(self, Block *block) except -1
     cdef void inspect(self, Block *block) noexcept
     cdef int raise_damage(self) except -1
+    cdef void forget_damage(self) noexcept

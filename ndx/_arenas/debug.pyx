@@ -1,11 +1,10 @@
 """Patterns in memory that show writes and reads out of bounds."""
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.string cimport memset
 
 from ndx._blocks.block cimport Block, BlockParent
-from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend
 
 from ndx._lib.call_site import current_line
@@ -46,29 +45,55 @@ cdef class Watcher(BlockParent):
         block.origin = <PyObject *>where
 
     cdef void inspect(self, Block *block) noexcept:
-        """Check the guard bytes behind a block, in debug mode."""
+        """Check the guard bytes behind a block, in debug mode.
+
+        The text comes later: the block is half-way out of its arena, and an object
+        that is made may let the collector run, and free the block.
+        """
+        cdef Damage *found
         cdef Py_ssize_t i
         if block.nbytes == 0 or block.memory_owner != NULL:
             return
         i = check_guard(block.ptr + block.nbytes)
         if i < 0:
             return
-        try:
-            if self.damage is None:
-                self.damage = []
-            where = "?" if block.origin == NULL else <object>block.origin
-            self.damage.append(f"an array of {block.nbytes} bytes, made at {where}, "
-                               f"at its end + {i}")
-        except BaseException as error:
-            report_ignored(self, error)
+        if self.damaged < MOST_TOLD:
+            found = &self.damage[self.damaged]
+            found.nbytes = block.nbytes
+            found.origin = block.origin
+            found.at = i
+            Py_XINCREF(found.origin)
+        self.damaged += 1
 
     cdef int raise_damage(self) except -1:
         """Say what was written to that may not be, once."""
-        damage, self.damage = self.damage, None
+        cdef Damage *found
+        cdef Py_ssize_t i
+        cdef list told = []
+        try:
+            for i in range(min(self.damaged, MOST_TOLD)):
+                found = &self.damage[i]
+                where = "?" if found.origin == NULL else <object>found.origin
+                told.append(f"an array of {found.nbytes} bytes, made at {where}, "
+                            f"at its end + {found.at}")
+            if self.damaged > MOST_TOLD:
+                told.append(f"{self.damaged - MOST_TOLD} more")
+        finally:
+            self.forget_damage()
         raise WorkspaceError(
             f"in workspace {self.clock.name!r} something wrote past the end of "
-            + "; of ".join(damage) + ". The scope has ended all the same. Look for "
+            + "; of ".join(told) + ". The scope has ended all the same. Look for "
             "foreign code (C, Cython, Numba, ctypes) that got the address of it.")
+
+    cdef void forget_damage(self) noexcept:
+        cdef Py_ssize_t i
+        for i in range(min(self.damaged, MOST_TOLD)):
+            # A str: nothing runs at its end.
+            Py_XDECREF(self.damage[i].origin)
+        self.damaged = 0
+
+    def __dealloc__(self):
+        self.forget_damage()
 
 
 cdef int check_policies(str name, Backend backend, config, home) except -1:

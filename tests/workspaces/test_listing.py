@@ -1,6 +1,5 @@
-"""All workspaces: lists, table, destruction, defaults, debug modes, the collector."""
+"""All workspaces: lists, table, destruction, defaults, debug modes, collections."""
 
-import ctypes
 import gc
 import math
 import threading
@@ -257,101 +256,6 @@ def test_the_debug_mode_that_spills(debug_mode, learn):
             ndx.ones(3)
     assert workspace.size > 0
     assert workspace.stats()["spilled_count"] == 0
-
-
-# ---- debug=True --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("config", [{}, {"size": "4KiB"}, {"learn": "liveness"}])
-def test_a_stale_array_says_where_it_was_made(config):
-    workspace = ndx.workspace(debug=True, **config)
-    for _ in range(2):
-        with workspace:
-            x = ndx.exp(ndx.ones(3))
-            y = np.exp(x)
-            z = ndx.linalg.inv(ndx.eye(2))
-        for array, line in ((x, "x = ndx.exp("), (y, "y = np.exp"), (z, "z = ndx.lin")):
-            with pytest.raises(ndx.StaleArrayError) as caught:
-                array + 1
-            place = str(caught.value).split(" made at ")[1].split(" in ")[0]
-            file, number = place.rsplit(":", 1)
-            with open(file) as source:
-                assert line in source.read().splitlines()[int(number) - 1]
-            assert "test_a_stale_array_says_where_it_was_made" in str(caught.value)
-
-
-def overrun(x, nbytes):
-    """Write behind an array, as broken foreign code would."""
-    address = np.asarray(x).__array_interface__["data"][0]
-    ctypes.memset(address + x.nbytes, 0, nbytes)
-
-
-def overrun_in(workspace, dropped, others):
-    with workspace:
-        x = ndx.ones(3)
-        others.append(ndx.ones(5))
-        overrun(x, 2)
-        if dropped:
-            del x
-
-
-@pytest.mark.parametrize("config", [{}, {"size": "4KiB"}, {"learn": "liveness"}])
-@pytest.mark.parametrize("dropped", [False, True])
-def test_guard_bytes(config, dropped):
-    workspace = ndx.workspace(debug=True, **config)
-    for _ in range(2):
-        y = []
-        with pytest.raises(ndx.WorkspaceError, match="wrote past the end") as caught:
-            overrun_in(workspace, dropped, y)
-        assert "an array of 24 bytes, made at " in str(caught.value)
-        assert str(caught.value).count("an array of") == 1
-        assert not workspace.is_open
-        assert not y[0].in_scope
-    with workspace:
-        assert ndx.ones(3).tolist() == [1.0] * 3
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: ndx.ones(3), lambda: ndx.argsort(ndx.ones(3))]
-)
-def test_an_interruption_while_a_line_is_recorded(monkeypatch, make):
-    from ndx._arenas import arena
-
-    def interrupted():
-        raise KeyboardInterrupt
-
-    workspace = ndx.workspace(debug=True, size="4KiB")
-    with workspace:
-        x = ndx.ones(3)
-        if hasattr(arena, "current_line"):
-            monkeypatch.setattr(arena, "current_line", interrupted)
-            before = workspace.stats()
-            with pytest.raises(KeyboardInterrupt):
-                make()
-            assert workspace.stats()["live_bytes"] == before["live_bytes"]
-            monkeypatch.undo()
-        assert (x + 1).tolist() == [2.0] * 3
-
-
-def test_reclaimed_memory_is_filled():
-    workspace = ndx.workspace(debug=True, size="4KiB")
-    with workspace:
-        ndx.ones(100)
-    with workspace:
-        assert set(np.asarray(ndx.empty(100, dtype="uint8"))) == {0xDD}
-
-
-def test_the_error_of_the_scope_is_not_hidden_by_its_end():
-    workspace = ndx.workspace(debug=True, size="4KiB")
-
-    def fail():
-        with workspace:
-            overrun(ndx.ones(3), 1)
-            raise KeyError("inside")
-
-    with pytest.raises(ndx.WorkspaceError, match="wrote past") as caught:
-        fail()
-    assert isinstance(caught.value.__context__, KeyError)
 
 
 # ---- the collector -----------------------------------------------------------
