@@ -59,6 +59,12 @@ cdef inline void unlink(Block *block) noexcept:
     block.next = NULL
 
 
+cdef inline bint is_movable(Arena arena, Block *block) noexcept:
+    """Whether only arrays use a block of the chunk; its mover has a reference, too."""
+    return block.parent == <PyObject *>arena and arena.holds(block) \
+        and block.refs > 1 and block.pins == 0 and block.exports == NULL
+
+
 cdef inline void unpoison(Backend backend, char *ptr, size_t nbytes) noexcept:
     if not backend.device_number:
         ndx_unpoison(ptr, nbytes)
@@ -401,36 +407,33 @@ cdef class Arena(Watcher):
         interruption = None
         if outside.device_number != self.backend.device_number:
             outside = self.backend
-        if self.backend.device_number:
-            self.use_on(self.backend.current_stream())
         for i in range(count):
             # To obtain memory may run Python, which may drop arrays.
             block_incref(blocks[i])
-        for i in range(count):
-            block = blocks[i]
-            if failed or block.parent != <PyObject *>self or not self.holds(block) \
-                    or block.refs == 1 or block.pins or block.exports != NULL:
-                continue
-            try:
+        try:
+            if self.backend.device_number:
+                self.use_on(self.backend.current_stream())
+            for i in range(count):
+                block = blocks[i]
+                if failed or not is_movable(self, block):
+                    continue
                 server = allocate_memory(
                     outside, None, block.nbytes, False, &moves[made].memory)
-            except BaseException as error:
-                failed = True
-                interruption = None if isinstance(error, Exception) else error
-                break
-            moves[made].block = block
-            moves[made].backend = <PyObject *>server
-            made += 1
+                moves[made].block = block
+                moves[made].backend = <PyObject *>server
+                made += 1
+        except BaseException as error:
+            failed = True
+            interruption = None if isinstance(error, Exception) else error
         for i in range(made):
             block = moves[i].block
-            if failed or block.parent != <PyObject *>self or block.refs == 1 \
-                    or block.pins or block.exports != NULL:
+            if failed or not is_movable(self, block):
                 continue
             # A device's backend runs Python, which may close or export the array.
             block_pin(block)
             self.backend.copy(moves[i].memory.ptr, block.ptr, block.nbytes)
             block_unpin(block)
-            if block.parent != <PyObject *>self or block.exports != NULL:
+            if not is_movable(self, block):
                 continue
             unlink(block)
             self.counts.live_bytes -= self.extent(block)
