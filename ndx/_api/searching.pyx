@@ -24,7 +24,8 @@ from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._compute.searches cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
-    INT64, dtype_object, itemsize_of, promote_table, scalar_dtype, store_scalar,
+    INT64, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of, promote_table,
+    scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
@@ -366,6 +367,20 @@ def nonzero(x: Array, /) -> tuple[NDArray, ...]:
     return call("nonzero", array)
 
 
+cdef tuple integer_key(BaseArray x, object scalar, str side):
+    """Return a Python integer in the dtype of an array of integers, and the side.
+
+    NumPy's int64 next to uint64 would be a float.
+    """
+    dtype = dtype_object(x.dtype)
+    limits = np.iinfo(dtype)
+    if scalar > limits.max:
+        scalar, side = limits.max, "right"
+    elif scalar < limits.min:
+        scalar, side = limits.min, "left"
+    return asarray(scalar, dtype=dtype, device=(<object>x).device), side
+
+
 def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = "left",
                  sorter: Array | None = None) -> NDArray:
     """Return the indices at which elements can be inserted to keep an array sorted.
@@ -408,6 +423,9 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
         raise ValueError(f"searchsorted needs an array of one axis, not {array.ndim}")
     if not is_scalar(x2):
         x2 = argument(x2, "searchsorted")
+    elif kind_of[array.dtype] in (KIND_INT, KIND_UINT) \
+            and scalar_dtype(array.dtype, x2) == array.dtype:
+        x2, side = integer_key(array, x2, side)
     if sorter is None and is_array(x2) \
             and not array.block.device | (<BaseArray>x2).block.device:
         found = search(array, x2, side == "right")

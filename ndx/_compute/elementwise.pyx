@@ -22,7 +22,7 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
 from ndx._compute.loops cimport (
-    Loop, Ufunc, find_ufunc, loop_of, run_elementwise, run_short,
+    Loop, Ufunc, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
@@ -184,6 +184,13 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
     if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \
             or (a is None and b is None):
         return NotImplemented
+    if a is not None and b is not None and either_on_device(a, b) \
+            and mixed_loop(ufunc, a.dtype, b.dtype) != NULL:
+        # An exact comparison with one of Python's integers.
+        if isinstance(x2, generic):
+            return binary(ufunc, a, x2.item(), out)
+        if isinstance(x1, generic):
+            return binary(ufunc, x1.item(), b, out)
     if is_on_device(a) and isinstance(x2, np.generic):
         dtype = promote_table[a.dtype][b.dtype]
         store_scalar(x2.item(), loop_of(ufunc, dtype).in_dtype, value)
@@ -399,6 +406,11 @@ cdef int raise_current() except -1:
 cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
     """Like `compute`, for any layout, with casts, broadcasting and `out`."""
+    cdef const Loop *mixed
+    if a is not None and b is not None:
+        mixed = mixed_loop(ufunc, a.dtype, b.dtype)
+        if mixed != NULL:
+            loop = mixed
     if either_on_device(a, b) or (out is not None and out.block.device):
         return compute_on_device(ufunc, a, b, scalar, loop, out)
     if a is not None:
@@ -407,8 +419,8 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
             a = cast(a, loop.in_dtype)
     if b is not None:
         require_live(b)
-        if b.dtype != loop.in_dtype:
-            b = cast(b, loop.in_dtype)
+        if b.dtype != loop.second_dtype:
+            b = cast(b, loop.second_dtype)
     if out is not None:
         check_output(ufunc.name, out, loop.out_dtype)
         if a is not None and overlaps(out, a):
@@ -435,6 +447,7 @@ cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scala
     cdef BaseArray first = a if a is not None else b
     cdef int ndim = first.ndim
     cdef list operands = []
+    cdef int[2] dtypes = [loop.in_dtype, loop.second_dtype]
     memcpy(shape, first.shape, ndim * sizeof(Py_ssize_t))
     if a is not None and b is not None:
         ndim = broadcast_into(ndim, shape, b.ndim, b.shape)
@@ -444,13 +457,13 @@ cdef object compute_on_device(Ufunc ufunc, BaseArray a, BaseArray b, char *scala
         check_output(ufunc.name, out, loop.out_dtype)
         if not has_shape(out, ndim, shape):
             raise output_shape_error(ufunc, out, shape_tuple(ndim, shape))
-    for x in (a, b)[:ufunc.nin]:
+    for i, x in enumerate((a, b)[:ufunc.nin]):
         if x is None:
             operands.append(
                 make_scalar_view(0, NULL, typenum_of[loop.in_dtype], scalar)[()])
         else:
             operands.append(
-                x if (<BaseArray>x).dtype == loop.in_dtype else cast(x, loop.in_dtype))
+                x if (<BaseArray>x).dtype == dtypes[i] else cast(x, dtypes[i]))
     return device_engine().elementwise(
         ufunc.name, tuple(operands), dtype_object(loop.out_dtype), out)
 

@@ -8,6 +8,7 @@ cdef struct Loop:
     LoopFunction function    # NULL: only NumPy's public function computes it
     void *data
     int in_dtype             # operands are cast to it; -1: not supported
+    int second_dtype         # the second operand is cast to it
     int out_dtype
     int short_row            # elements: innermost axes up to here are gathered
     SumFunction sum          # of contiguous elements; NULL: `function` sums them
@@ -19,8 +20,10 @@ cdef class Ufunc:
     cdef int nin
     cdef bint may_set_error         # whether a loop may set a Python error
     cdef Loop loops[NDTYPES]
+    cdef Loop mixed[2]              # see `mixed_loop`
 
     cdef int fill(self, int dtype, dict signatures) except -1
+    cdef int fill_mixed(self) except -1
     cdef int unsupported(self, int dtype) except -1
 
 # The loop for operands of one dtype; TypeError if there is none.
@@ -29,6 +32,7 @@ cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
         ufunc.unsupported(dtype)
     return &ufunc.loops[dtype]
 
+cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) noexcept
 cdef Ufunc find_ufunc(str name)
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,
                           const Walk *walk) noexcept nogil

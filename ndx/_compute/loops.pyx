@@ -14,7 +14,9 @@ from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.pairwise cimport find_sum
 from ndx._compute.special_values cimport own_loop
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._lib.dtypes cimport FLOAT64, NDTYPES, dtype_object, itemsize_of
+from ndx._lib.dtypes cimport (
+    BOOL, FLOAT64, INT64, KIND_INT, NDTYPES, UINT64, dtype_object, itemsize_of, kind_of,
+)
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk
 
 cdef extern from "ndx/internal/move.h" nogil:
@@ -127,6 +129,7 @@ cdef class Ufunc:
         signatures = signatures_of(self.public)
         for dtype in range(NDTYPES):
             self.fill(dtype, signatures)
+        self.fill_mixed()
 
     cdef int fill(self, int dtype, dict signatures) except -1:
         """Find the loop for operands that were promoted to one dtype."""
@@ -144,6 +147,7 @@ cdef class Ufunc:
             loop.in_dtype = FLOAT64
         else:
             loop.in_dtype = dtype
+        loop.second_dtype = loop.in_dtype
         i, loop.out_dtype = signatures.get(loop.in_dtype, (-1, -1))
         if loop.out_dtype >= 0:
             loop.function = loop_at(self.public, i, &loop.data)
@@ -158,6 +162,29 @@ cdef class Ufunc:
                  &loop.function, &loop.data)
             if self.nin == 2 and loop.in_dtype == loop.out_dtype:
                 spread_constants(self.name, loop.in_dtype, &loop.function, &loop.data)
+        return 0
+
+    cdef int fill_mixed(self) except -1:
+        """Find the loops of int64 with uint64, and of uint64 with int64."""
+        cdef int[2] dtypes = [INT64, UINT64]
+        cdef Loop *loop
+        cdef int i
+        cdef list signatures = list(self.public.types)
+        for i, signature in enumerate(("qQ->?", "Qq->?")):
+            loop = &self.mixed[i]
+            loop.function = NULL
+            loop.sum = NULL
+            loop.in_dtype = -1
+            if signature not in signatures:
+                continue
+            loop.in_dtype, loop.second_dtype = dtypes[i], dtypes[1 - i]
+            loop.out_dtype = BOOL
+            loop.short_row = SHORT_ROWS.get(self.name, SHORT)
+            loop.function = loop_at(
+                self.public, signatures.index(signature), &loop.data)
+            if loop.function != NULL:
+                # Elements of both dtypes are the same bytes in these trials.
+                mend(self.name, self.nin, INT64, BOOL, &loop.function, &loop.data)
         return 0
 
     cdef int unsupported(self, int dtype) except -1:
@@ -190,6 +217,21 @@ cdef dict signatures_of(object ufunc):
         if len(codes) == 1 and -1 not in codes:
             signatures.setdefault(codes.pop(), (i, CODES.get(output, -1)))
     return signatures
+
+
+cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) noexcept:
+    """Return the loop for uint64 with a signed integer, which no dtype holds both.
+
+    NULL: for other dtypes, and operations that compute in their common one, float64.
+    """
+    cdef const Loop *loop
+    if kind_of[a] == KIND_INT and b == UINT64:
+        loop = &ufunc.mixed[0]
+    elif a == UINT64 and kind_of[b] == KIND_INT:
+        loop = &ufunc.mixed[1]
+    else:
+        return NULL
+    return loop if loop.in_dtype >= 0 else NULL
 
 
 cdef Ufunc find_ufunc(str name):

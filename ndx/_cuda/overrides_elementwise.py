@@ -8,7 +8,12 @@ __all__ = ["MENDED", "check_power", "computed"]
 
 
 def computed(name, given):
-    """Compute an operation on CuPy's arrays and scalars of one dtype."""
+    """Compute an operation on CuPy's arrays and scalars.
+
+    They have one dtype, or are uint64 and int64 arrays that are compared.
+    """
+    if len(given) == 2 and given[0].dtype != given[1].dtype:
+        return _compared(name, *given)
     kinds, mended = MENDED.get(name, ("", None))
     function = mended if given[0].dtype.kind in kinds else function_of(name)
     return function(*given)
@@ -27,7 +32,21 @@ def check_power(base, exponent):
 
 # ---------------------------------------------------------------- replacements
 #
-# Operands are CuPy's arrays of one dtype, or one array and a scalar of NumPy's.
+# Operands are CuPy's arrays of one dtype (but `_compared`), or one array and a scalar
+# of NumPy's.
+
+
+def _compared(name, x, y):
+    """Exact, as on the CPU; CuPy compares uint64 and int64 as floats."""
+    signed_first = x.dtype.kind == "i"
+    signed = x if signed_first else y
+    x, y = x.astype(np.uint64, copy=False), y.astype(np.uint64, copy=False)
+    found = function_of(name)(x, y)
+    # What a negative number is to all of uint64.
+    wanted = "less" if signed_first else "greater"
+    if name == "not_equal" or name.startswith(wanted):
+        return found | (signed < 0)
+    return found & (signed >= 0)
 
 
 def _remainder(x, y):

@@ -7,7 +7,7 @@ All dtypes are codes (`_lib.dtypes`).
 from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
+from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, mixed_loop
 from ndx._compute.transfers cimport can_transfer
 from ndx._lib.dtypes cimport (
     KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
@@ -16,9 +16,9 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 
 __all__ = [
-    "casts", "code_of", "dtype_of", "is_contiguous", "is_narrow", "is_readonly",
-    "itemsize", "kind", "layout_of", "nin_of", "operation", "power", "promoted",
-    "public_ufunc", "scalar_bytes", "stores", "with_scalar",
+    "casts", "code_of", "dtype_of", "is_contiguous", "is_mixed", "is_narrow",
+    "is_readonly", "itemsize", "kind", "layout_of", "nin_of", "operation", "power",
+    "promoted", "public_ufunc", "scalar_bytes", "stores", "with_scalar",
 ]
 
 
@@ -55,6 +55,11 @@ def is_readonly(BaseArray x):
 def is_narrow(int code):
     """Whether NumPy may compute a function of these integers in float16."""
     return kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2
+
+
+def is_mixed(str name, int a, int b):
+    """Whether an operation takes operands of two dtypes as they are."""
+    return mixed_loop(find_ufunc(name), a, b) != NULL
 
 
 def promoted(int a, int b):

@@ -167,7 +167,31 @@ def test_comparisons_of_two_dtypes(first, second):
     same(*both(ndx.searchsorted, x, y))
 
 
+@pytest.mark.parametrize(
+    "name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
+)
+def test_integers_that_no_dtype_holds_both(name):
+    signed = np.array([2**53 + 1, 2**63 - 1, -1, 0, -(2**63)])
+    unsigned = np.array([2**53, 2**63, 2**64 - 1, 0, 2**63], np.uint64)
+    function = getattr(ndx, name)
+    for x in (signed, signed[2:4].astype(np.int8)):
+        y = unsigned[: len(x)]
+        for pair in ((x, y), (y, x), (x[:, None].copy(), y)):
+            found, expected = both(function, *pair)
+            same(expected, getattr(np, name)(*pair))
+            same(found, expected)
+        out = gpu_of(np.zeros(len(x), bool))
+        function(gpu_of(x), gpu_of(y), out=out)
+        same(host(out), getattr(np, name)(x, y))
+    for number in signed:
+        same(*both(lambda y, x=number: function(y, x), unsigned))
+        same(*both(lambda y, x=number: getattr(np, name)(x, y), unsigned))
+    same(*both(ndx.fuse(function), signed, unsigned))
+
+
 def test_comparisons_with_scalars():
+    same(*both(ndx.searchsorted, np.array([2**53, 2**53 + 1], np.uint64), 2**53 + 1))
+    same(*both(ndx.searchsorted, np.array([1, 200], np.uint8), 300))
     x = np.array([1.0, 2.0, 3.0])
     same(*both(ndx.isin, x, 2.0))
     same(*both(ndx.isin, 2.0, x))

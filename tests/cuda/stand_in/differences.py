@@ -68,6 +68,17 @@ def _of_truth(name):
     return function
 
 
+def _of_floats(name):
+    """Return a comparison, for which CuPy has no loops of two dtypes."""
+
+    def function(x, y):
+        if np.result_type(x, y) == np.float64:
+            x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        return getattr(np, name)(x, y)
+
+    return function
+
+
 # ---------------------------------------------------------------- searching
 
 
@@ -225,6 +236,17 @@ FUNCTIONS = {
     **{
         name: _of_truth(name)
         for name in ("logical_and", "logical_not", "logical_or", "logical_xor")
+    },
+    **{
+        name: _of_floats(name)
+        for name in (
+            "equal",
+            "greater",
+            "greater_equal",
+            "less",
+            "less_equal",
+            "not_equal",
+        )
     },
 }
 LINALG = {
