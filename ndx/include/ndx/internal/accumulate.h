@@ -13,17 +13,6 @@ typedef void (*ndx_accumulate)(char *out, ptrdiff_t out_step, ptrdiff_t out_acro
                                const char *x, ptrdiff_t step, ptrdiff_t across,
                                ptrdiff_t count, ptrdiff_t lines);
 
-#define NDX_ACCUMULATE_H
-
-#include <stddef.h>
-#include <stdint.h>
-
-/* `step` is from element to element of a line, `across` from line to line, in bytes.
- * Lines have one element or more. */
-typedef void (*ndx_accumulate)(char *out, ptrdiff_t out_step, ptrdiff_t out_across,
-                               const char *x, ptrdiff_t step, ptrdiff_t across,
-                               ptrdiff_t count, ptrdiff_t lines);
-
 /* Integers are computed in `wide`, which is unsigned, so that they wrap around. */
 #define NDX_ACCUMULATE(name, type, combine) \
 static void name(char *out, ptrdiff_t out_step, ptrdiff_t out_across, \
