@@ -8,7 +8,7 @@ from ndx._array.storage cimport BaseArray, new_empty, strided
 from ndx._compute.copies cimport cast
 from ndx._compute.elementwise cimport binary, compute_loop
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
-from ndx._compute.masks cimport in_c_order
+from ndx._compute.copies cimport in_c_order
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.parts cimport Steps, steps_over
 from ndx._lib.dtypes cimport (

@@ -15,7 +15,7 @@ from ndx._compute.threads cimport parallel_for
 from ndx._lib.dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, NDTYPES, itemsize_of, kind_of, store_scalar,
 )
-from ndx._lib.layout cimport Walk
+from ndx._lib.layout cimport Walk, magnitude
 
 cdef extern from "ndx/internal/accumulate.h" nogil:
     ctypedef void (*ndx_accumulate)(char *out, Py_ssize_t out_step,
@@ -153,7 +153,7 @@ cdef int axis_across(BaseArray out, int axis) noexcept:
     cdef int found = -1, i
     for i in range(out.ndim):
         if i != axis and out.shape[i] > 1 and (
-                found < 0 or abs(out.strides[i]) < abs(out.strides[found])):
+                found < 0 or magnitude(out.strides[i]) < magnitude(out.strides[found])):
             found = i
     return found
 

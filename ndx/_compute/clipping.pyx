@@ -6,7 +6,8 @@ from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
     BaseArray, has_shape, is_array, new_like, require_live,
 )
-from ndx._compute.copies cimport LARGE, overlaps
+from ndx._compute.aliasing cimport overlaps
+from ndx._compute.copies cimport LARGE
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.passes.run cimport run_large
 from ndx._compute.walking cimport start_walk, step_walk

@@ -6,6 +6,6 @@ cdef BaseArray cast(BaseArray x, int dtype)
 cdef BaseArray copy(BaseArray x)
 cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1
 cdef int copy_into(BaseArray out, BaseArray x) except -1
+cdef BaseArray in_c_order(BaseArray x, int dtype)
 cdef int fill(BaseArray out, object scalar) except -1
-cdef bint overlaps(BaseArray out, BaseArray x) noexcept
 cdef int require_castable(int dtype, int into) except -1

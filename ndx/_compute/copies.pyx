@@ -8,8 +8,9 @@ from ndx._array.pinning cimport (
     Operands, hold, let_go, locate, put, put_constant, recheck_all, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, new_like, require_usable, require_writeable, strided,
+    BaseArray, new_empty, new_like, require_usable, require_writeable,
 )
+from ndx._compute.aliasing cimport is_distinct, overlaps
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.copying cimport cast_walk
 from ndx._compute.transfers cimport (
@@ -19,7 +20,7 @@ from ndx._lib.dtypes cimport (
     BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
     dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
 )
-from ndx._lib.layout cimport Strided, Walk, byte_bounds
+from ndx._lib.layout cimport Walk
 
 cnp.import_array()
 
@@ -27,26 +28,6 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_CopyInto(cnp.ndarray out, cnp.ndarray x) except -1
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
-
-
-cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
-    """Whether a write to `out` may change an element of `x` not yet read."""
-    cdef Strided a, b
-    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
-    cdef int axis
-    strided(out, &a)
-    strided(x, &b)
-    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
-    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
-    if a.data + high_a <= b.data + low_b or b.data + high_b <= a.data + low_a:
-        return False
-    if a.data != b.data or a.ndim != b.ndim or \
-            itemsize_of[a.dtype] != itemsize_of[b.dtype]:
-        return True
-    for axis in range(a.ndim):
-        if a.shape[axis] != b.shape[axis] or a.strides[axis] != b.strides[axis]:
-            return True
-    return False
 
 
 cdef int require_castable(int dtype, int into) except -1:
@@ -100,7 +81,10 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
     if x.size == 1 and out.dtype == x.dtype and x.ndim <= out.ndim:
         return fill_all(&operands, out)
     walks = walk_copy(out, x, &walk)
-    if walks and can_transfer(x.dtype, out.dtype):
+    if walks and can_transfer(x.dtype, out.dtype) and (
+            is_new or out.c_contiguous or is_distinct(
+                out.ndim, out.shape, out.strides, itemsize_of[out.dtype])):
+        # Else it is NumPy's order that says which of several values a place keeps.
         return transfer(&operands, &walk, x.dtype, out.dtype, "copy")
     hold(&operands)
     try:
@@ -147,6 +131,13 @@ cdef int fill(BaseArray out, object scalar) except -1:
 
 cdef BaseArray copy(BaseArray x):
     return cast(x, x.dtype)
+
+
+cdef BaseArray in_c_order(BaseArray x, int dtype):
+    """Return a new C-contiguous array with the values of `x` in a dtype."""
+    cdef BaseArray result = new_empty(dtype, x.ndim, x.shape)
+    copy_into(result, x)
+    return result
 
 
 cdef BaseArray cast(BaseArray x, int dtype):

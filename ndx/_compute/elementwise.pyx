@@ -20,7 +20,8 @@ from ndx._array.storage cimport (
     require_intact_file, require_live, require_usable, require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
-from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into, overlaps
+from ndx._compute.aliasing cimport overlaps
+from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into
 from ndx._compute.loops cimport (
     Loop, Ufunc, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )

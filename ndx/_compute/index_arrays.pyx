@@ -15,8 +15,9 @@ from ndx._array.pinning cimport (
     Compute, Operands, compute_held, compute_on, put, put_constant,
 )
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
-from ndx._compute.copies cimport LARGE, copy_into
-from ndx._compute.masks cimport in_c_order, run_of, touches
+from ndx._compute.aliasing cimport is_distinct, touches
+from ndx._compute.copies cimport LARGE, copy_into, in_c_order
+from ndx._compute.masks cimport run_of
 from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, itemsize_of, kind_of
@@ -323,6 +324,7 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
     cdef Picks job
     cdef Walk walk
     cdef Py_ssize_t size
+    cdef bint independent
     cdef int i, ndim = prepare(x, axis, count, indices, &job, shape)
     if ndim < 0:
         return False
@@ -343,7 +345,9 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
         source = in_c_order(source, x.dtype)
     put_operands(&operands, x, source, value, count, indices)
     walk_outer(&walk, x, strides, axis)
-    compute_picks(&operands, &walk, run_scatter, &job, size >= LARGE, job.constant)
+    independent = job.constant and is_distinct(
+        x.ndim, x.shape, x.strides, job.itemsize)
+    compute_picks(&operands, &walk, run_scatter, &job, size >= LARGE, independent)
     return not job.failed
 
 

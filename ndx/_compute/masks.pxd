@@ -1,8 +1,6 @@
 from ndx._array.storage cimport BaseArray
 
 cdef Py_ssize_t run_of(BaseArray x, int axis) noexcept
-cdef bint touches(BaseArray x, BaseArray y) noexcept
-cdef BaseArray in_c_order(BaseArray x, int dtype)
 cdef int count_into(BaseArray result, BaseArray x) except -1
 cdef Py_ssize_t count_true(BaseArray x) except -1
 cdef BaseArray compress(BaseArray x, BaseArray mask)

@@ -15,15 +15,15 @@ from libc.string cimport memcpy, memset
 from ndx._array.pinning cimport (
     Compute, Operands, compute_held, compute_on, put, put_constant,
 )
-from ndx._array.storage cimport BaseArray, has_shape, new_empty, strided
-from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._array.storage cimport BaseArray, has_shape, new_empty
+from ndx._compute.aliasing cimport is_distinct, touches
+from ndx._compute.copies cimport LARGE, copy, in_c_order
 from ndx._compute.passes.tiles cimport walk_size
 from ndx._compute.threads cimport parallel_for, thread_count
-from ndx._compute.transfers cimport is_distinct
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport INT64, itemsize_of
 from ndx._lib.layout cimport (
-    MAXDIMS, MAXOPS, Strided, Walk, byte_bounds, walk_merge, walk_order,
+    MAXDIMS, MAXOPS, Walk, walk_merge, walk_order,
 )
 
 cdef extern from "Python.h":
@@ -106,26 +106,6 @@ cdef inline void merge(Walk *walk) noexcept:
             walk.shape[0] = 1
             for op in range(walk.nops):
                 walk.strides[op][0] = 0
-
-
-cdef bint touches(BaseArray x, BaseArray y) noexcept:
-    """Whether two arrays may share memory."""
-    cdef Strided a, b
-    if x.block != y.block and <PyObject *>x.base == NULL and <PyObject *>y.base == NULL:
-        return False
-    cdef Py_ssize_t low_a = 0, high_a = 0, low_b = 0, high_b = 0
-    strided(x, &a)
-    strided(y, &b)
-    byte_bounds(&a, itemsize_of[a.dtype], &low_a, &high_a)
-    byte_bounds(&b, itemsize_of[b.dtype], &low_b, &high_b)
-    return a.data + low_a < b.data + high_b and b.data + low_b < a.data + high_a
-
-
-cdef BaseArray in_c_order(BaseArray x, int dtype):
-    """Return a new C-contiguous array with the values of `x` in a dtype."""
-    cdef BaseArray result = new_empty(dtype, x.ndim, x.shape)
-    copy_into(result, x)
-    return result
 
 
 # ---------------------------------------------------------------- counting
@@ -398,11 +378,14 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
     cdef Parts parts
     cdef Walk walk
     cdef int axis
+    cdef bint divided
     parts.count = 0
     if touches(x, mask):
         mask = copy(mask)
     if not prepare(x, mask, &job, &walk):
         return False
+    divided = is_distinct(walk.ndim, walk.shape, walk.strides[0], job.nbytes) \
+        and cut(&parts, &walk)
     job.room = PY_SSIZE_T_MAX
     job.constant = source is None or source.size == 1 and source.ndim <= 1
     if not job.constant:
@@ -411,14 +394,12 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
         for axis in range(1, source.ndim):
             if source.shape[axis] != x.shape[axis + mask.ndim - 1]:
                 return False
-        if is_distinct(&walk, 0, job.nbytes) and cut(&parts, &walk):
+        if divided:
             job.room = count_parts(&parts, mask, &walk, 1)
         else:
             job.room = count_true(mask)
         if source.shape[0] != job.room:
             return False
-    else:
-        cut(&parts, &walk)
     if source is not None and (source.dtype != x.dtype or not job.constant and (
             not source.c_contiguous or touches(x, source))):
         source = in_c_order(source, x.dtype)
@@ -429,7 +410,7 @@ cdef bint put_masked(BaseArray x, BaseArray mask, BaseArray source,
         put_constant(&operands, value)
     else:
         put(&operands, source)
-    if parts.count > 1:
+    if divided:
         compute_parts(&parts, &operands, &walk, run_put, &job,
                       0 if job.constant else job.nbytes)
         return True

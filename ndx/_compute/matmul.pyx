@@ -5,10 +5,11 @@ from libc.string cimport memcpy, memset
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, data_of, has_shape, new_empty, new_view, require_usable, set_layout,
+    BaseArray, has_shape, new_empty, new_view, require_usable, set_layout,
     strided,
 )
-from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, overlaps
+from ndx._compute.aliasing cimport touches
+from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, in_c_order
 from ndx._compute.elementwise cimport (
     as_operand, call_public, check_output, computes_itself, shape_error,
 )
@@ -66,12 +67,7 @@ cdef bint is_right(const Loop *loop, bint vectors, int dtype) except -1:
 
 cdef BaseArray laid_plain(BaseArray x):
     """Return an array, or a copy of it, in C order."""
-    cdef BaseArray result
-    if x.c_contiguous:
-        return x
-    result = new_empty(x.dtype, x.ndim, x.shape)
-    copy_into(result, x)
-    return result
+    return x if x.c_contiguous else in_c_order(x, x.dtype)
 
 
 cdef object matmul(object x1, object x2, BaseArray out):
@@ -112,9 +108,9 @@ cdef object matmul(object x1, object x2, BaseArray out):
     if out is not None:
         # A product can't be computed in place: each element of an operand is read
         # again.
-        if overlaps(out, a) or same_layout(out, a):
+        if touches(out, a):
             a = copy(a)
-        if overlaps(out, b) or same_layout(out, b):
+        if touches(out, b):
             b = copy(b)
     return matmul_walk(a, b, loop, dtype, out)
 
@@ -128,10 +124,6 @@ cdef BaseArray matmul_repeated(BaseArray a, BaseArray b, BaseArray out):
         return total
     copy_into(out, total)
     return out
-
-
-cdef inline bint same_layout(BaseArray out, BaseArray x) noexcept:
-    return data_of(out) == data_of(x)
 
 
 cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype,

@@ -1,6 +1,7 @@
 """Elementwise operations on many elements, in parts that threads take in turn."""
 
 from ndx._array.pinning cimport Compute, Operands, compute_held
+from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.passes.tiles cimport Grid, cut, find_place, tile_walk, walk_size
 from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
@@ -36,7 +37,7 @@ cdef int compute_parts(Operands *operands, const Walk *walk,
     """Compute on held operands without the GIL; on all threads where that pays.
 
     `function` computes each element of the last operand from the same element of the
-    others.
+    others. Of several values for one place the last is kept, by one thread.
     """
     cdef Parts parts
     cdef Py_ssize_t each = 0, least = WORTHWHILE
@@ -45,7 +46,9 @@ cdef int compute_parts(Operands *operands, const Walk *walk,
         each += itemsizes[op]
     if name in slow:
         least = WORTHWHILE_IF_SLOW
-    if last < 0 or thread_count() < 2 or walk_size(walk) < least // each:
+    if last < 0 or thread_count() < 2 or walk_size(walk) < least // each \
+            or not is_distinct(walk.ndim, walk.shape, walk.strides[walk.nops - 1],
+                               itemsizes[walk.nops - 1]):
         return compute_held(operands, walk, function, arg)
     cut(&parts.grid, walk, itemsizes, PART, -1, 0)
     if parts.grid.tile[last] < walk.shape[last]:

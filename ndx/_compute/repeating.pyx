@@ -5,20 +5,13 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.copies cimport copy_into
+from ndx._compute.copies cimport in_c_order
 from ndx._compute.transfers cimport LARGE, transfer
 from ndx._lib.dtypes cimport INT64, itemsize_of
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge
 
 cdef extern from "ndx/internal/arithmetic.h":
     bint ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) nogil
-
-
-cdef BaseArray in_c_order(BaseArray x):
-    """Return a copy whose elements lie in C order."""
-    cdef BaseArray result = new_empty(x.dtype, x.ndim, x.shape)
-    copy_into(result, x)
-    return result
 
 
 cdef BaseArray repeated(BaseArray x, Py_ssize_t count, int axis):
@@ -125,7 +118,7 @@ cdef BaseArray repeated_each(BaseArray x, BaseArray counts, int axis):
     memcpy(shape, x.shape, x.ndim * sizeof(Py_ssize_t))
     shape[axis] = total.sum
     if not x.c_contiguous:
-        x = in_c_order(x)
+        x = in_c_order(x, x.dtype)
     result = new_empty(x.dtype, x.ndim, shape)
     if result.size == 0:
         return result

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.masks cimport in_c_order
+from ndx._compute.copies cimport in_c_order
 from ndx._compute.threads cimport parallel_for
 from ndx._compute.transfers cimport LARGE
 from ndx._lib.dtypes cimport COMPLEX64, INT64, itemsize_of

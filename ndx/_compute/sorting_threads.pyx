@@ -8,22 +8,14 @@ from libc.stdlib cimport free, malloc
 
 from ndx._array.pinning cimport Operands, recheck_all, unlocked
 from ndx._array.storage cimport BaseArray
+from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.array_functions cimport SortFunction, array_functions
 from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._compute.transfers cimport Transfer, transfer_block
 from ndx._lib.dtypes cimport COMPLEX64, itemsize_of
 
 cdef extern from "ndx/internal/thread_pool.h" nogil:
     void ndx_raise_flag(int *flag)
-
-cdef extern from "ndx/internal/transfer.h" nogil:
-    ctypedef void (*ndx_cast)(char *out, Py_ssize_t out_step, const char *x,
-                              Py_ssize_t x_step, Py_ssize_t n) noexcept
-    ctypedef struct ndx_transfer:
-        ndx_cast cast
-        Py_ssize_t itemsize
-    void ndx_transfer_block(const ndx_transfer *how, char *out, Py_ssize_t out_row,
-                            Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
-                            Py_ssize_t x_step, Py_ssize_t rows, Py_ssize_t length)
 
 cdef enum:
     WORTHWHILE = 1 << 16         # elements from which threads pay
@@ -51,7 +43,7 @@ cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
     cdef Py_ssize_t first = index * job.lines_at_once
     cdef Py_ssize_t last = min(first + job.lines_at_once, job.lines), count, i
     cdef Py_ssize_t nbytes = job.length * job.itemsize
-    cdef ndx_transfer how
+    cdef Transfer how
     cdef char *room
     if job.step == job.itemsize:
         for i in range(first, last):
@@ -66,14 +58,14 @@ cdef void sort_lines(void *arg, Py_ssize_t index) noexcept nogil:
     how.itemsize = job.itemsize
     while first < last:
         count = min(TOGETHER, last - first)
-        ndx_transfer_block(&how, room, nbytes, job.itemsize,
-                           job.data + first * job.line_step, job.line_step, job.step,
-                           count, job.length)
+        transfer_block(&how, room, nbytes, job.itemsize,
+                       job.data + first * job.line_step, job.line_step, job.step,
+                       count, job.length)
         for i in range(count):
             if job.sort(room + i * nbytes, job.length, job.sample) < 0:
                 ndx_raise_flag(&job.failed)
-        ndx_transfer_block(&how, job.data + first * job.line_step, job.line_step,
-                           job.step, room, nbytes, job.itemsize, count, job.length)
+        transfer_block(&how, job.data + first * job.line_step, job.line_step,
+                       job.step, room, nbytes, job.itemsize, count, job.length)
         first += count
     free(room)
 
@@ -127,8 +119,8 @@ cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
     job.line_step = job.length * job.itemsize
     if x.ndim == 2:
         job.line_step = x.strides[1 - axis]
-        if abs(job.line_step) < abs(job.step) * job.length \
-                and abs(job.step) < abs(job.line_step) * job.lines:
+        if not x.c_contiguous and not is_distinct(
+                x.ndim, x.shape, x.strides, job.itemsize):
             # Lines that share elements are for one thread.
             return False
     elif not x.c_contiguous or axis != x.ndim - 1:

@@ -6,10 +6,11 @@ from ndx._lib.layout cimport Walk
 ctypedef void (*Cast)(char *out, Py_ssize_t out_step, const char *x, Py_ssize_t x_step,
                       Py_ssize_t n) noexcept nogil
 
-# How elements are transferred: by a cast or, if that is NULL, as they are.
-cdef struct Transfer:
-    Cast cast
-    Py_ssize_t itemsize              # of what is copied
+cdef extern from "ndx/internal/transfer.h":
+    # How elements are transferred: by a cast or, if that is NULL, as they are.
+    ctypedef struct Transfer "ndx_transfer":
+        Cast cast
+        Py_ssize_t itemsize              # of what is copied
 
 cdef enum:
     # Elements from which the GIL is released. Releasing and acquiring it costs about
@@ -17,7 +18,6 @@ cdef enum:
     LARGE = 32768
 
 cdef bint walk_copy(BaseArray out, BaseArray x, Walk *walk) noexcept
-cdef bint is_distinct(const Walk *walk, int op, Py_ssize_t nbytes) noexcept
 cdef bint can_transfer(int dtype, int into) except -1
 cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
                   str name) except -1

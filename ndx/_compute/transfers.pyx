@@ -34,14 +34,10 @@ cdef extern from "numpy/arrayobject.h":
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
 cdef extern from "ndx/internal/transfer.h" nogil:
-    ctypedef struct ndx_transfer:
-        Cast cast
-        Py_ssize_t itemsize
     Cast ndx_cast_between(int dtype, int into)
-    void ndx_transfer_block(const ndx_transfer *how, char *out, Py_ssize_t out_row,
+    void ndx_transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
                             Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
                             Py_ssize_t x_step, Py_ssize_t rows, Py_ssize_t length)
-    Py_ssize_t ndx_magnitude(Py_ssize_t step)
 
 cdef extern from "ndx/internal/fill.h" nogil:
     void ndx_fill_part(char *dst, size_t nbytes, const char *item, size_t itemsize,
@@ -164,17 +160,6 @@ cdef void walk_fill(BaseArray out, Walk *walk) noexcept:
     walk_merge(walk)
 
 
-cdef bint is_distinct(const Walk *walk, int op, Py_ssize_t nbytes) noexcept:
-    """Whether no two items of an operand share memory; False if that is not clear."""
-    cdef Py_ssize_t extent = nbytes
-    cdef int axis
-    for axis in range(walk.ndim - 1, -1, -1):
-        if ndx_magnitude(walk.strides[op][axis]) < extent:
-            return False
-        extent += ndx_magnitude(walk.strides[op][axis]) * (walk.shape[axis] - 1)
-    return True
-
-
 # ---------------------------------------------------------------- copies
 
 cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
@@ -182,13 +167,12 @@ cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
                          Py_ssize_t x_step, Py_ssize_t rows,
                          Py_ssize_t length) noexcept nogil:
     """Copy or cast rows of elements; all steps are in bytes."""
-    cdef ndx_transfer same = [how.cast, how.itemsize]
-    ndx_transfer_block(&same, out, out_row, out_step, x, x_row, x_step, rows, length)
+    ndx_transfer_block(how, out, out_row, out_step, x, x_row, x_step, rows, length)
 
 
 cdef void run_transfer(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Copy operand 0 to operand 1."""
-    cdef const ndx_transfer *how = <const ndx_transfer *>arg
+    cdef const Transfer *how = <const Transfer *>arg
     cdef Py_ssize_t index[MAXDIMS]
     cdef Py_ssize_t row[2]
     cdef Py_ssize_t step[2]
@@ -219,7 +203,7 @@ cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
     """
     cdef Py_ssize_t[2] itemsizes = [itemsize_of[dtype], itemsize_of[into]]
     cdef Py_ssize_t size = walk_size(walk)
-    cdef ndx_transfer how
+    cdef Transfer how
     how.cast = NULL if dtype == into else ndx_cast_between(dtype, into)
     how.itemsize = itemsizes[0]
     if size == 0:
@@ -234,11 +218,8 @@ cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
         elif how.cast == NULL and walk.ndim == 1 and walk.strides[0][0] == 0 \
                 and walk.strides[1][0] == itemsizes[1]:
             compute_held(operands, walk, run_fill, &how)
-        elif is_distinct(walk, 1, itemsizes[1]):
-            compute_parts(operands, walk, itemsizes, run_transfer, &how, name)
         else:
-            # The last of the values that go to one place is kept.
-            compute_held(operands, walk, run_transfer, &how)
+            compute_parts(operands, walk, itemsizes, run_transfer, &how, name)
     finally:
         let_go(operands)
     return 0
@@ -265,7 +246,7 @@ cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
     """Copy the one element of operand 0 to all of operand 1, which is contiguous."""
     cdef char[16] value
     cdef Fill fill
-    fill.itemsize = (<const ndx_transfer *>arg).itemsize
+    fill.itemsize = (<const Transfer *>arg).itemsize
     fill.nbytes = walk.shape[0] * fill.itemsize
     fill.out = data[1]
     fill.item = value
@@ -279,7 +260,7 @@ cdef void run_fill(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 cdef int fill_all(Operands *operands, BaseArray out) except -1:
     """Copy the one element of operand 0 to all of operand 1, `out`."""
-    cdef ndx_transfer how
+    cdef Transfer how
     cdef Walk walk
     if out.size < LARGE and out.c_contiguous:
         how.itemsize = itemsize_of[out.dtype]

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from ndx._array.pinning cimport Operands, compute_on, locate, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
-from ndx._compute.copies cimport LARGE, copy_into
+from ndx._compute.copies cimport LARGE, in_c_order
 from ndx._compute.ranking cimport ranked
 from ndx._compute.sorting cimport sort_in_place, sorting_indices
 from ndx._files.mapping cimport find_mapping
@@ -112,9 +112,7 @@ cdef void put_or_not(Operands *operands, BaseArray x) noexcept:
 
 cdef BaseArray flat_copy(BaseArray x):
     """Return a copy, which nobody else sees, with one axis."""
-    cdef BaseArray whole = new_empty(x.dtype, x.ndim, x.shape), view
-    copy_into(whole, x)
-    view = new_view(whole, 1)
+    cdef BaseArray view = new_view(in_c_order(x, x.dtype), 1)
     view.shape[0] = x.size
     view.strides[0] = itemsize_of[x.dtype]
     set_layout(view)

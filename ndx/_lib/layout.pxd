@@ -17,6 +17,9 @@ cdef struct Walk:
     Py_ssize_t shape[MAXDIMS]
     Py_ssize_t strides[MAXOPS][MAXDIMS]
 
+cdef extern from "ndx/internal/arithmetic.h" nogil:
+    Py_ssize_t magnitude "ndx_magnitude" (Py_ssize_t step)
+
 cdef Py_ssize_t count_elements(int ndim, const Py_ssize_t *shape,
                                Py_ssize_t itemsize) except -1
 cdef int check_axes(Py_ssize_t ndim) except -1

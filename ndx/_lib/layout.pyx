@@ -239,10 +239,6 @@ cdef bint reshape_strides(const Strided *x, Py_ssize_t itemsize, int ndim,
     return True
 
 
-cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept nogil:
-    return -stride if stride < 0 else stride
-
-
 cdef void memory_order(int ndim, int nops, Strided **ops, int *order) noexcept nogil:
     """Order the axes of operands of one shape by their strides, largest first.
 

@@ -7,6 +7,7 @@ from ndx._compute.elementwise cimport inplace
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.passes.parts cimport Steps, part_of, steps_over
 from ndx._lib.dtypes cimport itemsize_of
+from ndx._lib.layout cimport magnitude
 
 cdef Ufunc ADD = find_ufunc("add")
 
@@ -15,10 +16,6 @@ cdef struct Panels:
     Py_ssize_t m
     Py_ssize_t k
     Py_ssize_t n
-
-
-cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept:
-    return -stride if stride < 0 else stride
 
 
 cdef Panels choose(BaseArray a, BaseArray b, Py_ssize_t budget,

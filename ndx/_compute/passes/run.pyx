@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Compute, Operands, compute_held, hold, let_go, unlocked
+from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.parallel cimport compute_parts
 from ndx._compute.passes.settings cimport Settings, memory_for_pages, settings
 from ndx._compute.passes.tiles cimport (
@@ -139,6 +140,11 @@ cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
                 sequential = False
             ahead = low
     if not found:
+        return False
+    op = walk.nops - 1
+    if reduced < 0 and not is_distinct(
+            walk.ndim, walk.shape, walk.strides[op], itemsizes[op]):
+        # Tiles are computed in any order.
         return False
     memcpy(&job.walk, walk, sizeof(Walk))
     cut(&job.grid, walk, itemsizes, tile_bytes(now, sequential), reduced, LEAST_FOLDED)

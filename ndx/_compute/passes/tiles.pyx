@@ -1,10 +1,6 @@
 """Cutting a walk over several operands into tiles: pure arithmetic."""
 
-from ndx._lib.layout cimport MAXDIMS, Walk
-
-
-cdef inline Py_ssize_t magnitude(Py_ssize_t stride) noexcept nogil:
-    return -stride if stride < 0 else stride
+from ndx._lib.layout cimport MAXDIMS, Walk, magnitude
 
 
 cdef Py_ssize_t walk_size(const Walk *walk) noexcept nogil:

@@ -12,6 +12,8 @@
 #define NDX_OVERFLOW_BUILTINS
 #endif
 
+static inline Py_ssize_t ndx_magnitude(Py_ssize_t step) { return step < 0 ? -step : step; }
+
 /* Set `out` to a * b and return 0; on overflow return 1, with `out` unspecified. */
 static inline int ndx_multiply(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *out) {
 #ifdef NDX_OVERFLOW_BUILTINS

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "arithmetic.h"
 #include "cpu.h"
 #include "fill.h"
 
@@ -20,8 +21,6 @@
  * few places in it. */
 #define NDX_WIDTH 256
 #define NDX_NARROW_WIDTH 64
-
-static inline ptrdiff_t ndx_magnitude(ptrdiff_t step) { return step < 0 ? -step : step; }
 
 /* ---------------------------------------------------------------- copies */
 
@@ -94,15 +93,15 @@ static void ndx_cast_##from##_##to(char *out, ptrdiff_t out_step, const char *x,
 }
 
 /* To bools: comparisons of 64 bits vectorise with AVX2 only. */
-#define NDX_TRUTH_BODY { for (i = 0; i < n; i++) { out[i] = x[i] != 0; } }
+#define NDX_NOT_ZERO_BODY { for (i = 0; i < n; i++) { out[i] = x[i] != 0; } }
 #define NDX_CAST_TO_BOOL(from, F)                                                        \
 NDX_AVX2 static void ndx_truth_##from##_avx2(uint8_t *out, const F *x, ptrdiff_t n) {    \
     ptrdiff_t i;                                                                         \
-    NDX_TRUTH_BODY                                                                       \
+    NDX_NOT_ZERO_BODY                                                                    \
 }                                                                                        \
 static void ndx_truth_##from(uint8_t *out, const F *x, ptrdiff_t n) {                    \
     ptrdiff_t i;                                                                         \
-    NDX_TRUTH_BODY                                                                       \
+    NDX_NOT_ZERO_BODY                                                                    \
 }                                                                                        \
 static void ndx_cast_##from##_bool(char *out, ptrdiff_t out_step, const char *x,         \
                                    ptrdiff_t x_step, ptrdiff_t n) {                      \

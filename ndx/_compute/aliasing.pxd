@@ -1,0 +1,6 @@
+from ndx._array.storage cimport BaseArray
+
+cdef bint is_distinct(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                      Py_ssize_t nbytes) noexcept nogil
+cdef bint touches(BaseArray x, BaseArray y) noexcept
+cdef bint overlaps(BaseArray out, BaseArray x) noexcept
