@@ -218,9 +218,7 @@ class Planner:
 
     def new_slot(self, made, buffer=None):
         """Return the slot of a new array."""
-        if len(made[1]) > LIMITS["axes"]:
-            msg = f"it makes an array of more than {LIMITS['axes']} axes"
-            raise TooLarge(msg)
+        self.check(axes=len(made[1]))
         self.made.append(made)
         slot = self.nargs + len(self.made) - 1
         if buffer is not None:

@@ -13,13 +13,18 @@ from ndx._lib.dtypes cimport (
     KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
     scalar_dtype, store_scalar,
 )
-from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
+from ndx._lib.layout cimport MAXDIMS, Strided, memory_order, stepped as step_stride
+
+import sys
 
 __all__ = [
-    "casts", "code_of", "dtype_of", "is_contiguous", "is_mixed", "is_narrow",
-    "is_readonly", "itemsize", "kind", "layout_of", "nin_of", "operation", "power",
-    "promoted", "public_ufunc", "scalar_bytes", "stores", "with_scalar",
+    "MOST_AXES", "casts", "code_of", "dtype_of", "is_contiguous", "is_mixed",
+    "is_narrow", "is_readonly", "itemsize", "kind", "layout_of", "nin_of", "operation",
+    "power", "promoted", "public_ufunc", "scalar_bytes", "stepped", "stores",
+    "with_scalar",
 ]
+
+MOST_AXES = MAXDIMS                  # of an array
 
 
 def code_of(dtype):
@@ -118,6 +123,11 @@ def stores(int code, int into):
     return can_store(code, into)
 
 
+def stepped(Py_ssize_t stride, step):
+    """Return the stride of every `step`-th element; `step` is any integer."""
+    return step_stride(stride, max(-sys.maxsize, min(step, sys.maxsize)))
+
+
 def layout_of(tuple shape, list operands, Py_ssize_t itemsize):
     """Return (order of the axes, strides) of the result of operands of one shape."""
     cdef Strided layouts[3]
@@ -127,6 +137,8 @@ def layout_of(tuple shape, list operands, Py_ssize_t itemsize):
     cdef int order[MAXDIMS]
     cdef int ndim = len(shape), nops = len(operands), i, axis
     cdef Py_ssize_t step = itemsize
+    if ndim > MAXDIMS or nops > 3:
+        raise ValueError(f"{nops} operands of {ndim} axes: there is no such result")
     for axis in range(ndim):
         shapes[axis] = shape[axis]
     for i in range(nops):

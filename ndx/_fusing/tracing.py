@@ -347,6 +347,8 @@ class Tracer:
 
     def view(self, offset, shape, strides):
         """Return a part of the same elements."""
+        if 0 in shape:
+            _, strides = rules.layout_of(shape, [], self.itemsize)
         return Tracer(self.trace, self.buffer, self.offset + offset, shape, strides,
                       self.foreign, self.readonly)  # fmt: skip
 
@@ -414,9 +416,8 @@ class Tracer:
     # ---- Parts
 
     def __getitem__(self, key):
-        offset, shape, strides = self.select(key)
-        view = self.view(offset, shape, strides)
-        if shape or not self.shape:
+        view = self.view(*self.select(key))
+        if view.shape or Ellipsis in _items(key):
             return view
         # An element is a copy.
         made = self.trace.new(self.code, ())
@@ -448,7 +449,7 @@ class Tracer:
 
     def select(self, key):
         """Return (offset, shape, strides) of a key of slices and integers."""
-        items = key if type(key) is tuple else (key,)
+        items = _items(key)
         for item in items:
             if not (item is None or item is Ellipsis or type(item) is slice
                     or (isinstance(item, int | np.integer)
@@ -478,13 +479,21 @@ class Tracer:
                 chosen = range(*item.indices(length))
                 offset += chosen.start * step if len(chosen) else 0
                 shape.append(len(chosen))
-                strides.append(step * chosen.step)
+                strides.append(rules.stepped(step, chosen.step))
             else:
                 if not -length <= item < length:
                     msg = f"index {item} is out of bounds"
                     raise IndexError(msg)
                 offset += (int(item) % length) * step
+        if len(shape) > rules.MOST_AXES:
+            msg = f"the result would have {len(shape)} axes"
+            raise np.exceptions.AxisError(msg)
         return offset, tuple(shape), tuple(strides)
+
+
+def _items(key):
+    """Return the items of a key as a tuple."""
+    return key if type(key) is tuple else (key,)
 
 
 def _operator(name, swapped=False):

@@ -1,0 +1,80 @@
+"""Stand-ins for arrays: their views, layouts and attributes are those of arrays."""
+
+import sys
+
+import numpy as np
+import pytest
+from fusing.compare import assert_as_plain
+
+import ndx
+
+
+def vector():
+    return (ndx.asarray([1.0, 2.0, 3.0]),)
+
+
+def matrix():
+    return (ndx.asarray([[1.0, 2.0], [3.0, 4.0]]),)
+
+
+def scalar():
+    return (ndx.asarray(5.0),)
+
+
+@pytest.mark.parametrize("count", [61, 62, 63, 64, 200])
+def test_views_have_at_most_as_many_axes_as_arrays(count):
+    for function in (
+        lambda a: ndx.zeros_like(a[(None,) * count]),
+        lambda a: a[(None,) * count],
+        lambda a: ndx.where(a[(None,) * count] > 1, a, a[:, *(None,) * count]),
+        lambda a: a[(None,) * 40][(None,) * (count - 40)] + 1,
+    ):
+        assert_as_plain(function, vector, matrix)
+
+
+@pytest.mark.parametrize("axes", [7, 8, 9, 10, 40])
+def test_results_of_many_axes(axes):
+    for length in (0, 1):
+        shape = (1,) * (axes - 1) + (length,)
+        assert_as_plain(lambda a: (a * 2, a.T + 1), lambda s=shape: (ndx.ones(s),))
+
+
+def test_errors_of_indexing_can_be_caught():
+    def axes(a):
+        try:
+            return a[(None,) * 200]
+        except IndexError:
+            return a + 1
+
+    assert "stage over" in assert_as_plain(axes, vector).explain()
+
+
+KEYS = [(), ..., (...,), (0,), (0, ...), (..., 0), (0, 0), (0, 0, ...), (..., 0, 0),
+        (0, ..., 0), 0, (None, 0), (0, None), (np.int64(0),), (None,), (slice(0, 1),)]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [scalar, vector, matrix])
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_which_parts_are_views(make, key):
+    def add(a):
+        part = a[key]
+        part += 1
+        return a * 1, part * 2
+
+    assert_as_plain(add, make)
+    assert_as_plain(lambda a: a[key] * 1, make)
+
+
+STEPS = [sys.maxsize, -sys.maxsize, 10**20, -(10**20), 2**40, -(2**62), 2**61]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float64, np.complex128])
+@pytest.mark.parametrize("step", STEPS)
+def test_huge_steps(step, dtype):
+    def make():
+        return (ndx.asarray(np.arange(6).reshape(2, 3).astype(dtype)),)
+
+    for key in (slice(None, None, step), slice(5, 1, step), slice(0, 1, step)):
+        assert_as_plain(lambda a, key=key: a[key], make)
+        assert_as_plain(lambda a, key=key: (a[:, key], a[:, key] * 2), make)
+        assert_as_plain(lambda a, key=key: (a[:, key].strides, a[key].strides, a), make)
