@@ -12,8 +12,9 @@ from ndx._fusing.calls import call_of_ndx
 from ndx._fusing.device_planning import plan_for_device
 from ndx._fusing.planning import TooLarge, plan
 from ndx._fusing.rules import code_of, is_contiguous, is_readonly
+from ndx._fusing.scalars import Scalar, settled
 from ndx._fusing.steps import Buffer, NotRecorded
-from ndx._fusing.tracing import Scalar, Trace, Tracer
+from ndx._fusing.tracing import Trace, Tracer
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.dtype, type)
 _lock = threading.Lock()
@@ -125,7 +126,7 @@ def _result(trace, value):
     if type(value) in (tuple, list):
         return (type(value).__name__, [_result(trace, item) for item in value])
     if type(value) is dict:
-        items = [(key, _result(trace, item)) for key, item in value.items()]
+        items = [(settled(key), _result(trace, item)) for key, item in value.items()]
         return ("dict", items)
     if isinstance(value, _PLAIN):
         return ("value", value)

@@ -16,6 +16,7 @@ import numpy as np
 
 import ndx._fusing.rules as rules
 from ndx._core import NDArray
+from ndx._fusing.scalars import Scalar, StandIn
 from ndx._fusing.steps import (
     BOOL,
     Buffer,
@@ -269,59 +270,7 @@ def _axes(axis, ndim):
     return found
 
 
-class Scalar:
-    """A Python float among the arguments.
-
-    As an operand of arrays it is read at each replay. If the function looks at it in
-    any other way, the recording holds for this value only.
-    """
-
-    __slots__ = ("position", "trace", "value")
-
-    def __init__(self, trace, position, value):
-        self.trace, self.position, self.value = trace, position, value
-
-    def now(self):
-        """Return the value, which becomes a part of the signature."""
-        self.trace.by_value.add(self.position)
-        return self.value
-
-    @property
-    def __class__(self):
-        return float
-
-    def __getattr__(self, name):
-        return getattr(self.now(), name)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """Compute with the value, unless a tracer computes."""
-        if any(type(x) is Tracer for x in inputs):
-            return NotImplemented
-        values = [x.now() if type(x) is Scalar else x for x in inputs]
-        return getattr(ufunc, method)(*values, **kwargs)
-
-
-def _forward(name):
-    def method(self, *args):
-        if any(type(x) is Tracer for x in args):
-            return NotImplemented
-        values = [x.now() if type(x) is Scalar else x for x in args]
-        return getattr(self.now(), name)(*values)
-
-    method.__name__ = name
-    return method
-
-
-for _name in dir(float):
-    if _name.startswith("__") and _name not in (
-        "__class__", "__getattribute__", "__init__", "__new__", "__setattr__",
-        "__delattr__", "__init_subclass__", "__subclasshook__", "__getformat__",
-        "__doc__", "__dir__", "__sizeof__", "__getstate__",
-    ):  # fmt: skip
-        setattr(Scalar, _name, _forward(_name))
-
-
-class Tracer:
+class Tracer(StandIn):
     """Stands for an array while a function is recorded.
 
     It has the attributes and methods of arrays that can be replayed; all others refuse.

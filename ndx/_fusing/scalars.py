@@ -1,0 +1,136 @@
+"""Python's floats among the arguments of a function that is recorded."""
+
+import operator
+
+import numpy as np
+
+
+class StandIn:
+    """What stands for an argument while a function is recorded."""
+
+    __slots__ = ()
+
+
+class Scalar(StandIn):
+    """A Python float among the arguments.
+
+    As an operand of arrays it is read at each replay. If the function looks at it in
+    any other way, the recording holds for this value only.
+    """
+
+    __slots__ = ("position", "trace", "value")
+
+    def __init__(self, trace, position, value):
+        self.trace, self.position, self.value = trace, position, value
+
+    def now(self):
+        """Return the value, which becomes a part of the signature."""
+        self.trace.by_value.add(self.position)
+        return self.value
+
+    @property
+    def __class__(self):
+        return float
+
+    def __getattr__(self, name):
+        return getattr(self.now(), name)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.now(), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """Compute with the value, unless a tracer computes."""
+        if any(_is_tracer(x) for x in inputs):
+            return NotImplemented
+        return getattr(ufunc, method)(*settled(inputs), **settled(kwargs))
+
+    def __array_function__(self, function, types, args, kwargs):
+        """Compute with the value, unless a tracer computes."""
+        if any(issubclass(kind, StandIn) and kind is not Scalar for kind in types):
+            return NotImplemented
+        return function(*settled(args), **settled(kwargs))
+
+
+def _is_tracer(value):
+    return isinstance(value, StandIn) and type(value) is not Scalar
+
+
+def leaves(values):
+    """Yield what is in nested lists and tuples, each of which is entered once."""
+    entered, waiting = set(), [values]
+    while waiting:
+        for value in waiting.pop():
+            if not isinstance(value, list | tuple):
+                yield value
+            elif id(value) not in entered:
+                entered.add(id(value))
+                waiting.append(value)
+
+
+def settled(value, entered=()):
+    """Return a value, or lists, tuples and a dict of values, without a `Scalar`."""
+    if type(value) is Scalar:
+        return value.now()
+    if id(value) in entered:
+        return value
+    if type(value) in (list, tuple):
+        items = [settled(item, (*entered, id(value))) for item in value]
+        same = all(map(operator.is_, items, value))
+        return value if same else type(value)(items)
+    if type(value) is dict:
+        return {settled(key): settled(item) for key, item in value.items()}
+    return value
+
+
+def _before(operation):
+    """Return the method of an operator whose first operand is the float."""
+
+    def method(self, *others):
+        if any(_is_tracer(x) for x in others):
+            return NotImplemented
+        # Not by the method of `float`: NumPy's scalars are floats, too, and come first.
+        return operation(self.now(), *settled(others))
+
+    return method
+
+
+def _behind(name, operation):
+    """Return the method of an operator whose second operand is the float."""
+
+    def method(self, other, *modulo):
+        if _is_tracer(other):
+            return NotImplemented
+        other = settled(other)
+        found = getattr(self.now(), name)(other, *modulo)
+        return operation(other, self.now()) if found is NotImplemented else found
+
+    return method
+
+
+def _forward(name):
+    def method(self, *args):
+        return getattr(self.now(), name)(*settled(args))
+
+    method.__name__ = name
+    return method
+
+
+_OPERATORS = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "truediv": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
+    "divmod": divmod, "pow": pow,
+}  # fmt: skip
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_OWN = (
+    "__class__", "__getattribute__", "__init__", "__new__", "__setattr__",
+    "__delattr__", "__init_subclass__", "__subclasshook__", "__getformat__",
+    "__doc__", "__dir__", "__sizeof__", "__getstate__",
+)  # fmt: skip
+for _name in dir(float):
+    if _name.startswith("__") and _name not in _OWN:
+        setattr(Scalar, _name, _forward(_name))
+for _name, _operation in _OPERATORS.items():
+    setattr(Scalar, f"__{_name}__", _before(_operation))
+    setattr(Scalar, f"__r{_name}__", _behind(f"__r{_name}__", _operation))
+for _name in _COMPARISONS:
+    setattr(Scalar, f"__{_name}__", _before(getattr(operator, _name)))
