@@ -184,14 +184,20 @@ def full(shape: Shape, fill_value: Scalar, *, dtype: DTypeLike = None,
     return x
 
 
-cdef int fill_checked(BaseArray x, object value) except -1:
-    """Fill an array; raise TypeError for a value that has no meaning in its dtype."""
-    if BOOL < x.dtype and (
-            kind_of[x.dtype] < KIND_COMPLEX and isinstance(value, complex)
-            or kind_of[x.dtype] <= KIND_UINT and isinstance(value, float)):
+cdef int check_fill(int dtype, object value) except -1:
+    """Raise TypeError for a value that has no meaning in a dtype."""
+    if BOOL < dtype and (
+            kind_of[dtype] < KIND_COMPLEX and isinstance(value, complex)
+            or kind_of[dtype] <= KIND_UINT and isinstance(value, float)):
         raise TypeError(
             f"a Python {type(value).__name__} has no place in an array of dtype "
-            f"{dtype_object(x.dtype)}")
+            f"{dtype_object(dtype)}")
+    return 0
+
+
+cdef int fill_checked(BaseArray x, object value) except -1:
+    """Fill an array; raise TypeError for a value that has no meaning in its dtype."""
+    check_fill(x.dtype, value)
     return fill(x, value)
 
 

@@ -1,14 +1,21 @@
 """Functions and methods on tracers: those of ndx, of NumPy, and of arrays.
 
 ndx's functions come here through `_api.public_function`, while something is recorded.
+A call is bound to the signature of the function that was called, so that wrong calls
+raise what they raise otherwise, and then recorded by names.
 """
 
+import functools
+import inspect
 import sys
+import threading
 
 import numpy as np
 
 import ndx._fusing.rules as rules
 from ndx._api.elementwise import UFUNCS
+from ndx._core import NDArray
+from ndx._fusing.scalars import Scalar, leaves, settled
 from ndx._fusing.tracing import Tracer
 
 _NAMES = {rules.public_ufunc(name): name for name in [*UFUNCS, "rint"]}
@@ -16,36 +23,36 @@ _SUMS = {0: np.int64, 1: np.int64, 2: np.uint64}  # of the kinds of integers
 
 
 def _sum(x, axis=None, dtype=None, keepdims=False):
-    found = _SUMS.get(rules.kind(x.code)) if dtype is None else dtype
-    code = x.code if found is None else rules.code_of(found)
-    return x.trace.reduce("add", x.trace.cast(x, code), axis, keepdims)
+    found = _SUMS.get(rules.kind(x._code)) if dtype is None else dtype
+    code = x._code if found is None else rules.code_of(found)
+    return x._trace.reduce("add", x._trace.cast(x, code), axis, keepdims)
 
 
 def _mean(x, axis=None, keepdims=False):
-    code = x.code if rules.kind(x.code) >= 3 else rules.code_of(np.float64)
-    total = x.trace.reduce("add", x.trace.cast(x, code), axis, keepdims)
+    code = x._code if rules.kind(x._code) >= 3 else rules.code_of(np.float64)
+    total = x._trace.reduce("add", x._trace.cast(x, code), axis, keepdims)
     count = x.size // total.size if total.size else None
     if count is None:
-        x.trace.refuse("it is the mean of an array without elements")
-    return x.trace.inplace("divide", total, count)
+        x._trace.refuse("it is the mean of an array without elements")
+    return x._trace.inplace("divide", total, count)
 
 
 def _extreme(name):
     def function(x, axis=None, keepdims=False):
-        return x.trace.reduce(name, x, axis, keepdims)
+        return x._trace.reduce(name, x, axis, keepdims)
 
     return function
 
 
 def _test(name):
     def function(x, axis=None, keepdims=False):
-        return x.trace.reduce(name, x.trace.truth(x), axis, keepdims)
+        return x._trace.reduce(name, x._trace.truth(x), axis, keepdims)
 
     return function
 
 
 def _clip(x, min=None, max=None, out=None):
-    trace = x.trace
+    trace = x._trace
     if min is None and max is None:
         return trace.elementwise("positive", x, out=out)
     if min is None or max is None:
@@ -57,30 +64,36 @@ def _clip(x, min=None, max=None, out=None):
 
 def _astype(x, dtype, copy=True):
     code = rules.code_of(dtype)
-    if code != x.code:
-        return x.trace.cast(x, code)
+    if code != x._code:
+        return x._trace.cast(x, code)
     return _copy(x) if copy else x
 
 
 def _copy(x):
-    made = x.trace.new(x.code, x.shape, [x.strides])
-    x.trace.convert(x, made, x.shape)
+    made = x._trace.new(x._code, x.shape, [x.strides])
+    x._trace.convert(x, made, x.shape)
+    return made
+
+
+def _copy_in_order(x):
+    made = x._trace.new(x._code, x.shape)
+    x._trace.convert(x, made, x.shape)
     return made
 
 
 def _asarray(x, dtype=None, copy=None):
-    if dtype is not None and rules.code_of(dtype) != x.code:
+    if dtype is not None and rules.code_of(dtype) != x._code:
         if copy is False:
-            x.trace.refuse("it casts without a copy")
-        return x.trace.cast(x, rules.code_of(dtype))
-    if x.foreign and not copy:
-        x.trace.refuse("it makes an array of NumPy its own")
+            x._trace.refuse("it casts without a copy")
+        return x._trace.cast(x, rules.code_of(dtype))
+    if x._foreign and not copy:
+        x._trace.refuse("it makes an array of NumPy its own")
     return _copy(x) if copy else x
 
 
 def _round(x, out=None):
-    name = "positive" if rules.kind(x.code) in (1, 2) else "rint"
-    return x.trace.elementwise(name, x, out=out)
+    name = "positive" if rules.kind(x._code) in (1, 2) else "rint"
+    return x._trace.elementwise(name, x, out=out)
 
 
 def _filled(value):
@@ -90,74 +103,112 @@ def _filled(value):
     return function
 
 
-def _full_like(x, value, dtype=None):
-    code = x.code if dtype is None else rules.code_of(dtype)
-    if type(value) is Tracer or isinstance(value, np.generic):
-        x.trace.refuse("full_like has an array as its value")
-    made = x.trace.new(code, x.shape, [x.strides])
-    x.trace.fill(made, value)
+def _full_like(x, fill_value, dtype=None):
+    code = x._code if dtype is None else rules.code_of(dtype)
+    if type(fill_value) is Tracer or isinstance(fill_value, np.generic):
+        x._trace.refuse("full_like has an array as its value")
+    number = fill_value._value if type(fill_value) is Scalar else fill_value
+    rules.check_fill(code, number)
+    made = x._trace.new(code, x.shape, [x.strides])
+    x._trace.fill(made, fill_value)
     return made
 
 
-REDUCTIONS = {
-    "sum": _sum, "mean": _mean, "max": _extreme("maximum"), "min": _extreme("minimum"),
-    "any": _test("logical_or"), "all": _test("logical_and"),
-}  # fmt: skip
-_FUNCTIONS = {
-    **REDUCTIONS, "clip": _clip, "astype": _astype, "asarray": _asarray,
-    "round": _round, "zeros_like": _filled(0), "ones_like": _filled(1),
-    "empty_like": _filled(0), "full_like": _full_like,
-}  # fmt: skip
+# How functions are recorded, and by which parameters but the array: of ndx's function,
+# of NumPy's, and of the method. None: it is not recorded.
+_AXES = "axis keepdims"
+_ROWS = [
+    ("sum", _sum, "axis dtype keepdims", _AXES, _AXES),
+    ("mean", _mean, _AXES, _AXES, _AXES),
+    ("max", _extreme("maximum"), _AXES, _AXES, _AXES),
+    ("min", _extreme("minimum"), _AXES, _AXES, _AXES),
+    ("any", _test("logical_or"), _AXES, _AXES, _AXES),
+    ("all", _test("logical_and"), _AXES, _AXES, _AXES),
+    ("clip", _clip, "min max out", None, None),
+    ("round", _round, "out", None, None),
+    ("astype", _astype, "dtype copy", None, "dtype copy"),
+    ("asarray", _asarray, "dtype copy", None, None),
+    ("full_like", _full_like, "fill_value dtype", None, None),
+    ("zeros_like", _filled(0), "dtype", "", None),
+    ("ones_like", _filled(1), "dtype", "", None),
+    ("empty_like", _filled(0), "dtype", "", None),
+    ("copy", _copy, None, "", None),
+    ("copy", _copy_in_order, None, None, ""),
+]
+BY_NDX, BY_NUMPY, BY_METHOD = (
+    {row[0]: (row[1], row[column].split()) for row in _ROWS if row[column] is not None}
+    for column in (2, 3, 4)
+)
+BY_NUMPY = {getattr(np, name): row for name, row in BY_NUMPY.items()}
+BY_NUMPY |= {np.amax: BY_NUMPY[np.max], np.amin: BY_NUMPY[np.min]}
 
 
-_COPIES = {
-    "copy": _copy,
-    "zeros_like": _filled(0),
-    "ones_like": _filled(1),
-    "empty_like": _filled(0),
-}
+@functools.cache
+def _signature(function):
+    return inspect.signature(function)
 
 
-def find_trace(args, kwargs):
-    """Return the trace of the first tracer among arguments; None without one."""
-    for value in (*args, *kwargs.values()):
-        if type(value) is Tracer:
-            return value.trace
-        if isinstance(value, list | tuple):
-            trace = find_trace(value, {})
-            if trace is not None:
-                return trace
-    return None
+def _record(trace, words, function, row, args, kwargs):
+    """Record a call of a function whose first argument is the array."""
+    record, options = row
+    if not options:
+        if len(args) == 1 and not kwargs and type(args[0]) is Tracer:
+            return record(args[0])
+        return trace.refuse(f"{words} with options")
+    given = _signature(function).bind(*args, **kwargs).arguments
+    x = given.pop(next(iter(given)))
+    if type(x) is not Tracer or given.keys() - options:
+        return trace.refuse(f"{words} with options")
+    return record(x, **given)
+
+
+class _Recordings(threading.local):
+    """The traces that this thread records, the innermost one last."""
+
+    traces = ()
+
+
+recordings = _Recordings()
 
 
 def call_of_ndx(function, args, kwargs):
     """Record a call of a function of ndx; NotImplemented if it has no tracer."""
-    trace = find_trace(args, kwargs)
-    if trace is None:
-        return NotImplemented
+    given = [*args, *kwargs.values()]
+    # Other threads only pay for a look at their arguments.
+    found = list(leaves(given)) if recordings.traces else given
+    trace = next((x._trace for x in found if type(x) is Tracer), None)
     name = function.__name__
+    words = f"it calls {function.__module__}.{name}"
+    if trace is None:
+        if not recordings.traces:
+            return NotImplemented
+        if any(type(x) is NDArray for x in found):
+            return recordings.traces[-1].refuse(f"{words} of what is not an argument")
+        if any(type(x) is Scalar for x in found):
+            return function(*settled(args), **settled(kwargs))
+        return NotImplemented
     if function.__module__ != "ndx":
-        return trace.refuse(f"it calls {function.__module__}.{name}")
-    if name in UFUNCS and not kwargs.keys() - {"out"}:
-        if len(args) == rules.nin_of(name):
-            return trace.elementwise(name, *args, **kwargs)
-    elif name == "where" and len(args) == 3 and not kwargs:
-        return trace.where(*args)
-    elif name in _FUNCTIONS and type(args[0]) is Tracer:
-        return _FUNCTIONS[name](*args, **kwargs)
-    return trace.refuse(f"it calls ndx.{name}")
+        return trace.refuse(words)
+    if name in BY_NDX:
+        return _record(trace, words, function, BY_NDX[name], args, kwargs)
+    if name in UFUNCS or name == "where":
+        bound = _signature(function).bind(*args, **kwargs)
+        if name == "where":
+            return trace.where(*bound.args)
+        return trace.elementwise(name, *bound.args, **bound.kwargs)
+    return trace.refuse(words)
 
 
 def call_ufunc(tracer, ufunc, method, inputs, kwargs):
     """Record a call of one of NumPy's ufuncs."""
-    trace = tracer.trace
+    trace = tracer._trace
     name = _NAMES.get(ufunc)
     plain = name is not None and method == "__call__" and not kwargs.keys() - {"out"}
     arrays = [x for x in inputs if type(x) is Tracer]
-    if not plain or all(x.foreign for x in arrays):
+    if not plain or all(x._foreign for x in arrays):
         return trace.refuse(f"it calls np.{ufunc.__name__}, or its methods or options")
-    if any(rules.kind(x.code) < 3 for x in arrays) and (
-        any(rules.is_narrow(x.code) for x in arrays) or name == "reciprocal"
+    if any(rules.kind(x._code) < 3 for x in arrays) and (
+        any(rules.is_narrow(x._code) for x in arrays) or name == "reciprocal"
     ):
         return trace.refuse(f"np.{ufunc.__name__} of such integers is NumPy's own")
     out = kwargs.get("out")
@@ -167,50 +218,36 @@ def call_ufunc(tracer, ufunc, method, inputs, kwargs):
 
 def call_function(tracer, function, args, kwargs):
     """Record a call of another function of NumPy."""
-    name = function.__name__
-    name = {"amax": "max", "amin": "min"}.get(name, name)
-    if getattr(np, name, None) is not function:
-        return tracer.trace.refuse(f"it calls NumPy's {name}")
-    if type(args[0]) is Tracer and not args[0].foreign:
-        if name in REDUCTIONS and not kwargs.keys() - {"axis", "keepdims"}:
-            if len(args) <= 2:
-                return REDUCTIONS[name](*args, **kwargs)
-        elif name == "where" and len(args) == 3 and not kwargs:
-            return tracer.trace.where(*args)
-        elif len(args) == 1 and not kwargs and name in _COPIES:
-            return _COPIES[name](*args)
-    return tracer.trace.refuse(f"it calls np.{name}")
+    trace = tracer._trace
+    words = f"it calls np.{function.__name__}"
+    if args and type(args[0]) is Tracer and not args[0]._foreign:
+        if function is np.where and len(args) == 3 and not kwargs:
+            return trace.where(*args)
+        if function in BY_NUMPY:
+            return _record(trace, words, function, BY_NUMPY[function], args, kwargs)
+    return trace.refuse(words)
 
 
 def _method(name):
-    function = _FUNCTIONS[name]
+    function, row = getattr(NDArray, name), BY_METHOD[name]
 
     def method(self, *args, **kwargs):
-        if self.foreign:
-            return self.trace.refuse("it calls a method of an array of NumPy")
-        if name in REDUCTIONS and (
-            len(args) > 1 or kwargs.keys() - {"axis", "keepdims"}
-        ):
-            return self.trace.refuse(f"it calls x.{name} with options")
-        return function(self, *args, **kwargs)
+        words = f"it calls x.{name}"
+        if self._foreign:
+            return self._trace.refuse(f"{words} of an array of NumPy")
+        return _record(self._trace, words, function, row, (self, *args), kwargs)
 
     return method
 
 
 def _namespace(self, *, api_version=None):
-    return sys.modules["ndx"]
+    if api_version is not None:
+        return self._trace.refuse("it asks for a version of the namespace")
+    return np if self._foreign else sys.modules["ndx"]
 
 
-for _name in REDUCTIONS:
+for _name in BY_METHOD:
     setattr(Tracer, _name, _method(_name))
-Tracer.copy = lambda self: (
-    self.trace.refuse("it copies") if self.foreign else _copy(self)
-)
-Tracer.astype = lambda self, dtype, *, copy=True: (
-    self.trace.refuse("it casts NumPy's")
-    if self.foreign
-    else _astype(self, dtype, copy)
-)
 Tracer.__array_ufunc__ = lambda self, ufunc, method, *inputs, **kwargs: call_ufunc(
     self, ufunc, method, inputs, kwargs
 )

@@ -57,7 +57,7 @@ def _tracers(result):
 
 def needed(steps, result):
     """Return the steps whose results are used."""
-    live = {id(x.buffer) for x in _tracers(result)}
+    live = {id(x._buffer) for x in _tracers(result)}
     kept = []
     for step in reversed(steps):
         if step.target.buffer.argument is None and id(step.target.buffer) not in live:
@@ -154,9 +154,9 @@ class Planner:
                     # The partial results of blocks are not the result.
                     self.uses[id(step.target.buffer)][0].update((-1, index))
         kept = _tracers(result)
-        self.results = {id(x.buffer) for x in kept}
+        self.results = {id(x._buffer) for x in kept}
         for x in kept:
-            self.slot(x.buffer)
+            self.slot(x._buffer)
 
     def use(self, part, written):
         """Note that a step reads or writes a part, if it is of an argument."""
@@ -181,13 +181,13 @@ class Planner:
         """Describe a result with slots in place of tracers."""
         kind, value = result
         if kind == "array":
-            buffer = value.buffer
+            buffer = value._buffer
             slot = self.slot(buffer)
-            if value.offset == 0 and (value.shape, value.strides) == (
+            if value._offset == 0 and (value.shape, value.strides) == (
                 buffer.shape, buffer.strides
             ):  # fmt: skip
                 return ("slot", slot)
-            return ("view", slot, value.offset, value.shape, value.strides)
+            return ("view", slot, value._offset, value.shape, value.strides)
         if kind in ("tuple", "list"):
             return (kind, [self.returned(item) for item in value])
         if kind == "dict":

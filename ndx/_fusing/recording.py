@@ -8,7 +8,7 @@ import numpy as np
 
 from ndx._api.public_function import set_interceptor
 from ndx._core import NDArray
-from ndx._fusing.calls import call_of_ndx
+from ndx._fusing.calls import call_of_ndx, recordings
 from ndx._fusing.device_planning import plan_for_device
 from ndx._fusing.planning import TooLarge, plan
 from ndx._fusing.rules import code_of, is_contiguous, is_readonly
@@ -31,15 +31,17 @@ class Recording(NamedTuple):
 
 
 @contextmanager
-def _intercepted():
+def _intercepted(trace):
     """Let calls of ndx's functions look for tracers."""
     global _recordings
     with _lock:
         _recordings += 1
         set_interceptor(call_of_ndx)
+    recordings.traces += (trace,)
     try:
         yield
     finally:
+        recordings.traces = recordings.traces[:-1]
         with _lock:
             _recordings -= 1
             if not _recordings:
@@ -91,7 +93,7 @@ def record(function, args, kwargs, on_device=False):
         named = {name: arguments.stand_in(value) for name, value in kwargs.items()}
         if not arguments.arrays:
             trace.refuse("it has no array among its arguments")
-        with _intercepted():
+        with _intercepted(trace):
             result = function(*taken, **named)
         if trace.reason is None:
             spec = _result(trace, result)
@@ -116,13 +118,13 @@ def record(function, args, kwargs, on_device=False):
 def _result(trace, value):
     """Describe what the function returned, for `Program.build`."""
     if type(value) is Tracer:
-        if value.buffer.element:
+        if value._buffer.element:
             trace.refuse("it returns an element, which belongs to no workspace")
-        if value.foreign:
+        if value._foreign:
             trace.refuse("it returns an array of NumPy")
         return ("array", value)
     if type(value) is Scalar:
-        return ("value", value.now())
+        return ("value", value._now())
     if type(value) in (tuple, list):
         return (type(value).__name__, [_result(trace, item) for item in value])
     if type(value) is dict:

@@ -4,6 +4,7 @@ Recorded functions ask here, so that what is replayed is what would have been co
 All dtypes are codes (`_lib.dtypes`).
 """
 
+from ndx._api cimport creation
 from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
@@ -18,10 +19,10 @@ from ndx._lib.layout cimport MAXDIMS, Strided, memory_order, stepped as step_str
 import sys
 
 __all__ = [
-    "MOST_AXES", "casts", "code_of", "dtype_of", "is_contiguous", "is_mixed",
-    "is_narrow", "is_readonly", "itemsize", "kind", "layout_of", "nin_of", "operation",
-    "power", "promoted", "public_ufunc", "scalar_bytes", "stepped", "stores",
-    "with_scalar",
+    "MOST_AXES", "casts", "check_fill", "code_of", "dtype_of", "is_contiguous",
+    "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind", "layout_of", "nin_of",
+    "operation", "power", "promoted", "public_ufunc", "scalar_bytes", "stepped",
+    "stores", "with_scalar",
 ]
 
 MOST_AXES = MAXDIMS                  # of an array
@@ -121,6 +122,11 @@ def casts(int code, int into):
 def stores(int code, int into):
     """Whether values keep their kind when stored in an array of another dtype."""
     return can_store(code, into)
+
+
+def check_fill(int code, value):
+    """Raise TypeError for a value that `full_like` refuses."""
+    creation.check_fill(code, value)
 
 
 def stepped(Py_ssize_t stride, step):

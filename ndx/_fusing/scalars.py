@@ -18,25 +18,25 @@ class Scalar(StandIn):
     any other way, the recording holds for this value only.
     """
 
-    __slots__ = ("position", "trace", "value")
+    __slots__ = ("_position", "_trace", "_value")
 
     def __init__(self, trace, position, value):
-        self.trace, self.position, self.value = trace, position, value
+        self._trace, self._position, self._value = trace, position, value
 
-    def now(self):
+    def _now(self):
         """Return the value, which becomes a part of the signature."""
-        self.trace.by_value.add(self.position)
-        return self.value
+        self._trace.by_value.add(self._position)
+        return self._value
 
     @property
     def __class__(self):
         return float
 
     def __getattr__(self, name):
-        return getattr(self.now(), name)
+        return getattr(self._now(), name)
 
     def __array__(self, dtype=None, copy=None):
-        return np.array(self.now(), dtype)
+        return np.array(self._now(), dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Compute with the value, unless a tracer computes."""
@@ -70,7 +70,7 @@ def leaves(values):
 def settled(value, entered=()):
     """Return a value, or lists, tuples and a dict of values, without a `Scalar`."""
     if type(value) is Scalar:
-        return value.now()
+        return value._now()
     if id(value) in entered:
         return value
     if type(value) in (list, tuple):
@@ -89,7 +89,7 @@ def _before(operation):
         if any(_is_tracer(x) for x in others):
             return NotImplemented
         # Not by the method of `float`: NumPy's scalars are floats, too, and come first.
-        return operation(self.now(), *settled(others))
+        return operation(self._now(), *settled(others))
 
     return method
 
@@ -101,15 +101,15 @@ def _behind(name, operation):
         if _is_tracer(other):
             return NotImplemented
         other = settled(other)
-        found = getattr(self.now(), name)(other, *modulo)
-        return operation(other, self.now()) if found is NotImplemented else found
+        found = getattr(self._now(), name)(other, *modulo)
+        return operation(other, self._now()) if found is NotImplemented else found
 
     return method
 
 
 def _forward(name):
     def method(self, *args):
-        return getattr(self.now(), name)(*settled(args))
+        return getattr(self._now(), name)(*settled(args))
 
     method.__name__ = name
     return method

@@ -65,7 +65,7 @@ class Trace:
         self.check()
         shape = target.shape if shape is None else shape
         self.steps.append(
-            Step(name, code, into, shape, target.part(shape), tuple(sources), **how)
+            Step(name, code, into, shape, target._part(shape), tuple(sources), **how)
         )
 
     # ---- Operands
@@ -73,7 +73,7 @@ class Trace:
     def operand(self, value):
         """Return a tracer, a Python scalar, or a `Scalar`; refuse anything else."""
         if type(value) is Tracer or type(value) is Scalar:
-            if value.trace is not self:
+            if value._trace is not self:
                 self.refuse("it uses a stand-in of another recording")
             return value
         if isinstance(value, np.generic):
@@ -95,16 +95,16 @@ class Trace:
     def source(self, value, code, shape):
         """Return an operand of a step in a dtype: a part, broadcast; or a constant."""
         if type(value) is Tracer:
-            return self.cast(value, code).part(shape)
+            return self.cast(value, code)._part(shape)
         if type(value) is Scalar:
             if rules.kind(code) < 3:
-                return Constant(rules.scalar_bytes(value.now(), code))
-            return Parameter(value.position, code)
+                return Constant(rules.scalar_bytes(value._now(), code))
+            return Parameter(value._position, code)
         return Constant(rules.scalar_bytes(value, code))
 
     def cast(self, x, code):
         """Return the elements of a tracer in a dtype."""
-        if x.code == code:
+        if x._code == code:
             return x
         made = self.new(code, x.shape, [x.strides])
         self.convert(x, made, x.shape)
@@ -112,15 +112,15 @@ class Trace:
 
     def convert(self, x, target, shape):
         """Append the step that copies or casts a tracer's elements to another's."""
-        if x.code == target.code:
-            self.add("copy", x.code, x.code, target, [x.part(shape)])
-        elif target.code == BOOL:
-            zero = Constant(rules.scalar_bytes(0, x.code))
-            self.add("not_equal", x.code, BOOL, target, [x.part(shape), zero])
-        elif rules.casts(x.code, target.code):
-            self.add("cast", x.code, target.code, target, [x.part(shape)])
+        if x._code == target._code:
+            self.add("copy", x._code, x._code, target, [x._part(shape)])
+        elif target._code == BOOL:
+            zero = Constant(rules.scalar_bytes(0, x._code))
+            self.add("not_equal", x._code, BOOL, target, [x._part(shape), zero])
+        elif rules.casts(x._code, target._code):
+            self.add("cast", x._code, target._code, target, [x._part(shape)])
         else:
-            names = rules.dtype_of(x.code), rules.dtype_of(target.code)
+            names = rules.dtype_of(x._code), rules.dtype_of(target._code)
             self.refuse(f"it casts {names[0]} to {names[1]}")
 
     def common(self, values):
@@ -128,10 +128,10 @@ class Trace:
         code = None
         for x in values:
             if type(x) is Tracer:
-                code = x.code if code is None else rules.promoted(code, x.code)
+                code = x._code if code is None else rules.promoted(code, x._code)
         for x in values:
             if type(x) is not Tracer:
-                code = rules.with_scalar(code, x.value if type(x) is Scalar else x)
+                code = rules.with_scalar(code, x._value if type(x) is Scalar else x)
         return code
 
     # ---- Operations
@@ -146,8 +146,8 @@ class Trace:
             and type(values[0]) is Tracer
             and type(values[1]) is not Tracer
         ):
-            exponent = values[1].now() if type(values[1]) is Scalar else values[1]
-            known = rules.power(values[0].code, exponent)
+            exponent = values[1]._now() if type(values[1]) is Scalar else values[1]
+            known = rules.power(values[0]._code, exponent)
             if known is not None:
                 name, values = known, values[:1]
         codes = [x.code for x in values if type(x) is Tracer]
@@ -169,10 +169,10 @@ class Trace:
 
     def write(self, name, taken, result, out, shape, sources):
         """Record an operation that writes to an existing array."""
-        if type(out) is not Tracer or out.code != result or out.shape != shape:
+        if type(out) is not Tracer or out._code != result or out.shape != shape:
             self.refuse(f"the result of {name} does not fit the array it is for")
-        out.require_writeable()
-        target = out.part(shape)
+        out._require_writeable()
+        target = out._part(shape)
         if any(may_clash(target, part, shape) for part in sources):
             made = self.new(result, shape)
             self.add(name, taken, result, made, sources)
@@ -188,15 +188,15 @@ class Trace:
         found = rules.operation(name, code)
         if found is None:
             self.refuse(f"{name} of {rules.dtype_of(code)} has no loop to replay")
-        if found[1] == x.code:
+        if found[1] == x._code:
             return self.elementwise(name, x, other, out=x)
-        kinds = rules.kind(found[1]), rules.kind(x.code)
-        if not rules.stores(found[1], x.code) or kinds == (1, 2):
+        kinds = rules.kind(found[1]), rules.kind(x._code)
+        if not rules.stores(found[1], x._code) or kinds == (1, 2):
             self.refuse(f"{name} in place does not keep the dtype")
         made = self.elementwise(name, x, other)
         if made.shape != x.shape:
             self.refuse(f"{name} in place does not keep the shape")
-        x.require_writeable()
+        x._require_writeable()
         self.convert(made, x, x.shape)
         return x
 
@@ -211,7 +211,7 @@ class Trace:
         found = [condition, *(x for x in values if type(x) is Tracer)]
         shape = np.broadcast_shapes(*(x.shape for x in found))
         sources = [
-            condition.part(shape),
+            condition._part(shape),
             *(self.source(x, code, shape) for x in values),
         ]
         operands = [part.strides for part in sources if type(part) is Part]
@@ -221,53 +221,60 @@ class Trace:
 
     def truth(self, x):
         """Return which elements are not zero."""
-        return x if x.code == BOOL else self.elementwise("not_equal", x, 0)
+        return x if x._code == BOOL else self.elementwise("not_equal", x, 0)
 
     def fill(self, target, value):
         """Record the assignment of a Python scalar to all elements."""
-        number = value.value if type(value) is Scalar else value
-        if not rules.stores(rules.with_scalar(target.code, number), target.code):
+        number = value._value if type(value) is Scalar else value
+        if not rules.stores(rules.with_scalar(target._code, number), target._code):
             if isinstance(number, complex):
                 self.refuse("it stores a complex number in a real array")
-            number = value.now() if type(value) is Scalar else value
-            value = bool(number) if target.code == BOOL else int(number)
-        source = self.source(value, target.code, target.shape)
-        self.add("copy", target.code, target.code, target, [source])
+            number = value._now() if type(value) is Scalar else value
+            value = bool(number) if target._code == BOOL else int(number)
+        source = self.source(value, target._code, target.shape)
+        self.add("copy", target._code, target._code, target, [source])
 
     def reduce(self, name, x, axis, keepdims):
         """Record a reduction by an operation over axes."""
-        axes = _axes(axis, len(x.shape))
+        ndim = len(x.shape)
+        listed = axis if isinstance(axis, tuple) else (axis,)
+        if type(keepdims) is not bool or (
+            axis is not None and not all(map(_is_integer, listed))
+        ):
+            self.refuse("it reduces with options")
+        axes = set(range(ndim)) if axis is None else _axes(listed, ndim)
         kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         count = math.prod(x.shape)
         if count == 0 and name in ("maximum", "minimum"):
             self.refuse(f"an empty array has no {name}")
-        if rules.kind(x.code) == 4 and name in ("maximum", "minimum"):
+        if rules.kind(x._code) == 4 and name in ("maximum", "minimum"):
             self.refuse(f"the {name} of complex numbers is not replayed")
-        if rules.operation(name, x.code) is None:
-            self.refuse(f"{name} of {rules.dtype_of(x.code)} has no loop to replay")
-        made = self.new(x.code, kept)
-        start = Constant(rules.scalar_bytes(identity(name, x.code, count), x.code))
-        self.add("copy", x.code, x.code, made, [start], starts=True)
+        if rules.operation(name, x._code) is None:
+            self.refuse(f"{name} of {rules.dtype_of(x._code)} has no loop to replay")
+        made = self.new(x._code, kept)
+        start = Constant(rules.scalar_bytes(identity(name, x._code, count), x._code))
+        self.add("copy", x._code, x._code, made, [start], starts=True)
         if count:
-            source = x.part(x.shape)
-            self.add(name, x.code, x.code, made, [source], x.shape, reduces=True)
+            source = x._part(x.shape)
+            self.add(name, x._code, x._code, made, [source], x.shape, reduces=True)
         if not keepdims:
             shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
             strides = tuple(n for i, n in enumerate(made.strides) if i not in axes)
-            return Tracer(self, made.buffer, 0, shape, strides)
+            return Tracer(self, made._buffer, 0, shape, strides)
         return made
 
 
-def _axes(axis, ndim):
+def _axes(axes, ndim):
     """Return the axes of a reduction as a set of numbers from 0."""
-    if axis is None:
-        return set(range(ndim))
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    found = {np.lib.array_utils.normalize_axis_index(i, ndim) for i in axes}
+    found = {i % ndim for i in axes if -ndim <= i < ndim}
     if len(found) != len(axes):
-        msg = f"an axis is named twice: {axis}"
+        msg = f"an axis is named twice, or out of range: {axes}"
         raise ValueError(msg)
     return found
+
+
+def _is_integer(value):
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 class Tracer(StandIn):
@@ -276,54 +283,66 @@ class Tracer(StandIn):
     It has the attributes and methods of arrays that can be replayed; all others refuse.
     """
 
-    __slots__ = ("buffer", "foreign", "offset", "readonly", "shape", "strides", "trace")
+    __slots__ = (
+        "_buffer", "_foreign", "_offset", "_readonly", "_shape", "_strides", "_trace",
+    )  # fmt: skip
     __hash__ = None
 
     def __init__(self, trace, buffer, offset, shape, strides, foreign=False,
                  readonly=False):  # fmt: skip
-        self.trace, self.buffer, self.offset = trace, buffer, offset
-        self.shape, self.strides = shape, strides
-        self.foreign, self.readonly = foreign, readonly
+        self._trace, self._buffer, self._offset = trace, buffer, offset
+        self._shape, self._strides = shape, strides
+        self._foreign, self._readonly = foreign, readonly
 
-    def part(self, shape):
+    def _part(self, shape):
         """Return the elements, broadcast to a shape."""
         missing = len(shape) - len(self.shape)
         strides = (0,) * missing + tuple(
             0 if n == 1 else step
             for n, step in zip(self.shape, self.strides, strict=True)
         )
-        return Part(self.buffer, self.offset, strides)
+        return Part(self._buffer, self._offset, strides)
 
-    def view(self, offset, shape, strides):
+    def _view(self, offset, shape, strides):
         """Return a part of the same elements."""
         if 0 in shape:
             _, strides = rules.layout_of(shape, [], self.itemsize)
-        return Tracer(self.trace, self.buffer, self.offset + offset, shape, strides,
-                      self.foreign, self.readonly)  # fmt: skip
+        return Tracer(self._trace, self._buffer, self._offset + offset, shape, strides,
+                      self._foreign, self._readonly)  # fmt: skip
 
-    def require_writeable(self):
+    def _require_writeable(self):
         """Refuse writes that would raise, or that write an element twice."""
-        if self.foreign or self.readonly:
-            self.trace.refuse("it writes to an array of NumPy, or to a read-only one")
+        if self._foreign or self._readonly:
+            self._trace.refuse("it writes to an array of NumPy, or to a read-only one")
         if any(n > 1 and not step for n, step in
                zip(self.shape, self.strides, strict=True)):  # fmt: skip
-            self.trace.refuse("it writes to an array that repeats elements")
+            self._trace.refuse("it writes to an array that repeats elements")
 
     # ---- Attributes
 
     @property
-    def __class__(self):
-        return np.ndarray if self.foreign else NDArray
+    def shape(self):
+        """Length of each axis."""
+        return self._shape
 
     @property
-    def code(self):
+    def strides(self):
+        """Bytes between elements along each axis."""
+        return self._strides
+
+    @property
+    def __class__(self):
+        return np.ndarray if self._foreign else NDArray
+
+    @property
+    def _code(self):
         """Code of the dtype."""
-        return self.buffer.code
+        return self._buffer.code
 
     @property
     def dtype(self):
         """Data type of the elements."""
-        return rules.dtype_of(self.buffer.code)
+        return rules.dtype_of(self._buffer.code)
 
     @property
     def ndim(self):
@@ -338,7 +357,7 @@ class Tracer(StandIn):
     @property
     def itemsize(self):
         """Bytes of one element."""
-        return rules.itemsize(self.buffer.code)
+        return rules.itemsize(self._buffer.code)
 
     @property
     def nbytes(self):
@@ -348,7 +367,7 @@ class Tracer(StandIn):
     @property
     def T(self):
         """The array with its axes in reverse order."""
-        return self.view(0, self.shape[::-1], self.strides[::-1])
+        return self._view(0, self.shape[::-1], self.strides[::-1])
 
     def __len__(self):
         if not self.shape:
@@ -357,53 +376,56 @@ class Tracer(StandIn):
         return self.shape[0]
 
     def __iter__(self):
-        return self.trace.refuse("it iterates over an array")
+        return self._trace.refuse("it iterates over an array")
 
     def __getattr__(self, name):
-        return self.trace.refuse(f"it uses x.{name}")
+        if name in Tracer.__slots__ or not hasattr(self.__class__, name):
+            msg = f"an array has no attribute {name!r}"
+            raise AttributeError(msg)
+        return self._trace.refuse(f"it uses x.{name}")
 
     # ---- Parts
 
     def __getitem__(self, key):
-        view = self.view(*self.select(key))
+        view = self._view(*self._select(key))
         if view.shape or Ellipsis in _items(key):
             return view
         # An element is a copy.
-        made = self.trace.new(self.code, ())
-        self.trace.convert(view, made, ())
-        made.buffer.element = True
+        made = self._trace.new(self._code, ())
+        self._trace.convert(view, made, ())
+        made._buffer.element = True
+        made._foreign = self._foreign
         return made
 
     def __setitem__(self, key, value):
-        target = self.view(*self.select(key))
-        target.require_writeable()
-        value = self.trace.operand(value)
+        target = self._view(*self._select(key))
+        target._require_writeable()
+        value = self._trace.operand(value)
         if type(value) is not Tracer:
-            self.trace.fill(target, value)
+            self._trace.fill(target, value)
             return
-        if not rules.stores(value.code, self.code) and rules.kind(value.code) == 4:
-            self.trace.refuse("it stores complex numbers in a real array")
+        if not rules.stores(value._code, self._code) and rules.kind(value._code) == 4:
+            self._trace.refuse("it stores complex numbers in a real array")
         while len(value.shape) > len(target.shape) and value.shape[0] == 1:
-            value = value.view(0, value.shape[1:], value.strides[1:])
+            value = value._view(0, value.shape[1:], value.strides[1:])
         if np.broadcast_shapes(value.shape, target.shape) != target.shape:
-            self.trace.refuse("it stores values of another shape")
-        part, source = target.part(target.shape), value.part(target.shape)
-        if part == source and self.code == value.code:
+            self._trace.refuse("it stores values of another shape")
+        part, source = target._part(target.shape), value._part(target.shape)
+        if part == source and self._code == value._code:
             return
         if may_clash(part, source, target.shape):
-            made = self.trace.new(value.code, value.shape)
-            self.trace.convert(value, made, value.shape)
+            made = self._trace.new(value._code, value.shape)
+            self._trace.convert(value, made, value.shape)
             value = made
-        self.trace.convert(value, target, target.shape)
+        self._trace.convert(value, target, target.shape)
 
-    def select(self, key):
+    def _select(self, key):
         """Return (offset, shape, strides) of a key of slices and integers."""
         items = _items(key)
         for item in items:
             if not (item is None or item is Ellipsis or type(item) is slice
-                    or (isinstance(item, int | np.integer)
-                        and not isinstance(item, bool))):  # fmt: skip
-                self.trace.refuse("it indexes by an array or a list")
+                    or _is_integer(item)):  # fmt: skip
+                self._trace.refuse("it indexes by an array or a list")
         used = sum(item is not None and item is not Ellipsis for item in items)
         if used > len(self.shape) or sum(item is Ellipsis for item in items) > 1:
             msg = "too many indices"
@@ -448,37 +470,37 @@ def _items(key):
 def _operator(name, swapped=False):
     def method(self, other):
         if isinstance(other, list | tuple) or other is None:
-            return self.trace.refuse("it computes with a list, a tuple or None")
-        foreign = type(other) is not Tracer or other.foreign
-        if self.foreign and foreign:
-            return self.trace.refuse("it computes with arrays of NumPy alone")
+            return self._trace.refuse("it computes with a list, a tuple or None")
+        foreign = type(other) is not Tracer or other._foreign
+        if self._foreign and foreign:
+            return self._trace.refuse("it computes with arrays of NumPy alone")
         values = (other, self) if swapped else (self, other)
-        return self.trace.elementwise(name, *values)
+        return self._trace.elementwise(name, *values)
 
     return method
 
 
 def _inplace(name):
     def method(self, other):
-        if self.foreign:
-            return self.trace.refuse("it writes to an array of NumPy")
-        return self.trace.inplace(name, self, other)
+        if self._foreign:
+            return self._trace.refuse("it writes to an array of NumPy")
+        return self._trace.inplace(name, self, other)
 
     return method
 
 
 def _unary(name):
     def method(self):
-        if self.foreign:
-            return self.trace.refuse("it computes with arrays of NumPy alone")
-        return self.trace.elementwise(name, self)
+        if self._foreign:
+            return self._trace.refuse("it computes with arrays of NumPy alone")
+        return self._trace.elementwise(name, self)
 
     return method
 
 
 def _refusing(name):
     def method(self, *args, **kwargs):
-        return self.trace.refuse(f"it uses {name}, which needs the elements")
+        return self._trace.refuse(f"it uses {name}, which needs the elements")
 
     return method
 
@@ -497,7 +519,8 @@ _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs",
           "invert": "bitwise_invert"}  # fmt: skip
 _REFUSED = ("bool", "int", "float", "complex", "index", "contains", "matmul", "rmatmul",
             "imatmul", "array", "divmod", "rdivmod", "round", "format", "dlpack",
-            "copy", "deepcopy", "delitem")  # fmt: skip
+            "copy", "deepcopy", "delitem", "repr", "str", "reduce", "reduce_ex",
+            "sizeof")  # fmt: skip
 for _name, _operation in _OPERATORS.items():
     setattr(Tracer, f"__{_name}__", _operator(_operation))
     setattr(Tracer, f"__r{_name}__", _operator(_operation, swapped=True))

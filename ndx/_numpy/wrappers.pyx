@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.sequences cimport from_sequence
 from ndx._context.placement cimport placing_device
@@ -27,6 +28,8 @@ cdef extern from "ndx/internal/vectorcall.h":
 # Scalars, which have no memory of their own and override nothing.
 cdef frozenset SCALARS = frozenset((
     bool, int, float, complex, np.bool, np.int64, np.float64, np.complex128))
+
+DISPATCHER = type(np.sum)
 
 
 cdef int describe(object wrapper, object function, str name, str module) except -1:
@@ -54,6 +57,7 @@ cdef class NumPyFunction:
     cdef object function
     cdef object create
     cdef bint takes_sequences
+    cdef bint dispatches         # whether NumPy lets arguments compute it
     cdef dict __dict__
 
     def __init__(self, function: Any, str name, str module,
@@ -61,6 +65,7 @@ cdef class NumPyFunction:
         self.function = function
         self.create = create
         self.takes_sequences = function is np.array or function is np.asarray
+        self.dispatches = isinstance(function, DISPATCHER)
         self.vectorcall = <Vectorcall><void *>call
         describe(self, function, name, module)
 
@@ -79,6 +84,11 @@ cdef class NumPyFunction:
             except (TypeError, ValueError):
                 # NumPy has more dtypes and parameters; or it says why not.
                 pass
+        if not self.dispatches:
+            for item in args:
+                if not is_array(item) and issubclass(item.__class__, BaseArray):
+                    # It stands for an array while `ndx.fuse` records, and says no.
+                    item.__array__()
         return compute_function(self.function, args, kwargs)
 
     def __get__(self, instance, owner):

@@ -17,7 +17,8 @@ def described(value):
         steps = [
             step for n, step in zip(value.shape, value.strides, strict=True) if n > 1
         ]
-        return type(value), value.dtype, value.shape, steps, np.asarray(value).tolist()
+        values = repr(np.asarray(value).tolist())  # a NaN equals a NaN
+        return type(value), value.dtype, value.shape, steps, values
     return type(value), repr(value)
 
 

@@ -50,7 +50,8 @@ def test_errors_of_indexing_can_be_caught():
 
 
 KEYS = [(), ..., (...,), (0,), (0, ...), (..., 0), (0, 0), (0, 0, ...), (..., 0, 0),
-        (0, ..., 0), 0, (None, 0), (0, None), (np.int64(0),), (None,), (slice(0, 1),)]  # fmt: skip
+        (0, ..., 0), 0, (None, 0), (0, None), (np.int64(0),), (None,),
+        (slice(0, 1),)]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", [scalar, vector, matrix])
@@ -78,3 +79,47 @@ def test_huge_steps(step, dtype):
         assert_as_plain(lambda a, key=key: a[key], make)
         assert_as_plain(lambda a, key=key: (a[:, key], a[:, key] * 2), make)
         assert_as_plain(lambda a, key=key: (a[:, key].strides, a[key].strides, a), make)
+
+
+@pytest.mark.parametrize("make", [np.ones, ndx.ones])
+def test_attributes_are_those_of_arrays(make):
+    x = make((2, 3))
+    names = {*dir(type(x)), "code", "offset", "buffer", "part", "now", "value", "other"}
+
+    def existing(a, b):
+        return a + 1, [hasattr(b, name) for name in sorted(names)]
+
+    named = ["T", "dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides"]
+    fused = ndx.fuse(
+        lambda a, b: (a + 1, {n: getattr(b, n) for n in named if n != "T"})
+    )
+    lacking = {"code", "offset", "buffer", "part", "now", "value", "other"}
+    without = ndx.fuse(lambda a, b: (a, any(hasattr(b, name) for name in lacking)))
+    for _ in range(2):
+        assert fused(ndx.ones(2), x)[1] == {n: getattr(x, n) for n in named if n != "T"}
+        assert without(ndx.ones(2), x)[1] is False
+    assert "stage over" in fused.explain()
+    assert "called as it is" not in without.explain()
+    assert_as_plain(existing, lambda: (ndx.ones(2), x))
+    floats = ndx.fuse(lambda a, s: (a, any(hasattr(s, name) for name in lacking)))
+    assert floats(ndx.ones(2), 0.5)[1] is False
+
+
+@pytest.mark.parametrize("name", ["shape", "strides", "T", "size", "other"])
+def test_attributes_that_are_set(name):
+    assert_as_plain(lambda a: (setattr(a, name, (4,)), a + 1), matrix)
+
+
+@pytest.mark.parametrize("function", [str, repr, "{}".format, hash, bool, len])
+def test_what_python_asks_of_objects(function):
+    assert_as_plain(lambda a: (a + 1, function(a)), vector, matrix, scalar)
+
+
+def test_elements_of_numpy_arrays():
+    def make():
+        return ndx.ones(2, dtype=ndx.float32), np.arange(2.0)
+
+    fused = assert_as_plain(lambda a, b: a * b[1], make)
+    assert "stage over" in fused.explain()
+    assert_as_plain(lambda a, b: (a + 1, b[0] * b[1]), make)
+    assert_as_plain(lambda a, b: (a + 1, b[0] + 1, -b[1]), make)

@@ -1,0 +1,181 @@
+"""Calls of functions and methods: recorded only if they are right, as they are."""
+
+import threading
+
+import numpy as np
+import pytest
+from fusing.compare import assert_as_plain, described
+
+import ndx
+import ndx.numpy as xnp
+from ndx._api.elementwise import UFUNCS
+from ndx._fusing.calls import BY_METHOD, BY_NDX, BY_NUMPY
+
+# Arguments after the array, right and wrong.
+MORE = [
+    ((), {}), ((0,), {}), ((1, 2), {}), ((1, 2, None), {}), (("f4",), {}),
+    ((2.0, "f4"), {}), (("f4", False), {}), ((True,), {}), ((None,) * 9, {}),
+    ((), {"unknown": 1}), ((), {"dtype": "f4"}), ((2,), {"dtype": "f4"}),
+    ((), {"axis": 0}), ((), {"axis": (0, 1)}), ((), {"axis": True}),
+    ((), {"axis": (0, 0)}), ((), {"axis": 2}), ((), {"axis": -3}), ((), {"axis": [0]}),
+    ((), {"axis": np.int8(1)}), ((), {"axis": 0.0}), ((), {"axis": "a"}),
+    ((0,), {"keepdims": True}), ((), {"keepdims": True}), ((), {"keepdims": 1}),
+    ((), {"copy": False}), ((), {"copy": None}), (("f4",), {"copy": True}),
+    ((), {"out": None}), ((), {"out": 3}), ((), {"device": "cpu"}),
+    ((), {"device": None}), ((), {"order": "C"}), (("F",), {}), ((2.5,), {}),
+    ((2j,), {}), ((True,), {"dtype": bool}), ((), {"min": 1}),
+    ((), {"min": 1, "max": 2}),
+    ((), {"a": 1}), ((), {"x": 1}), ((), {"x1": 1, "x2": 1}), ((1, 2, 3, 4), {}),
+]  # fmt: skip
+
+
+def arrays():
+    values = np.asarray([[1.5, 2.0, 4.0], [3.0, 0.0, -1.0]])
+    return ndx.asarray(values.T.copy()).T, ndx.asarray(values.astype(np.int64))
+
+
+def check(function):
+    """Check calls with arguments of all kinds."""
+
+    def call(*args, **kwargs):
+        made = function(*args, **kwargs)
+        # Elements of new arrays may be anything.
+        return made.dtype if function.__name__ == "empty_like" else made
+
+    for args, kwargs in MORE:
+        assert_as_plain(lambda a, n, args=args, kw=kwargs: call(a, *args, **kw), arrays)
+        assert_as_plain(lambda a, n, args=args, kw=kwargs: call(n, *args, **kw), arrays)
+    assert_as_plain(lambda a, n: call(a, a), arrays)
+    assert_as_plain(lambda a, n: call(a, n, a), arrays)
+    assert_as_plain(lambda a, n: call(a, a, a, a), arrays)
+    assert_as_plain(lambda a, n: call(a, out=a), arrays)
+    assert_as_plain(lambda a, n: call(a, a, out=a), arrays)
+    assert_as_plain(lambda a, n: call(), arrays)
+    assert_as_plain(lambda a, n: call(x=a), arrays)
+    assert_as_plain(lambda a, n: call(a=a), arrays)
+
+
+@pytest.mark.parametrize("name", sorted({*BY_NDX, *UFUNCS, "where"}))
+def test_functions_of_ndx(name):
+    check(getattr(ndx, name))
+
+
+@pytest.mark.parametrize("function", [*BY_NUMPY, np.where, np.add, np.exp, np.clip])
+def test_functions_of_numpy(function):
+    check(function)
+
+
+@pytest.mark.parametrize("name", BY_METHOD)
+def test_methods(name):
+    def method(x, *args, **kwargs):
+        return getattr(x, name)(*args, **kwargs)
+
+    check(method)
+
+
+def test_wrong_calls_can_be_caught():
+    def total(a, n):
+        try:
+            return ndx.sum(a, 0)
+        except TypeError:
+            return a + 1
+
+    assert "stage over" in assert_as_plain(total, arrays).explain()
+
+
+class Model:
+    """Has an array that is not an argument."""
+
+    def __init__(self):
+        self.u = ndx.asarray([3.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda u: ndx.add(u, 1.0, out=u),
+        lambda u: ndx.clip(u, 0.0, 2.0, out=u),
+        lambda u: ndx.sum(u),
+        lambda u: ndx.concat([u, u]),
+        lambda u: ndx.linalg.outer(u, u),
+    ],
+)
+def test_calls_with_arrays_that_are_not_arguments(call):
+    @ndx.fuse
+    def step(self, a):
+        call(self.u)
+        return a + 1
+
+    model, expected = Model(), Model()
+    for _ in range(3):
+        step(model, ndx.ones(2))
+        call(expected.u)
+        assert model.u.tolist() == expected.u.tolist()
+    assert "not an argument" in step.explain()
+
+
+def nested():
+    items = []
+    items += [items, items]
+    return items
+
+
+def deep():
+    items = [1.0]
+    for _ in range(5000):
+        items = [items]
+    return items
+
+
+@pytest.mark.parametrize("make", [nested, deep])
+def test_nested_lists_while_a_function_is_recorded(make):
+    errors = []
+
+    def convert():
+        with pytest.raises((ValueError, RecursionError)) as caught:
+            ndx.asarray(make())
+        errors.append(described(caught.value))
+
+    def record(a):
+        convert()
+        thread = threading.Thread(target=convert)
+        thread.start()
+        thread.join()
+        return a + 1
+
+    convert()
+    ndx.fuse(record)(ndx.ones(2))
+    assert len(errors) == 3
+    assert len(set(errors)) == 1
+
+
+def test_other_threads_compute_while_a_function_is_recorded():
+    found = []
+    u = ndx.asarray([1.0, 2.0])
+
+    def record(a):
+        thread = threading.Thread(target=lambda: found.append(ndx.sum(u).tolist()))
+        thread.start()
+        thread.join()
+        return a + 1
+
+    fused = ndx.fuse(record)
+    fused(ndx.ones(2))
+    assert found == [3.0]
+    assert "stage over" in fused.explain()
+
+
+def test_namespaces():
+    def both(a, b):
+        spaces = a.__array_namespace__(), b.__array_namespace__()
+        return a + 1, [space.__name__ for space in spaces]
+
+    fused = assert_as_plain(both, lambda: (ndx.ones(2), np.ones(2)))
+    assert "stage over" in fused.explain()
+
+
+@pytest.mark.parametrize("name", ["bmat", "promote_types", "asarray", "iterable"])
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_functions_that_numpy_does_not_dispatch(name):
+    assert_as_plain(lambda a, n: getattr(xnp, name)(a), arrays)
+    assert_as_plain(lambda a, n: getattr(xnp, name)(a, a), arrays)
