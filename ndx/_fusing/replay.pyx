@@ -17,7 +17,6 @@ from ndx._array.storage cimport (
     BaseArray, new_array, new_view, require_live, set_layout, strided,
 )
 from ndx._blocks.block cimport block_is_live
-from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.copies cimport LARGE
 from ndx._compute.loops cimport Loop, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
@@ -308,7 +307,7 @@ cdef class Program:
 
 cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
                     unsigned int stored) except -1:
-    """Whether no array that is written shares memory with another one, or in itself."""
+    """Whether no array that is written shares memory with another one in use."""
     cdef Strided layout
     cdef Py_ssize_t low[MAX_SLOTS]
     cdef Py_ssize_t high[MAX_SLOTS]
@@ -322,9 +321,6 @@ cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
         if not used >> i & 1 or not block_is_live(x.block):
             continue
         strided(x, &layout)
-        if stored >> i & 1 and not x.c_contiguous and not is_distinct(
-                x.ndim, x.shape, x.strides, itemsize_of[x.dtype]):
-            return False
         byte_bounds(&layout, itemsize_of[x.dtype], &low[i], &high[i])
         low[i] += <Py_ssize_t><uintptr_t>layout.data
         high[i] += <Py_ssize_t><uintptr_t>layout.data

@@ -6,23 +6,25 @@ All dtypes are codes (`_lib.dtypes`).
 
 from ndx._api cimport creation
 from ndx._array.storage cimport BaseArray
+from ndx._compute cimport aliasing
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, mixed_loop
 from ndx._compute.transfers cimport can_transfer
+from ndx._lib cimport layout
 from ndx._lib.dtypes cimport (
     KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
     scalar_dtype, store_scalar,
 )
-from ndx._lib.layout cimport MAXDIMS, Strided, memory_order, stepped as step_stride
+from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 
 import sys
 
 __all__ = [
     "MOST_AXES", "casts", "check_fill", "code_of", "dtype_of", "is_contiguous",
-    "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind", "layout_of", "nin_of",
-    "operation", "power", "promoted", "public_ufunc", "scalar_bytes", "stepped",
-    "stores", "with_scalar",
+    "is_distinct", "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind",
+    "layout_of", "nin_of", "operation", "power", "promoted", "public_ufunc",
+    "scalar_bytes", "stepped", "stores", "with_scalar",
 ]
 
 MOST_AXES = MAXDIMS                  # of an array
@@ -131,7 +133,18 @@ def check_fill(int code, value):
 
 def stepped(Py_ssize_t stride, step):
     """Return the stride of every `step`-th element; `step` is any integer."""
-    return step_stride(stride, max(-sys.maxsize, min(step, sys.maxsize)))
+    return layout.stepped(stride, max(-sys.maxsize, min(step, sys.maxsize)))
+
+
+def is_distinct(tuple shape, tuple strides, Py_ssize_t itemsize):
+    """Whether no two elements share memory; False if that is not clear."""
+    cdef Py_ssize_t lengths[MAXDIMS]
+    cdef Py_ssize_t steps[MAXDIMS]
+    cdef int axis, ndim = len(shape)
+    for axis in range(ndim):
+        lengths[axis] = shape[axis]
+        steps[axis] = strides[axis]
+    return aliasing.is_distinct(ndim, lengths, steps, itemsize)
 
 
 def layout_of(tuple shape, list operands, Py_ssize_t itemsize):

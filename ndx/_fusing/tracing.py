@@ -314,9 +314,8 @@ class Tracer(StandIn):
         """Refuse writes that would raise, or that write an element twice."""
         if self._foreign or self._readonly:
             self._trace.refuse("it writes to an array of NumPy, or to a read-only one")
-        if any(n > 1 and not step for n, step in
-               zip(self.shape, self.strides, strict=True)):  # fmt: skip
-            self._trace.refuse("it writes to an array that repeats elements")
+        if not rules.is_distinct(self.shape, self.strides, self.itemsize):
+            self._trace.refuse("it writes to an array whose elements overlap")
 
     # ---- Attributes
 

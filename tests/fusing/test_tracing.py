@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from fusing.compare import assert_as_plain
+from numpy.lib.stride_tricks import as_strided
 
 import ndx
 
@@ -123,3 +124,36 @@ def test_elements_of_numpy_arrays():
     assert "stage over" in fused.explain()
     assert_as_plain(lambda a, b: (a + 1, b[0] * b[1]), make)
     assert_as_plain(lambda a, b: (a + 1, b[0] + 1, -b[1]), make)
+
+
+# Shape and strides, in floats: elements that overlap, and others that do not.
+OVERLAPPING = [((8, 3), (1, 1)), ((3, 4), (0, 1)), ((3, 3), (2, 1)), ((4, 2), (-1, 1)),
+               ((2, 2, 2), (3, 2, 2)), ((5,), (0,))]  # fmt: skip
+APART = [((3, 4), (4, 1)), ((4, 3), (1, 4)), ((3, 3), (-4, -1)), ((1, 4), (0, 1)),
+         ((2, 1, 3), (3, 0, 1)), ((0, 3), (0, 0)), ((4,), (-2,))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "strides"), [*OVERLAPPING, *APART])
+def test_writes_to_elements_that_overlap(shape, strides):
+    def make():
+        base = np.arange(40.0)[20:]
+        steps = [8 * step for step in strides]
+        return ndx.asarray(as_strided(base, shape, steps), copy=False), ndx.ones(1)
+
+    def inplace(w, x):
+        w += 1
+        return w * 1
+
+    def store(w, x):
+        w[...] = w * 2 + x
+        return w * 1
+
+    def out(w, x):
+        ndx.add(w, x, out=w)
+        return w - 1
+
+    for function in (inplace, store, out):
+        fused = assert_as_plain(function, make)
+        assert ("called as it is" in fused.explain()) is (
+            (shape, strides) in OVERLAPPING
+        )
