@@ -64,6 +64,7 @@ def _clip(x, min=None, max=None, out=None):
 
 def _astype(x, dtype, copy=True):
     code = rules.code_of(dtype)
+    x._use()
     if code != x._code:
         return x._trace.cast(x, code)
     return _copy(x) if copy else x
@@ -82,6 +83,7 @@ def _copy_in_order(x):
 
 
 def _asarray(x, dtype=None, copy=None):
+    x._use()
     if dtype is not None and rules.code_of(dtype) != x._code:
         if copy is False:
             x._trace.refuse("it casts without a copy")
@@ -109,6 +111,7 @@ def _full_like(x, fill_value, dtype=None):
         x._trace.refuse("full_like has an array as its value")
     number = fill_value._value if type(fill_value) is Scalar else fill_value
     rules.check_fill(code, number)
+    x._use()
     made = x._trace.new(code, x.shape, [x.strides])
     x._trace.fill(made, fill_value)
     return made

@@ -139,7 +139,7 @@ class Planner:
     def __init__(self, trace, nargs, result, groups):
         self.trace, self.nargs, self.result, self.groups = trace, nargs, result, groups
         self.made, self.slots = [], {}
-        self.used, self.stored = set(), set()
+        self.used, self.stored = set(trace.used), set()
         self.free = []
         self.buffers = list(trace.steps)  # keeps the ids of buffers
         # Where each buffer is used, and as which parts.

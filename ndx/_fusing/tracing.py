@@ -40,6 +40,7 @@ class Trace:
         self.reason = None
         self.open = True
         self.by_value = set()
+        self.used = set()  # arguments that must not be stale
 
     def refuse(self, reason):
         """Give up: raise `NotRecorded`."""
@@ -254,8 +255,8 @@ class Trace:
         made = self.new(x._code, kept)
         start = Constant(rules.scalar_bytes(identity(name, x._code, count), x._code))
         self.add("copy", x._code, x._code, made, [start], starts=True)
+        source = x._part(x.shape)
         if count:
-            source = x._part(x.shape)
             self.add(name, x._code, x._code, made, [source], x.shape, reduces=True)
         if not keepdims:
             shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
@@ -294,8 +295,14 @@ class Tracer(StandIn):
         self._shape, self._strides = shape, strides
         self._foreign, self._readonly = foreign, readonly
 
+    def _use(self):
+        """Note that the array must not be stale, even if no element of it is read."""
+        if self._buffer.argument is not None:
+            self._trace.used.add(self._buffer.argument)
+
     def _part(self, shape):
         """Return the elements, broadcast to a shape."""
+        self._use()
         missing = len(shape) - len(self.shape)
         strides = (0,) * missing + tuple(
             0 if n == 1 else step
@@ -305,6 +312,7 @@ class Tracer(StandIn):
 
     def _view(self, offset, shape, strides):
         """Return a part of the same elements."""
+        self._use()
         if 0 in shape:
             _, strides = rules.layout_of(shape, [], self.itemsize)
         return Tracer(self._trace, self._buffer, self._offset + offset, shape, strides,
@@ -420,6 +428,7 @@ class Tracer(StandIn):
 
     def _select(self, key):
         """Return (offset, shape, strides) of a key of slices and integers."""
+        self._use()
         items = _items(key)
         for item in items:
             if not (item is None or item is Ellipsis or type(item) is slice

@@ -157,3 +157,51 @@ def test_writes_to_elements_that_overlap(shape, strides):
         assert ("called as it is" in fused.explain()) is (
             (shape, strides) in OVERLAPPING
         )
+
+
+USES = {
+    "transpose": lambda a, b: (a * 1, b.T),
+    "transpose unused": lambda a, b: a * len(b.T),
+    "no elements": lambda a, b: b[:0],
+    "no elements, computed": lambda a, b: b[:0] + 1,
+    "key": lambda a, b: a * b[0].shape[0],
+    "caught": lambda a, b: caught(a, b),
+    "dead": lambda a, b: (b + 1, a * 1)[1],
+    "dead in place": lambda a, b: (b.copy().__iadd__(1), a * 1)[1],
+    "zeros_like": lambda a, b: ndx.zeros_like(b),
+    "ones_like": lambda a, b: np.ones_like(b),
+    "empty_like": lambda a, b: ndx.empty_like(b)[:0],
+    "full_like": lambda a, b: ndx.full_like(b, 3.0),
+    "asarray": lambda a, b: ndx.asarray(b),
+    "astype": lambda a, b: ndx.astype(b, b.dtype, copy=False),
+    "method": lambda a, b: b.astype(b.dtype, copy=False),
+    "sum of none": lambda a, b: ndx.sum(b[:, :0]),
+    "itself": lambda a, b: b,
+    "itself, too": lambda a, b: (a + 1, b),
+    "shape": lambda a, b: a * b.shape[0] + b.ndim + len(b) + b.nbytes + b.strides[0],
+    "namespace": lambda a, b: b.__array_namespace__().exp(a),
+}
+
+
+def caught(a, b):
+    try:
+        return b[99]
+    except IndexError:
+        return a * 1
+
+
+@pytest.mark.parametrize("name", USES)
+def test_what_uses_stale_arrays(name):
+    function = USES[name]
+    fused = ndx.fuse(function)
+    fused(ndx.ones(2), ndx.ones((3, 4)))
+    with ndx.workspace("stale operand"):
+        stale = ndx.ones((3, 4))
+    try:
+        function(ndx.ones(2), stale)
+    except ndx.StaleArrayError:
+        with pytest.raises(ndx.StaleArrayError):
+            fused(ndx.ones(2), stale)
+    else:
+        fused(ndx.ones(2), stale)
+    assert "stage over" in fused.explain() or "arrays made" in fused.explain()
