@@ -21,13 +21,16 @@ from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 import sys
 
 __all__ = [
-    "MOST_AXES", "casts", "check_fill", "code_of", "dtype_of", "is_contiguous",
-    "is_distinct", "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind",
-    "layout_of", "nin_of", "operation", "power", "promoted", "public_ufunc",
+    "casts", "check_fill", "code_of", "dtype_of", "is_contiguous", "is_distinct",
+    "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind", "layout_of",
+    "most_axes", "nin_of", "operation", "power", "promoted", "public_ufunc",
     "scalar_bytes", "stepped", "stores", "with_scalar",
 ]
 
-MOST_AXES = MAXDIMS                  # of an array
+
+def most_axes():
+    """Return how many axes an array may have."""
+    return MAXDIMS
 
 
 def code_of(dtype):

@@ -464,7 +464,7 @@ class Tracer(StandIn):
                     msg = f"index {item} is out of bounds"
                     raise IndexError(msg)
                 offset += (int(item) % length) * step
-        if len(shape) > rules.MOST_AXES:
+        if len(shape) > rules.most_axes():
             msg = f"the result would have {len(shape)} axes"
             raise np.exceptions.AxisError(msg)
         return offset, tuple(shape), tuple(strides)

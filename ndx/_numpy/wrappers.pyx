@@ -29,7 +29,7 @@ cdef extern from "ndx/internal/vectorcall.h":
 cdef frozenset SCALARS = frozenset((
     bool, int, float, complex, np.bool, np.int64, np.float64, np.complex128))
 
-DISPATCHER = type(np.sum)
+cdef object DISPATCHER = type(np.sum)
 
 
 cdef int describe(object wrapper, object function, str name, str module) except -1:
