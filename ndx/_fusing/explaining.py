@@ -8,7 +8,8 @@ def explain(name, entries, unfit):
     ----------
     name : str
     entries : list
-        With a `label`, and `about` or a `reason`.
+        With a `label`, and `about` or a `reason`; and whether it was `replayed`, and
+        the calls that were not, `called`.
     unfit : int
         Calls with arguments of which no recording can be made.
     """
@@ -18,7 +19,12 @@ def explain(name, entries, unfit):
         if entry.about is None:
             lines.append(f"  called as it is: {entry.reason}")
             continue
+        if entry.called and not entry.replayed:
+            reasons = "; ".join(reason for _, reason in entry.called)
+            lines.append(f"  called as it is: {reasons}")
+            continue
         lines += [f"  {line}" for line in entry.about]
+        lines += [f"  {n} call(s) as they are: {why}" for n, why in entry.called]
     if unfit:
         lines.append(
             f"{unfit} call(s) as they are, with arguments that are not recorded: "

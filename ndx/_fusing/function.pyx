@@ -23,7 +23,9 @@ import numpy as np
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport as_operand
-from ndx._fusing.replay cimport MAX_SLOTS, Program, are_apart
+from ndx._fusing.replay cimport (
+    ERRORS, FILES, HINDRANCES, MAX_SLOTS, OVERLAP, Program, are_apart,
+)
 
 from ndx._fusing.explaining import explain
 from ndx._fusing.recording import record
@@ -37,6 +39,12 @@ cdef enum:
     PROGRAMS = 64                # kept for one function
     AT_ONCE = 8                  # signatures that are recorded at their first call
     SEEN = 256                   # later ones that are counted until their second
+
+cdef dict HINDERED = {
+    ERRORS: "floating-point errors are reported",
+    FILES: "arrays in large files",
+    OVERLAP: "arguments overlap where one is written",
+}
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -92,11 +100,19 @@ cdef class Entry:
     cdef readonly str reason
     cdef readonly str label
     cdef list kept               # objects that the words name by their addresses
+    cdef readonly bint replayed  # at least once
+    cdef Py_ssize_t hindered[HINDRANCES]    # calls that could not be replayed
 
     @property
     def about(self) -> Any:
         """The description of the program; None without one."""
         return self.lines if self.program is None else self.program.about
+
+    @property
+    def called(self) -> list[tuple[int, str]]:
+        """The calls of the function itself in spite of a program, and why."""
+        return [(self.hindered[<int>i], words) for i, words in HINDERED.items()
+                if self.hindered[<int>i]]
 
     cdef int take(self, const Words *found, object program) except -1:
         """Let the engine of the device make the program."""
@@ -387,6 +403,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef list owned = None
     cdef dict canonical = fused.canonical
     cdef Py_ssize_t i
+    cdef int hindrance
     if len(canonical) >= SEEN:
         # A new one: other threads may be describing their calls by the old one.
         canonical = fused.canonical = {}
@@ -402,11 +419,16 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         if entry is None:
             entry = fused.learn(&found, args, count, names, canonical, owned)
         if entry is not None and entry.program is not None:
-            if entry.program.may_replay(found.arrays):
+            hindrance = entry.program.hindrance(found.arrays)
+            if hindrance == 0:
+                entry.replayed = True
                 return entry.program.run(found.arrays, found.scalars)
+            entry.hindered[hindrance] += 1
         elif entry is not None and entry.launch is not None:
             if are_apart(found.arrays, entry.narrays, entry.used, entry.stored):
+                entry.replayed = True
                 return entry.run_on_device(&found)
+            entry.hindered[<int>OVERLAP] += 1
     elif not found.fits and not found.inside:
         fused.unfit += 1
     return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)

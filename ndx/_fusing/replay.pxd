@@ -5,6 +5,13 @@ from ndx._fusing.execution cimport (
     MAX_AXES, MAX_CONSTANTS, MAX_PARAMETERS, MAX_SLOTS, Stage,
 )
 
+# What keeps a call of a program from being replayed.
+cdef enum Hindrance:
+    ERRORS = 1                   # floating-point errors are reported
+    FILES                        # arrays in large files
+    OVERLAP                      # arguments, of which one is written
+    HINDRANCES                   # one more than there are
+
 # An array that a call makes.
 cdef struct Made:
     int dtype
@@ -38,7 +45,7 @@ cdef class Program:
     cdef int fill(self, Stage *stage, dict given) except -1
     cdef BaseArray make(self, int i)
     cdef object build(self, tuple spec, PyObject **arrays, list made)
-    cdef bint may_replay(self, PyObject **arrays) except -1
+    cdef int hindrance(self, PyObject **arrays) except -1
 
 cdef bint are_apart(PyObject **arrays, int count, unsigned int used,
                     unsigned int stored) except -1

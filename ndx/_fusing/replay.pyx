@@ -189,15 +189,15 @@ cdef class Program:
         stage.nsteps = len(steps)
         return 0
 
-    cdef bint may_replay(self, PyObject **arrays) except -1:
-        """Whether the arrays of this call can be replayed: in memory, and apart."""
+    cdef int hindrance(self, PyObject **arrays) except -1:
+        """Return why the arrays of this call can't be replayed; 0: they can."""
         cdef Strided layout
         cdef BaseArray x
         cdef Mapped mapped
         cdef int i
         # NumPy reports floating-point errors then; only its functions do that.
         if reporting != 0 and reports():
-            return False
+            return ERRORS
         if self.large:
             for i in range(self.nargs):
                 x = <BaseArray>arrays[i]
@@ -207,11 +207,11 @@ cdef class Program:
                 if x.size * itemsize_of[x.dtype] >= settings().threshold \
                         and find_mapping(layout.data, &mapped):
                     # Computed in passes, which read a file from start to end.
-                    return False
-        return are_apart(arrays, self.nargs, self.used, self.stored)
+                    return FILES
+        return 0 if are_apart(arrays, self.nargs, self.used, self.stored) else OVERLAP
 
     cdef object run(self, PyObject **arrays, PyObject **scalars):
-        """Replay; the caller has asked `may_replay`, and owns the arguments."""
+        """Replay; the caller has asked `hindrance`, and owns the arguments."""
         cdef Operands[CHUNKS] chunks
         cdef int[MAX_SLOTS] slots
         cdef Replay replay

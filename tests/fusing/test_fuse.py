@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from helpers.midway import Midway
+from helpers.passes import LARGE, in_file, passing
 
 import ndx
 import ndx.numpy as xnp
@@ -447,6 +448,44 @@ def test_arrays_of_many_axes(ndim):
             assert found.shape == expected.shape
             assert ndx.all(found == expected)
     assert all(x.tolist() == [1.0] * 3 for x in around)
+
+
+def test_calls_that_are_not_replayed_are_explained(tmp_path):
+    total = ndx.fuse(lambda x: ndx.sum(x * 2 + 1))
+    with passing(tmp_path):
+        large = in_file(np.ones(LARGE))
+        for _ in range(2):
+            assert float(total(large)) == 3.0 * LARGE
+        assert total.explain().splitlines()[1:] == [
+            "  called as it is: arrays in large files"
+        ]
+    total(ndx.ones(LARGE))
+    about = total.explain().splitlines()
+    assert about[-2] == "  2 arrays made, 0 of them temporary"
+    assert about[-1] == "  2 call(s) as they are: arrays in large files"
+
+
+def test_calls_with_overlapping_arguments_are_explained():
+    @ndx.fuse
+    def shift(out, x):
+        out[...] = x * 2
+
+    base = ndx.arange(10.0)
+    shift(base[1:], base[:-1])
+    reason = "arguments overlap where one is written"
+    assert f"called as it is: {reason}" in shift.explain()
+    shift(base[1:], ndx.zeros(9))
+    assert "stage over (9,)" in shift.explain()
+    assert f"1 call(s) as they are: {reason}" in shift.explain()
+
+
+def test_calls_that_report_errors_are_explained():
+    inverse = ndx.fuse(lambda x: 1 / x + 1)
+    inverse(ndx.zeros(3))
+    assert is_replayed(inverse)
+    with xnp.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        inverse(ndx.zeros(3))
+    assert "as they are: floating-point errors are reported" in inverse.explain()
 
 
 def test_iterations_keep_all_in_registers():
