@@ -9,6 +9,9 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = os.path.join(_PYTHON, "site-packages") + os.sep
+# What a child of `multiprocessing` runs first. If it was forked, the frames below are
+# its parent's, at the line that forked.
+_CHILD = "BaseProcess._bootstrap"
 
 
 def current_line():
@@ -20,6 +23,20 @@ def current_line():
         return "an unknown line"
     code = frame.f_code
     return f"{shown(code.co_filename)}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def users_frame(frame):
+    """Return the innermost frame of the user's program, from `frame` on; or None."""
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        if begins_process(frame.f_code):
+            return None
+        frame = frame.f_back
+    return frame
+
+
+def begins_process(code):
+    """Return whether a function of Python's own is where a child process begins."""
+    return code.co_qualname == _CHILD
 
 
 def shown(filename):

@@ -6,7 +6,7 @@ import sys
 from inspect import CO_OPTIMIZED, getattr_static
 from itertools import islice
 
-from ndx._lib.call_site import is_ours
+from ndx._lib.call_site import users_frame
 
 __all__ = ["what_was_done"]
 
@@ -32,9 +32,7 @@ def what_was_done(x):
     It never raises: an exception here would hide the error that it describes.
     """
     try:
-        frame = sys._getframe(1)
-        while frame is not None and is_ours(frame.f_code.co_filename):
-            frame = frame.f_back
+        frame = users_frame(sys._getframe(1))
         if frame is None:
             return None, None
         text = _expression(frame.f_code, frame.f_lasti)

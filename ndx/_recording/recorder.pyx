@@ -31,7 +31,7 @@ from ndx._recording.log cimport (
 from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
-from ndx._lib.call_site import is_ours, shown
+from ndx._lib.call_site import begins_process, is_ours, shown
 
 cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
@@ -50,6 +50,12 @@ cdef extern from "ndx/internal/interpreter.h":
     int ndx_line_of(PyObject *code, int lasti) noexcept
     int PyGC_Disable() noexcept
     int PyGC_Enable() noexcept
+
+# In place of the number of a line: its function is ndx's or Python's own; it is the one
+# with which a child process begins.
+cdef enum:
+    OURS = -1
+    BEGIN = -2
 
 # The open recordings. The tuple is replaced, so that loops over it keep the old one.
 cdef tuple active = ()
@@ -174,7 +180,9 @@ cdef class Recorder:
                     number = self.line_number(code, ndx_position(frame))
                 finally:
                     Py_DECREF(<object>code)
-                if number >= 0:
+                if number == BEGIN:
+                    break
+                if number != OURS:
                     found.append(number)
                 caller = ndx_caller(frame)
                 Py_DECREF(<object>frame)
@@ -190,7 +198,7 @@ cdef class Recorder:
         return number
 
     cdef object line_number(self, PyObject *code, int instruction):
-        """Return the number of a line; -1 if it is ndx's own."""
+        """Return the number of a line; `OURS`, or `BEGIN` of a process, have none."""
         key = (<size_t>code, instruction)
         number = self.numbers.get(key)
         if number is not None:
@@ -198,7 +206,7 @@ cdef class Recorder:
         self.codes.append(<object>code)
         file = (<object>code).co_filename
         if is_ours(file):
-            number = -1
+            number = BEGIN if begins_process(<object>code) else OURS
         else:
             text = (f"{shown(file)}:{ndx_line_of(code, instruction)} in "
                     f"{(<object>code).co_qualname}")

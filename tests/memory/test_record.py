@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import json
+import multiprocessing
 import threading
 import weakref
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -160,6 +162,23 @@ def test_stacks():
     assert none.events[0].stack == ()
     assert none.events[0].maker is None
     del x
+
+
+def recorded():
+    with ndx.memory.record(stacks=20) as trace:
+        make()
+    return [line.rpartition(".")[2] for line in trace.events[0].stack]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="no fork here"
+)
+def test_stacks_of_forked_workers_begin_with_the_worker():
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=context) as executor:
+        found = executor.submit(recorded).result()
+    assert [line.rpartition(" ")[2] for line in found] == ["make", "recorded"]
 
 
 def test_nested_and_overlapping():

@@ -3,9 +3,10 @@
 import copy
 import gc
 import linecache
+import multiprocessing
 import pickle
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -99,6 +100,38 @@ def test_an_expression_on_several_lines_is_one():
     text = 'ndx.concat([x, self.w, *self.__dict__.get("bias", ())])'
     assert caught.value.operation == text
     assert caught.value.operand == "self.w"
+
+
+def returned_stale(x):
+    with ndx.workspace("worker"):
+        return x + 1
+
+
+def used_stale(x):
+    return str(stale() + x)
+
+
+# The processes of pytest have threads, of which a fork may warn.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="no fork here"
+)
+@pytest.mark.parametrize("tool", ["concurrent", "ndx.parallel"])
+def test_a_forked_worker_names_no_line_of_its_parent(tool):
+    def answer(function):
+        with pytest.raises(ndx.StaleArrayError) as caught:
+            if tool == "ndx.parallel":
+                options = {"processes": 1, "start_method": "fork"}
+                list(ndx.parallel.map(function, [ndx.ones(3)], **options))
+            else:
+                context = multiprocessing.get_context("fork")
+                with ProcessPoolExecutor(1, mp_context=context) as executor:
+                    executor.submit(function, ndx.ones(3)).result()
+        return caught.value
+
+    error = answer(returned_stale)
+    assert (error.operation, error.operand) == (None, None)
+    assert answer(used_stale).operation == "stale() + x"
 
 
 def test_a_long_expression_is_cut_off():
