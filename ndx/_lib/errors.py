@@ -157,10 +157,11 @@ class OutOfMemoryError(MemoryError):
     device_free, device_total : int or None
         Bytes of the device's memory; None if that is not known.
     reason : str or None
-        Why the request was refused: "limit" (the backend's own), "process" (the limit
-        of the process), "size" (never possible), "source" (the device or the disk is
-        full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a workspace
-        is full.
+        Why the request was refused: "limit" (the backend's own), "ndx" (the limit of
+        all backends), "process" (that of the process), "device" (that of a GPU), "size"
+        (alone more than its limit or its device), "source" (the device or the disk
+        is full), "system", "arena" (of ``pool="arena"``) or "adaptor"; None if a
+        workspace is full.
     """
 
     def __init__(

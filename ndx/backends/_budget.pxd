@@ -3,6 +3,7 @@ cdef bint budget_look() noexcept nogil
 cdef bint budget_obtain(size_t nbytes) noexcept nogil
 cdef void budget_arrive(void *pages, size_t nbytes) noexcept nogil
 cdef void budget_give(size_t nbytes) noexcept nogil
+cdef bint budget_is_process(size_t nbytes) noexcept nogil
 cdef size_t budget_short(size_t nbytes) noexcept nogil
 cdef bint gpu_take(int gpu, size_t nbytes) noexcept nogil
 cdef void gpu_give(int gpu, size_t nbytes) noexcept nogil

@@ -157,6 +157,16 @@ cdef size_t budget_short(size_t nbytes) noexcept nogil:
     return missing
 
 
+cdef bint budget_is_process(size_t nbytes) noexcept nogil:
+    """Whether of both limits it is that on the process which forbids so many bytes."""
+    cdef bint found
+    ndx_lock_acquire(&lock)
+    found = resident_limit != <size_t>-1 and (
+        limit == <size_t>-1 or beyond(resident_limit, known_present(), nbytes) > 0)
+    ndx_lock_release(&lock)
+    return found
+
+
 cdef size_t beyond(size_t most, size_t present, size_t more) noexcept nogil:
     cdef size_t wanted = present + min(more, <size_t>-1 - present)
     return wanted - min(wanted, most)

@@ -25,7 +25,7 @@ def error(nbytes, refusals):
     nbytes : int
         What was asked for.
     refusals : list of (Backend, str)
-        Who was asked, and the reason of each (see `backends._relief.REASONS`): the
+        Who was asked, and the reason of each (see `OutOfMemoryError`): the
         backend, then those that serve where it can't.
     """
     backend, reason = refusals[0]
@@ -79,7 +79,9 @@ def _explain(backend, nbytes, reason):
     limit = backend.limit
     arena = getattr(backend, "arena_nbytes", 0)
     if reason == "process":
-        return _of_process(nbytes)
+        return _of_process()
+    if reason == "ndx":
+        return _of_ndx()
     if reason == "device":
         return _of_device(backend)
     if reason == "limit" or (reason == "size" and limit is not None and nbytes > limit):
@@ -117,23 +119,27 @@ def _of_device(backend):
     return text, [remedy]
 
 
-def _of_process(nbytes):
-    held = process_reserved()
+def _of_process():
     limit = resident_bound()
-    present = max(resident_nbytes(), held)
-    if limit is not None and present + nbytes > limit:
-        text = (
-            f"the process may have {format_size(limit)} ({limit} bytes) in memory, and "
-            f"has {format_size(present)}, of which ndx holds {format_size(held)}"
-        )
-        return text, ["raise the limit: ndx.memory.set_limit(process=...)"]
-    limit = process_limit()
     if limit is None:
         # Raised meanwhile, by another thread.
         return "the limit of the process forbade it", []
+    held = process_reserved()
+    present = max(resident_nbytes(), held)
+    text = (
+        f"the process may have {format_size(limit)} ({limit} bytes) in memory, and "
+        f"has {format_size(present)}, of which ndx holds {format_size(held)}"
+    )
+    return text, ["raise the limit: ndx.memory.set_limit(process=...)"]
+
+
+def _of_ndx():
+    limit = process_limit()
+    if limit is None:
+        return "the limit of ndx forbade it", []
     cause = (
-        f"the limit of the process is {format_size(limit)} ({limit} bytes), of which "
-        f"all backends together hold {format_size(held)}"
+        f"the limit of ndx is {format_size(limit)} ({limit} bytes), of which all "
+        f"backends together hold {format_size(process_reserved())}"
     )
     return cause, ["raise the limit: ndx.memory.set_limit(...)"]
 

@@ -8,7 +8,8 @@ reason                idle  others  fallback  trim  collection  callbacks
 ====================  ====  ======  ========  ====  ==========  =========
 the system, a device  x     x       x         x     x           x
 or a disk is full
-limit of the process  x     x       x         x     x           x
+limit of ndx, or of   x     x       x         x     x           x
+the process
 limit of the device   x     x       x         x     x           x
 limit of the backend  x             x         x     x           x
 an arena is full      x             x         x     x           x
@@ -34,7 +35,7 @@ from libc.stdint cimport uint64_t
 from ndx._lib.collector cimport collect_for_memory
 from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
-from ndx.backends._budget cimport budget_short, gpu_short
+from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
@@ -55,6 +56,13 @@ cdef uint64_t FOR_EVER = <uint64_t>-1
 cdef tuple REASONS = (
     None, "system", "source", "limit", "process", "size", "arena", "adaptor",
     "device")
+
+
+cdef str name_of(int reason, size_t nbytes):
+    """Return what users read as the reason of a refusal."""
+    if reason == PROCESS_LIMIT and not budget_is_process(nbytes):
+        return "ndx"
+    return REASONS[reason]
 
 # ------------------------------------------------------- idle memory of the own pool
 
@@ -246,7 +254,7 @@ cdef tuple STEPS = ((trim, False), (collect, False), (call_callbacks, True))
 cdef bint take_steps(Request request) except -1:
     cdef Candidate first = request.candidates[0]
     log_event("%r is short of memory (%s): %d bytes were asked for",
-              (request.backend, REASONS[first.reason], request.nbytes))
+              (request.backend, name_of(first.reason, request.nbytes), request.nbytes))
     for step, helps_any in STEPS:
         if first.reason == TOO_LARGE and not helps_any:
             continue
@@ -270,7 +278,7 @@ cdef Backend serve(Request request):
         restore_numpy(handler)
     refusals = []
     for each in request.candidates:
-        refusals.append((each.short, REASONS[each.reason]))
+        refusals.append((each.short, name_of(each.reason, request.nbytes)))
     raise _out_of_memory.error(request.nbytes, refusals)
 
 

@@ -67,15 +67,15 @@ def summary(backend: BackendLike | None = None) -> str:
         )
     whole = process_limit()
     lines.append(
-        f"the process: {format_size(process_reserved())} reserved, at most "
+        f"ndx: {format_size(process_reserved())} reserved, at most "
         f"{format_size(process_peak())}, limit "
         + ("-" if whole is None else format_size(whole))
     )
     bound = resident_bound()
     if bound is not None:
         lines.append(
-            f"with Python and other libraries: {format_size(resident_nbytes())} in "
-            f"memory, limit {format_size(bound)}"
+            "the process, with Python and other libraries: "
+            f"{format_size(resident_nbytes())} in memory, limit {format_size(bound)}"
         )
     lines += [
         f"cuda:{gpu - 1}: {format_size(gpu_reserved(gpu))} reserved by all backends, "

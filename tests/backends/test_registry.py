@@ -60,7 +60,7 @@ def test_bad_variables_are_named(environment):
     assert f"{name}={value!r}" in result.stderr
 
 
-def test_the_limit_of_the_process():
+def test_the_limit_of_ndx():
     code = """
 import ndx
 for kind in ("host", "simulated"):
@@ -68,7 +68,7 @@ for kind in ("host", "simulated"):
         try:
             ndx.ones(2**20)
         except ndx.OutOfMemoryError as error:
-            print("the limit of the process is 1 MiB" in str(error))
+            print("the limit of ndx is 1 MiB" in str(error))
 print(ndx.memory.limit())
 """
     result = run(code, NDX_LIMIT="1MiB")

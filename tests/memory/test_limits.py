@@ -241,12 +241,33 @@ def test_threads_do_not_pass_the_limit_of_the_process_together():
     kept.clear()
 
 
+def test_errors_tell_the_limit_of_ndx_from_that_of_the_process(caplog):
+    """`limits()` calls them so, too."""
+    caplog.set_level("INFO", logger="ndx")
+    limit = ndx.backends._budget.process_reserved() + MIB
+    for process in (None, "100%"):
+        memory.set_limit(limit, process=process)
+        with pytest.raises(ndx.OutOfMemoryError) as caught:
+            ndx.ones(8 * MIB)
+        assert caught.value.reason == "ndx"
+        assert "the limit of ndx is " in str(caught.value)
+        assert "is short of memory (ndx)" in caplog.text
+    caplog.clear()
+    memory.set_limit("100%", process=ndx.backends._budget.resident_nbytes() + MIB)
+    with pytest.raises(ndx.OutOfMemoryError) as caught:
+        ndx.ones(128 * MIB)
+    assert caught.value.reason == "process"
+    assert "the process may have " in str(caught.value)
+    assert "is short of memory (process)" in caplog.text
+
+
 def test_the_summary_shows_the_limits():
     assert "in memory, limit" not in memory.summary()
     memory.set_limit("1GiB", process="50%")
-    text = str(memory.summary())
-    assert "limit 1 GiB" in text
-    assert "with Python and other libraries: " in text
+    *_, ours, process = memory.summary().splitlines()
+    assert ours.startswith("ndx: ")
+    assert ours.endswith(", limit 1 GiB")
+    assert process.startswith("the process, with Python and other libraries: ")
 
 
 def test_limits_that_protect_from_nothing_warn():

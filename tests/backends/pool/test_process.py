@@ -219,7 +219,7 @@ except ndx.OutOfMemoryError:
     assert run_python(code).split() == ["refused"]
 
 
-def test_the_limit_of_the_process():
+def test_the_limit_of_ndx():
     code = """
 import ndx
 ndx.memory.set_limit("50%")
@@ -235,7 +235,7 @@ ndx.memory.set_limit("1MiB")
 try:
     ndx.zeros(2**20)
 except ndx.OutOfMemoryError as error:
-    print("limit of the process" in str(error))
+    print("limit of ndx" in str(error))
 ndx.memory.set_limit(None)
 print(ndx.memory.limit(), ndx.zeros(2**20).size)
 """

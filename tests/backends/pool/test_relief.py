@@ -119,7 +119,7 @@ def test_other_pools_keep_their_idle_memory_where_it_would_not_help(process_limi
     ndx.memory.set_limit(process_reserved() + MIB)
     with pytest.raises(ndx.OutOfMemoryError) as caught:
         take(host(), 900 * MIB)
-    assert caught.value.reason == "process"
+    assert caught.value.reason == "ndx"
     assert other.stats()["cached_bytes"] >= 4 * MIB
     # It is enough; files are not what that limit is on.
     x = take(host(), 4 * MIB + 100_000)
@@ -242,7 +242,7 @@ def test_the_limits_hold_and_nothing_is_lost(own, whole, steps):
         ndx.memory.set_limit(None)
         for each in live:
             each.release()
-    assert reasons <= {"limit", "process", "size", "source"}
+    assert reasons <= {"limit", "ndx", "size", "source"}
     for each in backends:
         check(each)
 
@@ -358,8 +358,8 @@ def test_a_limit_is_named_only_where_it_refused(tmp_path, process_limit):
     process_limit(MIB)
     text = message(host(limit="100MiB"), 200 * MIB, "size")
     assert "its limit is 100 MiB" in text
-    text = message(host(limit="100MiB"), 64 * MIB, "process")
-    assert "the limit of the process is" in text
+    text = message(host(limit="100MiB"), 64 * MIB, "ndx")
+    assert "the limit of ndx is" in text
     assert "ndx.memory.set_limit" in text
     assert "its limit" not in text
 
