@@ -14,6 +14,7 @@ from types import TracebackType as TracebackType
 from typing import Any as Any
 from typing import BinaryIO as BinaryIO
 from typing import (
+    Concatenate,
     Generic,
     NamedTuple,
     ParamSpec,
@@ -21,6 +22,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeVar,
+    overload,
 )
 from typing import Literal as Literal
 from typing import Self as Self
@@ -38,6 +40,7 @@ from ndx.backends._pool.options import PoolOptions as PoolOptions
 from ndx.backends.base import Backend as Backend
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 KeyItem: TypeAlias = SupportsIndex | slice | EllipsisType | Array | list[Any] | None
@@ -62,6 +65,7 @@ SortKind: TypeAlias = Literal["quicksort", "mergesort", "heapsort", "stable"]
 PartitionKind: TypeAlias = Literal["introselect"]
 IndexMode: TypeAlias = Literal["raise", "wrap", "clip"]
 NPArray: TypeAlias = npt.NDArray[Any]
+AnyArray: TypeAlias = NDArray | NPArray
 Missing: TypeAlias = Literal["keep", "raise", "detach"]
 Learn: TypeAlias = Literal["first", "over-time", "none", "liveness"]
 Spill: TypeAlias = Literal["external", "grow", "fail", "mmap", "host"]
@@ -132,6 +136,34 @@ class SVDResult(NamedTuple):
 class SlogdetResult(NamedTuple):
     sign: NDArray
     logabsdet: NDArray
+
+class Fused(Generic[P, R]):
+    """What `ndx.fuse` returns; the class at run time can't be generic."""
+
+    __wrapped__: Callable[P, R]
+    __name__: str
+    __qualname__: str
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __get__(self, instance: None, owner: type[Any], /) -> Self: ...
+    @overload
+    def __get__(
+        self: Fused[Concatenate[Any, Q], R], instance: object, owner: type[Any], /
+    ) -> Fused[Q, R]: ...
+    def explain(self) -> str: ...
+    def clear(self) -> None: ...
+
+class PrefetchKeywords(TypedDict, total=False):
+    """What `ndx.prefetch` takes as keywords only."""
+
+    slots: int | None
+    warmup: int
+    slot_size: Size
+    on_held: Literal["wait", "grow"]
+    patience: float
+    device: DeviceLike
+    copy: bool
+    progress: bool | str
 
 class Graph(Generic[P, R]):
     __wrapped__: Callable[P, R]

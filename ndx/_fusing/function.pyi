@@ -10,6 +10,8 @@ the signature has no program, and the function is called as it is.
 from collections.abc import Callable
 from typing import Any, final
 
+from ndx._typing import Fused, P, R
+
 __all__ = ["FusedFunction", "fuse"]
 
 @final
@@ -30,7 +32,7 @@ class FusedFunction:
     def clear(self) -> None:
         """Forget all recordings: for after a change of a global that they have read."""
 
-def fuse(function: Callable[..., Any], /) -> FusedFunction:
+def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     """Return a function that computes its elementwise steps together, in cache.
 
     The first call with arguments of a kind calls `function` with stand-ins for the

@@ -434,7 +434,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
 
 
-def fuse(function: Callable[..., Any], /) -> FusedFunction:
+def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     """Return a function that computes its elementwise steps together, in cache.
 
     The first call with arguments of a kind calls `function` with stand-ins for the

@@ -17,49 +17,74 @@ from ndx._pipelines.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
     from types import TracebackType
-    from typing import Self
+    from typing import Self, Unpack
 
-    from ndx import Device
+    from ndx import Device, NDArray
+    from ndx._typing import AnyArray, NPArray, PrefetchKeywords
 
 __all__ = ["Prefetch", "no_prefetch", "prefetch"]
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
+# Type checkers see NumPy's arrays become NDArrays in the plainest batches.
+@overload
+def prefetch(
+    iterable: Iterable[AnyArray],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> Prefetch[NDArray]: ...
+@overload
+def prefetch(
+    iterable: Iterable[tuple[AnyArray, ...]],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> Prefetch[tuple[NDArray, ...]]: ...
+@overload
+def prefetch(
+    iterable: Iterable[dict[K, NPArray]],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> Prefetch[dict[K, NDArray]]: ...
 @overload
 def prefetch(
     iterable: Iterable[T],
     depth: int = 8,
     workspace: Literal["ring"] | None = "ring",
-    *,
-    slots: int | None = None,
-    warmup: int = 3,
-    slot_size: int | str = 0,
-    on_held: Literal["wait", "grow"] = "wait",
-    patience: float = 10.0,
-    device: Device | str | None = None,
-    copy: bool = True,
-    progress: bool | str = False,
+    **options: Unpack[PrefetchKeywords],
 ) -> Prefetch[T]: ...
-
-
+@overload
+def prefetch(
+    iterable: AsyncIterable[AnyArray],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> AsyncPrefetch[NDArray]: ...
+@overload
+def prefetch(
+    iterable: AsyncIterable[tuple[AnyArray, ...]],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> AsyncPrefetch[tuple[NDArray, ...]]: ...
+@overload
+def prefetch(
+    iterable: AsyncIterable[dict[K, NPArray]],
+    depth: int = 8,
+    workspace: Literal["ring"] | None = "ring",
+    **options: Unpack[PrefetchKeywords],
+) -> AsyncPrefetch[dict[K, NDArray]]: ...
 @overload
 def prefetch(
     iterable: AsyncIterable[T],
     depth: int = 8,
     workspace: Literal["ring"] | None = "ring",
-    *,
-    slots: int | None = None,
-    warmup: int = 3,
-    slot_size: int | str = 0,
-    on_held: Literal["wait", "grow"] = "wait",
-    patience: float = 10.0,
-    device: Device | str | None = None,
-    copy: bool = True,
-    progress: bool | str = False,
+    **options: Unpack[PrefetchKeywords],
 ) -> AsyncPrefetch[T]: ...
-
-
 def prefetch(
     iterable: Any,
     depth: int = 8,

@@ -18,6 +18,17 @@ def answer(n: int) -> int:
     return n + 42
 
 
+@ndx.fuse
+def fused(x: ndx.NDArray, scale: float = 2.0) -> ndx.NDArray:
+    return x * scale + 1
+
+
+class Model:
+    @ndx.fuse
+    def apply(self, x: ndx.NDArray) -> tuple[ndx.NDArray, float]:
+        return x + 1, 2.0
+
+
 x = ndx.asarray([[1.0, 2.0], [3.0, 4.0]])
 assert_type(x, ndx.NDArray)
 assert_type(x + 1, ndx.NDArray)
@@ -54,6 +65,18 @@ with ndx.use("mmap", directory="/scratch", limit="1GiB", keep_idle=0):
 assert_type(ndx.set_default("host", pool="arena", limit=1), ndx.backends.HostBackend)
 kind = "mmap" if answer(1) else "host"
 assert_type(ndx.backends.get(kind, limit="1GiB"), ndx.backends.Backend)
+
+
+class Shared(ndx.backends.PythonBackend):
+    def __init__(self, *, advice: int = 0, limit: int | None = None) -> None:
+        self.advice = advice
+
+    def acquire(self, nbytes: int) -> bytearray:
+        return bytearray(nbytes)
+
+
+with ndx.use(Shared(advice=3)) as backend:
+    ndx.ones(3)
 with ndx.workspace("step", size="64MiB", learn="none") as ws:
     assert_type(ws, ndx.Workspace)
     kept = ndx.ones(3, dtype="float32").detach()
@@ -70,6 +93,20 @@ stored.flush()
 with ndx.workspace("state", path="state.bin", size="1MiB") as state:
     state.flush()
 assert_type(ndx.memory.allocated("host"), int)
+
+assert_type(fused(x, scale=3.0), ndx.NDArray)
+assert_type(Model().apply(x)[1], float)
+assert_type(fused.explain(), str)
+Model.apply.clear()
+for batch in ndx.prefetch([np.ones(3)], depth=2, slots=4):
+    assert_type(batch, ndx.NDArray)
+    kept = batch.detach()
+for inputs, labels in ndx.prefetch([(x, np.ones(3))]):
+    assert_type(labels, ndx.NDArray)
+for named in ndx.prefetch({"x": np.ones(3)} for _ in range(2)):
+    assert_type(named, dict[str, ndx.NDArray])
+for name, labels in ndx.prefetch([("a", x)]):
+    assert_type(name, str)
 
 roles = ndx.Roles({"activations": "acts", "updater": ndx.WorkspaceConfig(size="1MiB")})
 with roles.scope("activations"), ndx.use_workspaces(False):
@@ -93,6 +130,9 @@ ndx.workspace("step", spill="never")  # type: ignore[arg-type]
 ndx.workspace("step", sizes="1MiB")  # type: ignore[call-arg]
 ndx.WorkspaceConfig(sizes="1MiB")  # type: ignore[call-arg]
 ndx.WorkspacePlan("enable")  # type: ignore[arg-type]
+fused(x, 2.0, 3)  # type: ignore[call-arg]
+Model().apply(x, x)  # type: ignore[call-arg]
+ndx.prefetch([x], slot=3)  # type: ignore[call-overload]
 ndx.use("host", limits="1GiB")  # type: ignore[call-overload]
 ndx.use("host", directory="/scratch")  # type: ignore[call-overload]
 ndx.set_default("mmap", folder="/scratch")  # type: ignore[call-overload]
