@@ -8,7 +8,6 @@ A large mask is cut along its first axis into parts that threads take in turn. W
 items of a part begin is known from a count of all parts.
 """
 
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 

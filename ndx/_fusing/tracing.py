@@ -151,7 +151,7 @@ class Trace:
             known = rules.power(values[0]._code, exponent)
             if known is not None:
                 name, values = known, values[:1]
-        codes = [x.code for x in values if type(x) is Tracer]
+        codes = [x._code for x in values if type(x) is Tracer]
         if len(codes) == 2 and rules.is_mixed(name, *codes):
             self.refuse(f"{name} takes uint64 with signed integers as they are")
         code = self.common(values)

@@ -17,7 +17,7 @@ cdef enum Status:
     NO_MEMORY = 1            # the system has no more; or the reason is not known
     SOURCE_FULL = 2          # the device or the disk has no more
     OWN_LIMIT = 3            # the backend's memory would exceed its limit
-    PROCESS_LIMIT = 4        # the limit of ndx, or that of the process, would be exceeded
+    PROCESS_LIMIT = 4        # the limit of ndx or of the process would be exceeded
     TOO_LARGE = 5            # the request alone would exceed a limit
     ARENA_FULL = 6           # the only segment of an `arena` has no room
     NOT_PASSED = 7           # an adaptor refused it

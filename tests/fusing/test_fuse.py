@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import math
 import pickle
 import threading
 import weakref
@@ -419,35 +418,6 @@ def test_a_scope_that_ends_while_the_result_is_made(size, used_again):
         double(x)
     assert midway.ended
     midway.close()
-
-
-def test_large_programs_are_refused():
-    def long(x):
-        for _ in range(1000):
-            x = x + 1.0
-        return x
-
-    fused = ndx.fuse(long)
-    assert fused(ndx.zeros(2)).tolist() == [1000.0, 1000.0]
-    assert "more than 400 steps" in fused.explain()
-    many = ndx.fuse(lambda *xs: sum(xs[1:], xs[0]))
-    arrays = [ndx.ones(3) for _ in range(30)]
-    assert many(*arrays).tolist() == [30.0] * 3
-    assert "more than 24 arrays" in many.explain()
-
-
-@pytest.mark.parametrize("ndim", [7, 8, 9, 10, 33, 64])
-def test_arrays_of_many_axes(ndim):
-    fused = ndx.fuse(lambda a: (a + 1.0, a[1:] * 2.0))
-    # Neighbours in memory would be overwritten.
-    around = [ndx.ones(3) for _ in range(20)]
-    ones = (1,) * (ndim - 7)
-    for shape in [(300, *ones, 1, 1, 1, 1, 1, 1), (3, 3, 3, 1, 2, 1, 2, *ones)]:
-        a = ndx.reshape(ndx.arange(math.prod(shape), dtype="float64"), shape)
-        for found, expected in zip(fused(a), fused.__wrapped__(a), strict=True):
-            assert found.shape == expected.shape
-            assert ndx.all(found == expected)
-    assert all(x.tolist() == [1.0] * 3 for x in around)
 
 
 def test_calls_that_are_not_replayed_are_explained(tmp_path):

@@ -101,11 +101,11 @@ Model.apply.clear()
 for batch in ndx.prefetch([np.ones(3)], depth=2, slots=4):
     assert_type(batch, ndx.NDArray)
     kept = batch.detach()
-for inputs, labels in ndx.prefetch([(x, np.ones(3))]):
+for _inputs, labels in ndx.prefetch([(x, np.ones(3))]):
     assert_type(labels, ndx.NDArray)
 for named in ndx.prefetch({"x": np.ones(3)} for _ in range(2)):
     assert_type(named, dict[str, ndx.NDArray])
-for name, labels in ndx.prefetch([("a", x)]):
+for name, _labels in ndx.prefetch([("a", x)]):
     assert_type(name, str)
 
 roles = ndx.Roles({"activations": "acts", "updater": ndx.WorkspaceConfig(size="1MiB")})
