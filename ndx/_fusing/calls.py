@@ -186,7 +186,13 @@ def call_of_ndx(function, args, kwargs):
         if not recordings.traces:
             return NotImplemented
         if any(type(x) is NDArray for x in found):
-            return recordings.traces[-1].refuse(f"{words} of what is not an argument")
+            words += " of what is not an argument"
+            if kwargs.get("out") is not None:
+                # The function itself is called next, and would write a second time.
+                return recordings.traces[-1].refuse(words)
+            # It is computed all the same: the call may be a finalizer's.
+            recordings.traces[-1].give_up(words)
+            return NotImplemented
         if any(type(x) is Scalar for x in found):
             return function(*settled(args), **settled(kwargs))
         return NotImplemented

@@ -42,10 +42,14 @@ class Trace:
         self.by_value = set()
         self.used = set()  # arguments that must not be stale
 
-    def refuse(self, reason):
-        """Give up: raise `NotRecorded`."""
+    def give_up(self, reason):
+        """Note that the function is to be called as it is."""
         if self.reason is None:
             self.reason = reason
+
+    def refuse(self, reason):
+        """Give up: raise `NotRecorded`."""
+        self.give_up(reason)
         raise NotRecorded(reason)
 
     def check(self):

@@ -114,6 +114,26 @@ def test_calls_with_arrays_that_are_not_arguments(call):
     assert "not an argument" in step.explain()
 
 
+def test_a_finalizer_computes_while_a_function_is_recorded():
+    found = []
+
+    class Owner:
+        def __init__(self):
+            self.x = ndx.ones(3)
+
+        def __del__(self):
+            found.append(float(ndx.sum(self.x)))
+
+    @ndx.fuse
+    def step(a):
+        Owner()
+        return a + 1.0
+
+    assert step(ndx.ones(2)).tolist() == [2.0, 2.0]
+    # It was called twice, since no recording knows of the owner's array.
+    assert found == [3.0, 3.0]
+
+
 def nested():
     items = []
     items += [items, items]
