@@ -36,6 +36,7 @@ cdef int file_space(const char *path, uint64_t *idle, uint64_t *total) noexcept 
 cdef int sync_file(char *ptr, size_t nbytes, int fd) noexcept nogil
 cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil
 cdef void unmap_file(char *ptr, size_t nbytes) noexcept nogil
+cdef void unlock_file(int fd) noexcept nogil
 cdef void close_file(int fd) noexcept nogil
 
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil

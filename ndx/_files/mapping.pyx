@@ -34,6 +34,7 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     void ndx_unmap(void *ptr, size_t nbytes)
     int ndx_sync(void *ptr, size_t nbytes, int fd)
     int ndx_remap_private(void *ptr, size_t nbytes, int fd)
+    void ndx_unlock_file(int fd)
     void ndx_close_file(int fd)
     int ndx_space(const char *path, uint64_t *idle, uint64_t *total)
 
@@ -92,6 +93,11 @@ cdef int remap_private(char *ptr, size_t nbytes, int fd) noexcept nogil:
     The entry in the table of mappings is unchanged.
     """
     return ndx_remap_private(ptr, nbytes, fd)
+
+
+cdef void unlock_file(int fd) noexcept nogil:
+    """Give up a lock of `flock`, which a forked child may hold, too."""
+    ndx_unlock_file(fd)
 
 
 cdef void close_file(int fd) noexcept nogil:

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -454,6 +455,12 @@ int ndx_remap_private(void *ptr, size_t nbytes, int fd) {
                 fd, 0) == MAP_FAILED ? errno : 0;
 }
 
+void ndx_unlock_file(int fd) {
+#ifdef LOCK_UN
+    flock(fd, LOCK_UN);
+#endif
+}
+
 void ndx_close_file(int fd) { close(fd); }
 
 int ndx_space(const char *path, uint64_t *idle, uint64_t *total) {
@@ -483,6 +490,7 @@ int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared
 void ndx_unmap(void *ptr, size_t nbytes) {}
 int ndx_sync(void *ptr, size_t nbytes, int fd) { return ENOSYS; }
 int ndx_remap_private(void *ptr, size_t nbytes, int fd) { return ENOSYS; }
+void ndx_unlock_file(int fd) {}
 void ndx_close_file(int fd) {}
 int ndx_space(const char *path, uint64_t *idle, uint64_t *total) { return ENOSYS; }
 #endif

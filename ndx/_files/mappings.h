@@ -56,6 +56,8 @@ void ndx_unmap(void *ptr, size_t nbytes);
 int ndx_sync(void *ptr, size_t nbytes, int fd);
 /* Map another file, from its start, over the same addresses, as a private mapping. */
 int ndx_remap_private(void *ptr, size_t nbytes, int fd);
+/* Give up a lock of `flock`, in all processes that have the descriptor. */
+void ndx_unlock_file(int fd);
 void ndx_close_file(int fd);
 /* Set the free and the total bytes of the file system of a path. */
 int ndx_space(const char *path, uint64_t *idle, uint64_t *total);

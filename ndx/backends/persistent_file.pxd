@@ -5,7 +5,7 @@ cdef class FileBackend(Backend):
     cdef readonly str path
     cdef readonly size_t size            # reserved bytes of the file
     cdef readonly MappedFile file
-    cdef object process                  # id of the process that has locked the file
+    cdef long process                    # id of the process that has locked the file
     cdef bint lent
     cdef bint leaving                    # close the file when the memory is released
 
@@ -13,3 +13,4 @@ cdef class FileBackend(Backend):
     cdef int lend(self, size_t nbytes, bint zero, Memory *out) except -1
     cdef int check_process(self) except -1
     cdef int leave(self) except -1
+    cdef void let_go(self) noexcept nogil

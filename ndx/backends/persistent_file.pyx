@@ -6,6 +6,7 @@ The file is locked for as long as this has it, keeps what is in it, and only gro
 cimport cython
 from libc.string cimport memset
 
+import contextlib
 import os
 from errno import EDQUOT, EFBIG, ENOENT, ENOSPC
 
@@ -15,12 +16,16 @@ except ImportError:
     flock = None
 
 from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport unlock_file
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
 
 from ndx._files.mapped_file import reserve
 from ndx._files.replace import as_path, open_regular, sync_folder
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size
+
+cdef extern from "ndx/lock.h":
+    long ndx_process_id() nogil
 
 cdef enum:
     LINE = 64                            # bytes; the unit of arenas
@@ -61,11 +66,11 @@ cdef class FileBackend(Backend):
 
     cdef int open(self, size_t size, object most) except -1:
         """Lock the file, and set aside the space for it; nothing is lent yet."""
-        cdef MappedFile file
-        fd, made = self.descriptor(size)
-        file = MappedFile(self.path, "r+", fd)
+        fd, made = self.locked(size)
+        self.file = MappedFile(self.path, "r+", fd)
+        self.process = ndx_process_id()
+        self.leaving = False
         try:
-            self.lock(fd)
             length = os.fstat(fd).st_size
             usable = max(-(-size // LINE) * LINE, length // LINE * LINE)
             if most is not None:
@@ -75,20 +80,41 @@ cdef class FileBackend(Backend):
                     f"the file {self.path!r} has {length} bytes, too few for a "
                     "workspace; give a size=, and it grows to that")
             self.set_aside(fd, usable)
-            if made:
+            if not length:
                 sync_folder(self.path)
         except BaseException:
             if made:
-                os.unlink(self.path)
+                # Before another can lock it.
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+            self.let_go()
             raise
-        self.file = file
         self.size = usable
-        self.process = os.getpid()
-        self.leaving = False
         return 0
 
+    def locked(self, size):
+        """Lock the file; return its descriptor, and whether it was made for that."""
+        while True:
+            fd, made = self.descriptor(size)
+            try:
+                self.lock(fd)
+                # Another workspace may have deleted it, or another program moved it.
+                if self.is_at_path(fd):
+                    # Others may have made it, too, and written to it.
+                    return fd, made and not os.fstat(fd).st_size
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)
+
+    def is_at_path(self, fd):
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
     def descriptor(self, size):
-        """Return a descriptor of the file, and whether it was made for that."""
+        """Return a descriptor of the file, and whether there was none."""
         try:
             return open_regular(self.path, os.O_RDWR), False
         except FileNotFoundError:
@@ -96,11 +122,7 @@ cdef class FileBackend(Backend):
                 raise FileNotFoundError(
                     ENOENT, "there is no such file for a workspace; give a size=, and "
                     "it is made", self.path) from None
-        try:
-            return open_regular(
-                self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL), True
-        except FileExistsError:
-            return open_regular(self.path, os.O_RDWR), False
+        return open_regular(self.path, os.O_RDWR | os.O_CREAT), True
 
     def lock(self, fd):
         """Let no other workspace have the file, of this or another process."""
@@ -170,11 +192,11 @@ cdef class FileBackend(Backend):
         self.counters.live = 0
         self.counters.allocated = self.counters.reserved = 0
         if self.leaving:
-            self.file.close()
+            self.let_go()
 
     cdef int check_process(self) except -1:
         """Raise in a forked child: the lock is its parent's, and so is the content."""
-        if self.process != os.getpid():
+        if self.process != ndx_process_id():
             raise WorkspaceError(
                 f"the file {self.path!r} belongs to the workspace of process "
                 f"{self.process}, of which this one is a forked child; use a file of "
@@ -185,5 +207,18 @@ cdef class FileBackend(Backend):
         """Let go of the file, now or when the last use of its memory ends."""
         self.leaving = True
         if not self.lent:
-            self.file.close()
+            self.let_go()
         return 0
+
+    cdef void let_go(self) noexcept nogil:
+        """Close the file, for another workspace to have."""
+        self.file.unmap()
+        if self.file.fd >= 0 and self.process == ndx_process_id():
+            # Children that were forked meanwhile keep the lock with the descriptor. In
+            # them it is the parent's, and stays.
+            unlock_file(self.file.fd)
+        self.file.close()
+
+    def __dealloc__(self):
+        if self.file is not None:
+            self.let_go()
