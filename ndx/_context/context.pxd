@@ -31,6 +31,7 @@ cdef class Entry:
     cdef Entry lower                 # next outer entry of the same context
     cdef Entry before                # previous entry of the same scope
     cdef void *frame                 # frame that entered; never dereferenced
+    cdef void *code                  # of that frame; never dereferenced
     cdef void *home                  # of a settled entry; never dereferenced
     cdef uint64_t serial             # counts entries in the order of entering
     cdef uint64_t thread             # thread that entered

@@ -154,6 +154,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
     made += 1
     entry.serial = made
     entry.frame = here.frame
+    entry.code = here.code
     entry.thread = here.thread
     entry.early = False
     entry.context = context
@@ -210,12 +211,12 @@ cdef int leave_scope(Scope scope, object kind) except -1:
     if context is not None and <PyObject *>context.home == here.home:
         entry = innermost(context)
         if entry is not None and entry.scope is scope and \
-                entry.frame == here.frame and scope.settled is None:
+                is_of(entry, &here) and scope.settled is None:
             # Fast path for the usual case: innermost, leave -> out, end.
             return end(entry, True, True)
     entry = find_here(context, scope, &here)
     if entry is None:
-        entry = find_elsewhere(scope, here.frame)
+        entry = find_elsewhere(scope, &here)
         if entry is not None:
             event = INHERIT if has_ended(entry) else \
                 CLOSE if kind is GeneratorExit else INTRUDE
@@ -278,15 +279,24 @@ cdef object refusal(Scope scope, State state, Event event):
 #
 # An exit ends the last entry that the same frame (of a function, a generator or a
 # coroutine) made. Without one (as with ExitStack) it ends the last entry of all.
-# Entries that are early already come last.
+# Among these, entries that are early already come last.
 
-cdef Entry better(Entry best, Entry entry, list peers, void *frame):
+cdef inline bint is_of(Entry entry, const Here *here) noexcept:
+    """Whether a frame made an entry.
+
+    An address is that of a later frame, too, once the first is gone: for example, of
+    ExitStack's `__exit__` after its `enter_context`. These run different code.
+    """
+    return entry.frame == here.frame and entry.code == here.code
+
+
+cdef Entry better(Entry best, Entry entry, list peers, const Here *here):
     if entry is None or entry.scope not in peers:
         return best
     if best is None:
         return entry
-    if (best.frame == frame) != (entry.frame == frame):
-        return entry if entry.frame == frame else best
+    if is_of(best, here) != is_of(entry, here):
+        return entry if is_of(entry, here) else best
     if best.early != entry.early:
         return best if entry.early else entry
     return entry if entry.serial > best.serial else best
@@ -301,28 +311,28 @@ cdef Entry find_here(Context context, Scope scope, const Here *here):
         if <PyObject *>context.home == here.home:
             entry = context.top
             while entry is not None:
-                best = better(best, entry, peers, here.frame)
+                best = better(best, entry, peers, here)
                 entry = entry.lower
-            best = better(best, context.gate, peers, here.frame)
+            best = better(best, context.gate, peers, here)
         context = before(context)
     for peer in peers:
         entry = peer.settled
         while entry is not None:
             # A thread that never entered a scope has no home.
-            if entry.frame == here.frame if entry.home == NULL else \
+            if is_of(entry, here) if entry.home == NULL else \
                     entry.home == here.home:
-                best = better(best, entry, peers, here.frame)
+                best = better(best, entry, peers, here)
             entry = entry.before
     return best
 
 
-cdef Entry find_elsewhere(Scope scope, void *frame):
+cdef Entry find_elsewhere(Scope scope, const Here *here):
     """Return the entry of any thread or task that an exit ends; None without one."""
     cdef list peers = scope.peers()
     cdef Entry best = None, entry
     for entry in scope.last_entries():
         while entry is not None:
-            best = better(best, entry, peers, frame)
+            best = better(best, entry, peers, here)
             entry = entry.before
     return best
 
@@ -424,6 +434,7 @@ cdef int settle(Entry entry, void *home) except -1:
     cdef Entry mark = Entry(scope)
     cdef Py_ssize_t count = 16
     mark.frame = entry.frame
+    mark.code = entry.code
     mark.serial = entry.serial
     mark.home = home
     mark.before = scope.settled

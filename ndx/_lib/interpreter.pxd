@@ -8,6 +8,7 @@ cdef extern from "ndx/internal/thread_state.h":
 cdef struct Here:
     PyObject *home               # of the task, or of a thread outside of tasks
     void *frame                  # of the innermost Python function
+    void *code                   # of the same: a later frame may have that address
     uint64_t thread              # never reused, unlike a thread's ident
 
 # Whether homes are contextvars.Context objects, which `ndx_context` returns.

@@ -10,11 +10,13 @@ frame objects.
 
 import sys
 
-from ndx._lib.interpreter_checks import is_context, is_frame
+from ndx._lib.interpreter_checks import is_code, is_context, is_frame
 
 cdef extern from "ndx/internal/thread_state.h":
     void *ndx_frame() noexcept
+    void *ndx_frame_code(void *frame) noexcept
     void *ndx_frame_object() noexcept
+    void *ndx_frame_object_code(void *frame) noexcept
 
 cdef extern from "Python.h":
     ctypedef struct PyInterpreterState:
@@ -37,8 +39,12 @@ def _frame_address():
     return <size_t>ndx_frame()
 
 
+def _code_address():
+    return <size_t>ndx_frame_code(ndx_frame())
+
+
 home_is_context = is_context(_context_address)
-cdef bint frame_is_known = is_frame(_frame_address)
+cdef bint frame_is_known = is_frame(_frame_address) and is_code(_code_address)
 
 
 cdef object current_task():
@@ -68,7 +74,12 @@ cdef Here current_place() noexcept:
     """Return the home, the frame and the thread of the running code."""
     cdef Here here
     here.home = current_home()
-    here.frame = ndx_frame() if frame_is_known else ndx_frame_object()
+    if frame_is_known:
+        here.frame = ndx_frame()
+        here.code = ndx_frame_code(here.frame)
+    else:
+        here.frame = ndx_frame_object()
+        here.code = ndx_frame_object_code(here.frame)
     here.thread = PyThreadState_GetID(PyThreadState_Get())
     return here
 

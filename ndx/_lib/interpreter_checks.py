@@ -30,3 +30,17 @@ def is_frame(address):
         and len({outside, inside, generated}) == 3
         and (address(), next(frames)) == (outside, generated)
     )
+
+
+def is_code(address):
+    """Whether a function returns the address of the code of each running frame."""
+
+    def inner():
+        return address()
+
+    def generate():
+        yield address()
+
+    found = address(), inner(), next(generate())
+    functions = is_code, inner, generate
+    return found == tuple(id(function.__code__) for function in functions)

@@ -1,10 +1,12 @@
 """Who enters and leaves in tests of scopes: bodies, in threads and tasks, by steps.
 
-A body is a generator. It enters and leaves in its own frame, and goes on whenever it is
-told to, in any context and thread; so a test decides how all of them interleave.
+A body is a generator. It enters and leaves in its own frame, or by a stack for each
+scope, and goes on whenever it is told to, in any context and thread; so a test decides
+how all of them interleave.
 """
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import queue
@@ -81,7 +83,7 @@ def attempt(function, *args):
         return "failed", None
 
 
-def run_body():
+def run_body(by_stack=False):
     """Enter and leave what it is told to; leave the rest as nested `with` would."""
     entered = []
     answer = None
@@ -90,19 +92,23 @@ def run_body():
             what, scope = yield answer
             # No call of a function in between: the frame must be this one.
             try:
-                if what == "enter":
+                if what == "enter" and by_stack:
+                    stack = contextlib.ExitStack()
+                    answer = "done", stack.enter_context(scope)
+                    entered.append(stack)
+                elif what == "enter":
                     answer = "done", scope.__enter__()
                     entered.append(scope)
                 else:
                     if what == "leave":
-                        del entered[-1]
+                        scope = entered.pop()
                     scope.__exit__(None, None, None)
                     answer = "done", None
             except ndx.WorkspaceError:
                 answer = "refused", None
             except Injected:
                 answer = "failed", None
-            scope = None
+            scope = stack = None
     except BaseException as error:
         kind = type(error)
         while entered:
@@ -117,16 +123,21 @@ def run_body():
 class Body:
     """A generator, and what the model knows of it."""
 
-    def __init__(self, number, home, worker):
+    def __init__(self, number, home, worker, by_stack=False):
         self.number = number
-        self.generator = run_body()
+        self.generator = run_body(by_stack)
         next(self.generator)
-        self.frame = id(self.generator)
+        self.address = None if by_stack else id(self.generator)
         self.entered = []  # pairs of a scope and the model's
         self.home, self.worker = home, worker
 
     def __repr__(self):
         return f"body {self.number}"
+
+    @property
+    def frame(self):
+        """What the model tells frames apart by; a stack's are others each time."""
+        return self.address or object()
 
 
 class Task:
@@ -148,10 +159,10 @@ class Task:
             asyncio._set_running_loop(None)
 
 
-def take_address(frame):
+def take_address(address):
     """Return generators, one at an address, so that no later one has that."""
     made = []
-    while len(made) < 1000 and not (made and id(made[-1]) == frame):
+    while len(made) < 1000 and not (made and id(made[-1]) == address):
         made.append(run_body())
     return made[-1:]
 

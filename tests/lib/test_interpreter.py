@@ -7,12 +7,13 @@ import sys
 import pytest
 from helpers.commands import run_python
 
-from ndx._lib.interpreter_checks import is_context, is_frame
+from ndx._lib.interpreter_checks import is_code, is_context, is_frame
 
 WITHOUT = """
 import sys, types
 unknown = types.SimpleNamespace(
-    is_context=lambda address: {context}, is_frame=lambda address: {frame})
+    is_context=lambda address: {context}, is_frame=lambda address: {frame},
+    is_code=lambda address: {code})
 sys.modules["ndx._lib.interpreter_checks"] = unknown
 """
 # These enter a contextvars.Context by hand: without its address it can't be told from
@@ -26,6 +27,7 @@ def test_the_fields_of_this_version_are_known():
     known = sys.version_info < (3, 15)
     assert is_context(interpreter._context_address) == known
     assert is_frame(interpreter._frame_address) == known
+    assert is_code(interpreter._code_address) == known
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
@@ -53,12 +55,19 @@ def test_an_address_that_changes_within_a_function_is_not_its_frames():
     assert not is_frame(lambda: next(count))
 
 
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_one_address_for_all_code_is_not_that_of_each(wrong):
+    assert not is_code(lambda: wrong)
+
+
 @pytest.mark.parametrize("context", [True, False])
-@pytest.mark.parametrize("frame", [True, False])
-def test_scopes_without_private_fields(context, frame, request):
+@pytest.mark.parametrize(
+    ("frame", "code"), [(True, True), (True, False), (False, True)]
+)
+def test_scopes_without_private_fields(context, frame, code, request):
     folder = request.path.parents[1] / "workspaces"
     tests = [folder / f"test_{name}.py" for name in ("tasks", "generators", "leaving")]
-    program = WITHOUT.format(context=context, frame=frame) + (
+    program = WITHOUT.format(context=context, frame=frame, code=code) + (
         "import pytest\n"
         "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-k', sys.argv[1],"
         " '--rootdir', sys.argv[2], *sys.argv[3:]]))\n"
@@ -71,7 +80,7 @@ def test_scopes_without_private_fields(context, frame, request):
 
 def test_tasks_that_interleave_have_arenas_of_their_own_without_private_fields():
     program = (
-        WITHOUT.format(context=False, frame=False)
+        WITHOUT.format(context=False, frame=False, code=False)
         + """
 import asyncio
 import ndx

@@ -211,6 +211,49 @@ def test_an_exit_stack_leaves_what_it_entered():
     assert not b.is_open
 
 
+def entered(*scopes):
+    """Return a stack that has entered scopes, and outlives the function."""
+    with contextlib.ExitStack() as stack:
+        for scope in scopes:
+            stack.enter_context(scope)
+        return stack.pop_all()
+
+
+@in_thread
+@pytest.mark.parametrize("inner", ["stack", "opened", "with", "borrowed"])
+def test_exit_stacks_that_enter_one_workspace_leave_it_in_the_right_order(inner):
+    """ExitStack's `__exit__` may have the address that its `enter_context` had."""
+    a = ndx.workspace("a", size="64KiB")
+    for cycle in range(3):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(a)
+            if inner == "stack":
+                with contextlib.ExitStack() as another:
+                    another.enter_context(a)
+            else:
+                with (
+                    a
+                    if inner == "with"
+                    else entered(a.borrow() if inner == "borrowed" else a)
+                ):
+                    assert where() == "a"
+            assert a.is_open
+        assert not a.is_open
+        assert a.stats()["cycles"] == cycle + 1
+
+
+@in_thread
+def test_an_exit_stack_after_an_early_exit_of_what_it_covers():
+    a = ndx.workspace("a", size="64KiB")
+    a.__enter__()
+    stack = entered(a)
+    with pytest.raises(ndx.WorkspaceError, match="out of order"):
+        a.__exit__(None, None, None)
+    # Not the one that is early already, though it is of this workspace, too.
+    stack.close()
+    assert not a.is_open
+
+
 @in_thread
 def test_a_scope_that_was_left_early_in_one_thread_is_not_left_for_another():
     scope = ndx.use("host", limit="1MiB")

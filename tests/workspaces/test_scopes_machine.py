@@ -1,8 +1,8 @@
 """Any order of entering and leaving, against a model: generators, tasks, threads.
 
-Each step is done by a body (a generator, whose frame enters and leaves), in a context
-(a thread's own or a copy, as a task's) and by a thread. So every way in which bodies,
-tasks and threads can interleave is drawn, and each draw is the same every time.
+Each step is done by a body (a generator, whose frame or stacks enter and leave), in a
+context (a thread's own or a copy, as a task's) and by a thread. So every way in which
+bodies, tasks and threads can interleave is drawn, and each draw is the same every time.
 """
 
 import contextlib
@@ -86,7 +86,8 @@ class Machine(RuleBasedStateMachine):
         self.contexts[made] = self.run(home, contextvars.copy_context)
         self.own[made] = self.own[home]
         for number, each in enumerate((home, home, made)):
-            self.bodies.append(Body(number, each, self.own[home][0]))
+            by_stack = number == 1
+            self.bodies.append(Body(number, each, self.own[home][0], by_stack))
         self.count = len(self.bodies)
 
     def note_unraised(self, info):
@@ -184,11 +185,11 @@ class Machine(RuleBasedStateMachine):
         home.task = Task() if more else None
 
     @precondition(lambda self: len(self.bodies) < MOST_BODIES)
-    @rule(data=st.data())
-    def begin_a_body(self, data):
+    @rule(data=st.data(), by_stack=st.booleans())
+    def begin_a_body(self, data, by_stack):
         home, worker, _ = self.draw_actor(data)
         self.count += 1
-        self.bodies.append(Body(self.count, home, worker))
+        self.bodies.append(Body(self.count, home, worker, by_stack))
 
     @precondition(lambda self: len(self.workers) < MOST_THREADS)
     @rule()
@@ -316,7 +317,7 @@ class Machine(RuleBasedStateMachine):
         del body.generator
         raised = self.run(home, end_generator, box, way, worker=worker)
         # Frames are told apart by their addresses.
-        self.tombstones += take_address(body.frame)
+        self.tombstones += take_address(body.address)
         kind = ValueError if way == "throw" else GeneratorExit
         for _, scope in reversed(body.entered):
             closes = kind is GeneratorExit

@@ -27,11 +27,30 @@ static inline void *ndx_frame(void) {
 #endif
 }
 
-/* Return the same through the public API, which makes a frame object. */
+/* Return the address of the code that such a frame runs: of NULL, NULL. */
+static inline void *ndx_frame_code(void *frame) {
+#if PY_VERSION_HEX < 0x030C0000
+    /* After the function, the globals, the builtins and the locals. */
+    return frame == NULL ? NULL : ((void **)frame)[4];
+#else
+    /* The first field. From 3.14 on, its lowest bits are flags. */
+    return frame == NULL ? NULL : (void *)(*(uintptr_t *)frame & ~(uintptr_t)7);
+#endif
+}
+
+/* Return the same as `ndx_frame` by the public API, which makes a frame object. */
 static inline void *ndx_frame_object(void) {
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
     Py_XDECREF(frame); /* borrowed from the frame, which is running */
     return frame;
+}
+
+static inline void *ndx_frame_object_code(void *frame) {
+    PyCodeObject *code;
+    if (frame == NULL) { return NULL; }
+    code = PyFrame_GetCode((PyFrameObject *)frame);
+    Py_DECREF(code); /* borrowed from the frame */
+    return code;
 }
 
 #endif
