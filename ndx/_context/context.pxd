@@ -27,6 +27,7 @@ cdef class Entry:
     cdef Arena arena                 # serves the CPU; None: the backend serves it
     cdef Arena on_device             # the arena entered, if it is on a device
     cdef Scope scope
+    cdef Scope owner                 # whose list it is in: what `scope` has entered
     cdef Context context             # None: not entered
     cdef Entry lower                 # next outer entry of the same context
     cdef Entry before                # previous entry of the same scope
@@ -50,7 +51,7 @@ cdef object variable             # the ContextVar
 
 cdef Context before(Context context)
 cdef Backend backend_of(Context context)
-cdef void drop_entry(Scope owner, Entry entry) noexcept
+cdef void drop_entry(Entry entry) noexcept
 cdef Arena arena_of(Context context)
 cdef Arena arena_in(Entry entry)
 cdef Backend default_backend_of_new()

@@ -36,7 +36,7 @@ cdef class Scope:
 
     cdef int left(self, Entry entry, Backend outside) except -1:
         """Act on the end of an entry that was removed from its context."""
-        drop_entry(self, entry)
+        drop_entry(entry)
 
     cdef list peers(self):
         """Return the scopes whose entries an exit of this scope can end."""
@@ -51,8 +51,9 @@ cdef class Scope:
         return found
 
 
-cdef void drop_entry(Scope owner, Entry entry) noexcept:
-    """Remove an ended entry from the list of a scope."""
+cdef void drop_entry(Entry entry) noexcept:
+    """Remove an ended entry from the list of its owner."""
+    cdef Scope owner = entry.owner
     cdef Entry above = owner.top
     if above is entry:
         owner.top = entry.before
@@ -61,7 +62,7 @@ cdef void drop_entry(Scope owner, Entry entry) noexcept:
             above = above.before
         above.before = entry.before
     # This breaks the reference cycle, so that reference counting frees the entry.
-    entry.before = entry.scope = None
+    entry.before = entry.scope = entry.owner = None
 
 
 variable = PyContextVar_New("ndx.context", NULL)

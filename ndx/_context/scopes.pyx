@@ -158,6 +158,7 @@ cdef inline void add_entry(Context context, Entry entry, Scope owner,
     entry.thread = here.thread
     entry.early = False
     entry.context = context
+    entry.owner = owner
     entry.before = owner.top
     owner.top = entry
 

@@ -161,7 +161,7 @@ cdef class Workspace(Member):
             report_ignored(self, failure)
 
     cdef int left(self, Entry entry, Backend outside) except -1:
-        drop_entry(self, entry)
+        drop_entry(entry)
         self.depth -= 1
         if self.depth or self.bypassed:
             return 0
@@ -476,11 +476,8 @@ cdef class Workspace(Member):
         while entry.before is not None:
             entry = entry.before
         entry = entry.lower
-        if entry is None or (entry.arena is None and not isinstance(
-                entry.scope, (Workspace, Borrowed))):
-            return None
-        scope = entry.scope
-        return (<Borrowed>scope).of_entry(entry) if type(scope) is Borrowed else scope
+        return entry.owner if entry is not None and isinstance(
+            entry.owner, Workspace) else None
 
     def stats(self) -> dict[str, int]:
         """Return what the workspace holds, as a dict of bytes and counts.
@@ -547,19 +544,9 @@ cdef class Borrowed(Scope):
         leave_scope(self, kind)
 
     cdef int left(self, Entry entry, Backend outside) except -1:
-        return self.of_entry(entry).left(entry, outside)
-
-    cdef Workspace of_entry(self, Entry entry):
-        """Return the workspace of the family that an entry has borrowed."""
-        cdef Workspace each
-        cdef Entry other
-        for each in self.workspace.peers():
-            other = each.top
-            while other is not None and other is not entry:
-                other = other.before
-            if other is entry:
-                return each
-        return self.workspace
+        # Kept here: the entry forgets it.
+        cdef Scope owner = entry.owner
+        return owner.left(entry, outside)
 
     cdef list last_entries(self):
         return self.workspace.last_entries()
