@@ -64,7 +64,7 @@ ADDRESSES = {
     "_methods.indexing:read_element": "one element, checked just before",
     "_methods.indexing:write_element": "one element, checked just before",
     "_methods.pickling:pickled": _NOTHING_READ,
-    "_compute.matmul:same_layout": _NOTHING_READ,
+    "_compute.aliasing:overlaps": _NOTHING_READ,
     "_compute.passes.parts:steps_over": _NOTHING_READ,
     "_api.file_io:save": _NOTHING_READ,
     "_cuda.bridge:*": "memory of devices, which their streams order",
