@@ -11,10 +11,11 @@ from libc.string cimport memcpy, memset
 
 from ndx._array.pinning cimport Operands, compute_on, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty, strided
+from ndx._compute.copies cimport in_c_order
 from ndx._compute.elementwise cimport raise_current
 from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._lib.dtypes cimport code_or_none
+from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, walk_merge,
 )
@@ -59,6 +60,18 @@ cdef void run_cores(void *arg, char **data, const Walk *batch) noexcept nogil:
             break
     cores.invalid = fetestexcept(FE_INVALID) != 0
     feclearexcept(FE_INVALID)
+
+
+cdef BaseArray with_whole_steps(BaseArray x, int axes):
+    """Return an array, or a copy if last axes have steps between two elements.
+
+    Fields of records have, and NumPy's loops of LAPACK divide steps by the item size.
+    """
+    cdef int axis
+    for axis in range(x.ndim - axes, x.ndim):
+        if x.strides[axis] % itemsize_of[x.dtype]:
+            return in_c_order(x, x.dtype)
+    return x
 
 
 cdef class Gufunc:
@@ -136,7 +149,8 @@ cdef class Gufunc:
                 if sizes[self.lengths[op][axis]] not in (-1, work):
                     return None
                 sizes[self.lengths[op][axis]] = work
-        operands = list(inputs)
+        operands = [with_whole_steps(inputs[op], self.axes[op])
+                    for op in range(self.nin)]
         work = 1
         for axis in range(self.ncores):
             if sizes[axis] < 0:

@@ -146,3 +146,28 @@ def test_large_stacks_without_the_gil():
     a = np.random.default_rng(0).normal(size=(300, 12, 12))
     assert_same(ndx.linalg.inv(ndx.asarray(a)), np.linalg.inv(a))
     assert_same(ndx.linalg.qr(ndx.asarray(a)).R, np.linalg.qr(a).R)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4)])
+def test_fields_of_records(name, shape):
+    """Steps that are no multiple of the item size, by which NumPy's loops divide."""
+    records = np.zeros(shape, [("z", "c16"), ("w", "f8")])
+    records["w"] = np.nan
+    rng = np.random.default_rng(0)
+    plain = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    if "chol" in name or "eig" in name:
+        plain = plain @ np.conj(np.swapaxes(plain, -1, -2)) + np.eye(shape[-1])
+    records["z"] = plain
+    assert records["z"].strides[-1] == 24
+    right = np.zeros(shape, records.dtype)
+    right["z"] = plain[..., ::-1, :]
+    expected = CALLS[name](np, plain, right["z"].copy())
+    for xp in (ndx, ndx_numpy):
+        found = CALLS[name](xp, xp.asarray(records["z"]), xp.asarray(right["z"]))
+        if not isinstance(expected, tuple):
+            found, wanted = (found,), (expected,)
+        else:
+            wanted = expected
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), b)
