@@ -1,7 +1,7 @@
 """Fourier transforms by NumPy's loops (and so by pocketfft), on our memory.
 
 The functions return None for what is left to NumPy's functions: arguments that are
-wrong, arrays without elements, and arrays on a device.
+wrong, and arrays on a device.
 """
 
 from libc.math cimport sqrt, sqrtf
@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, new_empty
-from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.copies cimport LARGE, cast, fill
 from ndx._compute.elementwise cimport unary
 from ndx._compute.gufuncs cimport LONG, Gufunc
 from ndx._compute.loops cimport Ufunc, find_ufunc
@@ -95,9 +95,13 @@ cdef BaseArray transformed(Gufunc gufunc, BaseArray x, int axis, Py_ssize_t poin
         single_factor = <float>1.0 / <float>points
     if single:
         factor = single_factor
-    gufunc.run([axis_last(x, axis), None, axis_last(out, axis)],
-               <char *>&single_factor if in_single else <char *>&factor,
-               max(x.size, out.size) >= LONG // OPERATIONS)
+    if x.size:
+        gufunc.run([axis_last(x, axis), None, axis_last(out, axis)],
+                   <char *>&single_factor if in_single else <char *>&factor,
+                   max(x.size, out.size) >= LONG // OPERATIONS)
+    else:
+        # NumPy's loop for real results leaves them as they are.
+        fill(out, 0)
     if single and not in_single:
         return cast(out, COMPLEX64 if out.dtype == COMPLEX128 else FLOAT32)
     return out
@@ -141,8 +145,8 @@ cdef inline bint is_to_real(str name) noexcept:
 
 cdef bint taken(str name, BaseArray x, object norm) except -1:
     """Whether the loops take an array."""
-    return (x.size != 0 and not x.block.device
-            and not (reporting != 0 and reports())
+    return (not x.block.device
+            and not (x.size != 0 and reporting != 0 and reports())
             and type(norm) is str and norm in OPPOSITE
             and not (is_from_real(name) and kind_of[x.dtype] == KIND_COMPLEX))
 

@@ -130,3 +130,31 @@ def test_frequencies(n):
     steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     assert_same(ndx.fft.fftfreq(n, d=0.3), steps / (n * 0.3))
     assert_same(ndx.fft.rfftfreq(n, d=0.3), np.arange(n // 2 + 1) / (n * 0.3))
+
+
+@pytest.mark.parametrize("name", [*ONE, *MORE])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_empty_axes_are_all_zeros(name, dtype):
+    """NumPy's results of real numbers are memory that nobody wrote to."""
+    real = name in ("irfft", "irfftn", "hfft")
+    if name in ("rfft", "rfftn", "ihfft") and dtype.startswith("complex"):
+        pytest.skip("takes real numbers")
+    for shape in ((0,), (3, 0)):
+        x = ndx.asarray(np.zeros(shape, dtype))
+        for n in (1, 2, 5, 8):
+            how = {"n": n} if name in ONE else {"s": (n,), "axes": (-1,)}
+            for xp in (ndx, ndx_numpy):
+                if xp is ndx and np.dtype(dtype).kind not in "fc":
+                    continue
+                used = [xp.full(k, 7.0) for k in range(1, 20)]
+                del used
+                found = getattr(xp.fft, name)(x, **how)
+                expected = getattr(np.fft, name)(np.asarray(x), **how)
+                assert found.dtype == expected.dtype
+                assert found.shape == expected.shape
+                assert (found.dtype.kind == "f") == real
+                assert not np.asarray(found).any()
+        with ndx_numpy.errstate(all="raise"):
+            assert not np.asarray(ndx_numpy.fft.irfft(x, n=6)).any()
+    with pytest.raises(ValueError, match="point"):
+        getattr(ndx_numpy.fft, name)(ndx_numpy.zeros((0,)))
