@@ -1,6 +1,7 @@
 """The distinct elements of an array: sorted, with runs of equal ones as one."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, locate, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
@@ -9,7 +10,7 @@ from ndx._compute.ranking cimport ranked
 from ndx._compute.sorting cimport sort_in_place, sorting_indices
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (
-    FLOAT32, FLOAT64, INT64, KIND_COMPLEX, itemsize_of, kind_of,
+    BOOL, FLOAT32, FLOAT64, INT64, KIND_COMPLEX, UINT8, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport Walk
 
@@ -112,7 +113,15 @@ cdef void put_or_not(Operands *operands, BaseArray x) noexcept:
 
 cdef BaseArray flat_copy(BaseArray x):
     """Return a copy, which nobody else sees, with one axis."""
-    cdef BaseArray view = new_view(in_c_order(x, x.dtype), 1)
+    cdef BaseArray view = x
+    if x.dtype == BOOL:
+        # In memory of others any byte may stand for True. The cast to bool makes it 1.
+        view = new_view(x, x.ndim)
+        memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+        memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+        view.dtype = UINT8
+        set_layout(view)
+    view = new_view(in_c_order(view, x.dtype), 1)
     view.shape[0] = x.size
     view.strides[0] = itemsize_of[x.dtype]
     set_layout(view)

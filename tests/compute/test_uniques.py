@@ -38,3 +38,18 @@ def test_each_nan_is_distinct():
     assert found.indices.tolist() == [1, 0, 2]
     assert found.inverse_indices.tolist() == [1, 0, 2, 0]
     assert found.counts.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("repeats", [1, 20_000])
+def test_bools_of_other_bytes(repeats):
+    """Foreign memory may have any byte for True; the values are two all the same."""
+    a = np.tile(np.array([0, 1, 2, 255, 128, 0], np.uint8), repeats).view(bool)
+    for given in (a, a[::-1], a.reshape(-1, 2).T):
+        x = ndx.asarray(given)
+        assert ndx.unique_values(x).tolist() == [False, True]
+        assert ndx.unique_counts(x).counts.tolist() == [2 * repeats, 4 * repeats]
+        found = ndx.unique_all(x)
+        np.testing.assert_array_equal(
+            np.asarray(found.inverse_indices).reshape(given.shape), given
+        )
+    assert a.view(np.uint8)[3] == 255
