@@ -239,7 +239,7 @@ set_handlers(handler_capsule, make_handler(&of_plain, b"ndx_plain", &of_plain))
 
 
 # The beginnings of NumPy's messages on impossible sizes.
-cdef tuple TOO_BIG = ("array is too big", "Maximum allowed", "maximum supported")
+cdef tuple TOO_BIG = ("array is too big", "Maximum allowed")
 
 
 cdef object name_of(object function):
