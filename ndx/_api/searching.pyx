@@ -11,7 +11,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, is_array, new_array, new_empty, strided,
 )
-from ndx._compute.copies cimport LARGE, cast, fill
+from ndx._compute.copies cimport LARGE, cast, fill, store_constant
 from ndx._compute.elementwise cimport compute_loop, is_scalar
 from ndx._compute.extremes cimport find_small
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
@@ -25,7 +25,7 @@ from ndx._compute.searches cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
     INT64, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of, promote_table,
-    scalar_dtype, store_scalar,
+    scalar_dtype,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
@@ -495,11 +495,11 @@ def where(condition: Array, x1: Operand, x2: Operand, /) -> NDArray:
     else:
         dtype = promote_table[a.dtype][b.dtype]
     if a is None:
-        store_scalar(x1, dtype, first)
+        store_constant(x1, dtype, first)
     elif a.dtype != dtype:
         a = cast(a, dtype)
     if b is None:
-        store_scalar(x2, dtype, second)
+        store_constant(x2, dtype, second)
     elif b.dtype != dtype:
         b = cast(b, dtype)
     if chosen.block.device or (a is not None and a.block.device) \

@@ -7,11 +7,11 @@ from ndx._array.storage cimport (
     BaseArray, has_shape, is_array, new_like, require_live,
 )
 from ndx._compute.aliasing cimport overlaps
-from ndx._compute.copies cimport LARGE
+from ndx._compute.copies cimport LARGE, store_constant
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.passes.run cimport run_large
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._lib.dtypes cimport BOOL, FLOAT64, itemsize_of, scalar_dtype, store_scalar
+from ndx._lib.dtypes cimport BOOL, FLOAT64, itemsize_of, scalar_dtype
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge, walk_order
 
 cdef extern from "ndx/internal/choose.h" nogil:
@@ -73,8 +73,8 @@ cpdef object clip_between(object x, object low, object high, object out):
             or low != low or high != high:
         return None
     bounds.dtype = array.dtype
-    store_scalar(low, array.dtype, <char *>bounds.low)
-    store_scalar(high, array.dtype, <char *>bounds.high)
+    store_constant(low, array.dtype, <char *>bounds.low)
+    store_constant(high, array.dtype, <char *>bounds.high)
     require_live(array)
     if out is not None:
         if not is_array(out):

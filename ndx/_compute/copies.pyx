@@ -11,16 +11,18 @@ from ndx._array.storage cimport (
     BaseArray, new_empty, new_like, require_usable, require_writeable,
 )
 from ndx._compute.aliasing cimport is_distinct, overlaps
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.numpy_private cimport reports, restore, silence
 from ndx._compute.passes.copying cimport cast_walk
 from ndx._compute.transfers cimport (
     Transfer, can_transfer, fill_all, transfer, transfer_block, walk_copy,
 )
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, FLOAT32, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
-    dtype_object, itemsize_of, kind_of, store_scalar, typenum_of,
+    BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT,
+    KIND_UINT, dtype_object, itemsize_of, kind_of, typenum_of,
 )
 from ndx._lib.layout cimport Walk
+
+import numpy as np
 
 cnp.import_array()
 
@@ -116,8 +118,21 @@ cdef int copy_by_numpy(Operands *held, BaseArray out, BaseArray x) except -1:
 cdef int fill(BaseArray out, object scalar) except -1:
     """Write a Python scalar to every element of `out`."""
     cdef char[16] value
+    store_constant(scalar, out.dtype, value)
+    return fill_with(out, value)
+
+
+cdef int report_overflow(object scalar, int dtype) except -1:
+    """Report a Python scalar that a dtype can't hold, if that is wanted here."""
+    if (dtype == FLOAT32 or dtype == COMPLEX64) and reports():
+        wide = dtype_object(FLOAT64 if dtype == FLOAT32 else COMPLEX128)
+        np.asarray(scalar, dtype=wide).astype(dtype_object(dtype))
+    return 0
+
+
+cdef int fill_with(BaseArray out, char *value) except -1:
+    """Write one element to every element of `out`."""
     cdef Operands operands
-    store_scalar(scalar, out.dtype, value)
     require_writeable(out)
     if out.block.device:
         device_engine().fill(

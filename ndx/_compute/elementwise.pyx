@@ -21,7 +21,9 @@ from ndx._array.storage cimport (
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
-from ndx._compute.copies cimport LARGE, can_store, cast, copy, copy_into
+from ndx._compute.copies cimport (
+    LARGE, can_store, cast, copy, copy_into, store_constant,
+)
 from ndx._compute.loops cimport (
     Loop, Ufunc, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
@@ -169,14 +171,14 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
             dtype = scalar_dtype(a.dtype, x2)
             if compares_integers(ufunc, dtype):
                 return compare(ufunc, a, x2, False, dtype, out)
-            store_scalar(x2, loop_of(ufunc, dtype).in_dtype, value)
+            store_constant(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
     elif is_array(x2) and is_scalar(x1):
         b = <BaseArray>x2
         dtype = scalar_dtype(b.dtype, x1)
         if compares_integers(ufunc, dtype):
             return compare(ufunc, b, x1, True, dtype, out)
-        store_scalar(x1, loop_of(ufunc, dtype).in_dtype, value)
+        store_constant(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
     if computes_itself(x1) or computes_itself(x2):
         return NotImplemented

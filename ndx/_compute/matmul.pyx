@@ -15,7 +15,7 @@ from ndx._compute.elementwise cimport (
 )
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
-from ndx._compute.numpy_private cimport LoopFunction
+from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.products cimport multiply_steps
 from ndx._compute.repeats cimport combined, distinct
 from ndx._lib.dtypes cimport (
@@ -180,7 +180,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     put(&operands, a)
     put(&operands, b)
     put(&operands, out)
-    if loop.function == NULL:
+    if loop.function == NULL or reporting != 0 and reports():
         call_public(MATMUL, &operands, loop)
         return out
     strided(a, &stack)
@@ -324,7 +324,7 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     put(&operands, a)
     put(&operands, b)
     put(&operands, out)
-    if loop.function == NULL:
+    if loop.function == NULL or reporting != 0 and reports():
         call_public(VECDOT, &operands, loop)
         return out
     cores.loop = loop

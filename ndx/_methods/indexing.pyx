@@ -15,12 +15,13 @@ from ndx._array.storage cimport (
     BaseArray, data_of, is_array, new_element, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
-from ndx._compute.copies cimport can_store, cast, copy, copy_into, fill
+from ndx._compute.copies cimport (
+    can_store, cast, copy, copy_into, fill_with, store_constant,
+)
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
     KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype,
-    store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._methods.selection cimport (
@@ -443,7 +444,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
             value = converted(value, x.dtype)
-        store_scalar(value, x.dtype, stored)
+        store_constant(value, x.dtype, stored)
         if not x.block.device and not PySlice_Check(key) and not is_array(key) \
                 and find_element(x, key, &offset):
             return write_element(x, offset, stored)
@@ -478,7 +479,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         target = None if is_array(key) else basic_view(x, key)
     if target is not None:
         if source is None:
-            fill(target, value)
+            fill_with(target, stored)
         else:
             copy_broadcast(target, source)
         return 0
@@ -490,7 +491,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         return 0
     if source is None:
         setitem_value = np.empty((), dtype_object(x.dtype))
-        fill(as_operand(setitem_value), value)
+        fill_with(as_operand(setitem_value), stored)
     else:
         setitem_value = numpy_view(source)
     call_numpy(setitem, (numpy_view(x), key, setitem_value), {})

@@ -20,6 +20,19 @@ ZEROS = {
     "reduction": lambda: np.full(3, 1e308).sum(),
     "NumPy's own": lambda: np.add.accumulate(np.full(3, 1e308)),
     "through the protocol": lambda: numpy.divide(np.ones(3), np.zeros(3)),
+    "vector by vector": lambda: np.full(3, 1e300) @ np.full(3, 1e300),
+    "matrix by matrix": lambda: np.full((3, 3), 1e300) @ np.full((3, 3), 1e300),
+    "large product": lambda: np.matmul(np.full((90, 90), 1e300), np.full((90, 2), 1e9)),
+    "vecdot": lambda: np.vecdot(np.full((2, 3), 1e300), np.full(3, 1e300)),
+    "dot": lambda: np.dot(np.full(3, 1e300), np.full(3, 1e300)),
+    "inner": lambda: np.inner(np.full(3, 1e300), np.full(3, 1e300)),
+    "norm": lambda: np.linalg.norm(np.full(3, 1e300)),
+    "constant": lambda: np.ones(3, "f4") + 1e300,
+    "constant first": lambda: 1e300 * np.ones((2, 2), "f4").T,
+    "complex constant": lambda: np.ones(3, "c8") + 1e300j,
+    "fill": lambda: np.ones(3, "f4").fill(1e300),
+    "element": lambda: np.ones(3, "f4").__setitem__(1, 1e300),
+    "masked elements": lambda: np.ones(3, "f4").__setitem__(np.ones(3, bool), 1e300),
     "large": lambda: np.ones(100_000) / np.zeros(100_000),
 }  # fmt: skip
 
@@ -122,3 +135,12 @@ def test_results_are_the_same_and_ours():
         found = ZEROS["divide"]()
         assert found.backend is backend
     assert found.tolist() == [numpy.inf] * 3
+
+
+def test_one_warning_for_a_constant():
+    x = np.ones(3, "f4")
+    for change in (lambda: x.fill(1e300), lambda: x.__setitem__([0, 2], 1e300)):
+        with np.errstate(all="warn"), warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            change()
+        assert len(found) == 1
