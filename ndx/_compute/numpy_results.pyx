@@ -246,10 +246,22 @@ cdef object name_of(object function):
     return getattr(function, "__name__", type(function).__name__)
 
 
+cdef object with_whole_steps(object x):
+    """Return an array of NumPy, or a copy; see `_compute.gufuncs`."""
+    if type(x) is cnp.ndarray:
+        for step in x.strides:
+            if step % x.itemsize:
+                return x.copy()
+    return x
+
+
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
     global refusal
     error = None
+    if getattr(function, "__module__", None) == "numpy.linalg":
+        args = tuple([with_whole_steps(x) for x in args])
+        kwargs = {name: with_whole_steps(x) for name, x in kwargs.items()}
     before = PyDataMem_SetHandler(handler_capsule)
     token = silence()
     try:

@@ -171,3 +171,29 @@ def test_fields_of_records(name, shape):
             wanted = expected
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(np.asarray(a), b)
+
+
+def test_fields_that_are_left_to_numpy():
+    records = np.zeros((3, 3), [("z", "c16"), ("w", "f8")])
+    records["z"] = np.diag([1, 2, 3j]) + np.triu(np.ones((3, 3)))
+    x, plain = ndx.asarray(records["z"]), records["z"].copy()
+    for name in ("eig", "eigvals", "pinv", "matrix_rank", "cond"):
+        found = getattr(ndx_numpy.linalg, name)(x)
+        expected = getattr(np.linalg, name)(plain)
+        if name == "eig":
+            found, expected = found[0], expected[0]
+        np.testing.assert_array_equal(np.asarray(found), expected)
+        np.testing.assert_array_equal(
+            np.asarray(
+                getattr(np.linalg, name)(x)[0]
+                if name == "eig"
+                else getattr(np.linalg, name)(x)
+            ),
+            expected,
+        )
+    with ndx_numpy.errstate(all="raise"):
+        found = ndx_numpy.linalg.det(x)
+        assert complex(found) == np.linalg.det(plain)
+    records["z"][2] = records["z"][1]
+    with pytest.raises(np.linalg.LinAlgError):
+        ndx.linalg.inv(x)

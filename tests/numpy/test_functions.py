@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import ndx
+import ndx.numpy as ndx_numpy
 
 
 def test_the_first_call_keeps_no_memory():
@@ -34,3 +36,9 @@ def test_results_are_where_new_arrays_are():
         assert pool.stats()["allocated_bytes"] - before >= 8048
     with ndx.workspace("functions"):
         assert np.pad(x, 3).workspace == "functions"
+
+
+def test_too_many_axes_are_called_so():
+    for make in (ndx_numpy.zeros, ndx_numpy.empty):
+        with pytest.raises(ValueError, match="maximum supported dimension"):
+            make((1,) * 65)
