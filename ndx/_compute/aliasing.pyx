@@ -36,6 +36,12 @@ cdef bint is_distinct(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strid
     return True
 
 
+cdef bint has_distinct_elements(BaseArray x) noexcept:
+    """Whether no two elements of an array share memory."""
+    return x.c_contiguous or is_distinct(
+        x.ndim, x.shape, x.strides, itemsize_of[x.dtype])
+
+
 cdef bint touches(BaseArray x, BaseArray y) noexcept:
     """Whether two arrays may share memory."""
     cdef Strided a, b
@@ -55,6 +61,8 @@ cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
     It can't if both are the same elements, each of which has memory of its own.
     """
     cdef int axis
+    if out is x:
+        return not has_distinct_elements(x)
     if not touches(out, x):
         return False
     if data_of(out) != data_of(x) or out.ndim != x.ndim or \
@@ -63,5 +71,4 @@ cdef bint overlaps(BaseArray out, BaseArray x) noexcept:
     for axis in range(out.ndim):
         if out.shape[axis] != x.shape[axis] or out.strides[axis] != x.strides[axis]:
             return True
-    return not out.c_contiguous and not is_distinct(
-        out.ndim, out.shape, out.strides, itemsize_of[out.dtype])
+    return not has_distinct_elements(out)

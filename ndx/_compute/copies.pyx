@@ -10,7 +10,7 @@ from ndx._array.pinning cimport (
 from ndx._array.storage cimport (
     BaseArray, new_empty, new_like, require_usable, require_writeable,
 )
-from ndx._compute.aliasing cimport is_distinct, overlaps
+from ndx._compute.aliasing cimport has_distinct_elements, overlaps
 from ndx._compute.numpy_private cimport reports, restore, silence
 from ndx._compute.passes.copying cimport cast_walk
 from ndx._compute.transfers cimport (
@@ -84,8 +84,7 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
         return fill_all(&operands, out)
     walks = walk_copy(out, x, &walk)
     if walks and can_transfer(x.dtype, out.dtype) and (
-            is_new or out.c_contiguous or is_distinct(
-                out.ndim, out.shape, out.strides, itemsize_of[out.dtype])):
+            is_new or has_distinct_elements(out)):
         # Else it is NumPy's order that says which of several values a place keeps.
         return transfer(&operands, &walk, x.dtype, out.dtype, "copy")
     hold(&operands)

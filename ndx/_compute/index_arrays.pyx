@@ -15,7 +15,7 @@ from ndx._array.pinning cimport (
     Compute, Operands, compute_held, compute_on, put, put_constant,
 )
 from ndx._array.storage cimport BaseArray, has_shape, new_empty
-from ndx._compute.aliasing cimport is_distinct, touches
+from ndx._compute.aliasing cimport has_distinct_elements, touches
 from ndx._compute.copies cimport LARGE, copy_into, in_c_order
 from ndx._compute.masks cimport run_of
 from ndx._compute.threads cimport parallel_for, thread_count
@@ -345,8 +345,7 @@ cdef bint scatter(BaseArray x, int axis, int count, PyObject **indices,
         source = in_c_order(source, x.dtype)
     put_operands(&operands, x, source, value, count, indices)
     walk_outer(&walk, x, strides, axis)
-    independent = job.constant and is_distinct(
-        x.ndim, x.shape, x.strides, job.itemsize)
+    independent = job.constant and has_distinct_elements(x)
     compute_picks(&operands, &walk, run_scatter, &job, size >= LARGE, independent)
     return not job.failed
 

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 
 from ndx._array.pinning cimport Operands, recheck_all, unlocked
 from ndx._array.storage cimport BaseArray
-from ndx._compute.aliasing cimport is_distinct
+from ndx._compute.aliasing cimport has_distinct_elements
 from ndx._compute.array_functions cimport SortFunction, array_functions
 from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.transfers cimport Transfer, transfer_block
@@ -119,8 +119,7 @@ cdef bint sort_on_threads(Operands *held, int axis, bint stable) except -1:
     job.line_step = job.length * job.itemsize
     if x.ndim == 2:
         job.line_step = x.strides[1 - axis]
-        if not x.c_contiguous and not is_distinct(
-                x.ndim, x.shape, x.strides, job.itemsize):
+        if not has_distinct_elements(x):
             # Lines that share elements are for one thread.
             return False
     elif not x.c_contiguous or axis != x.ndim - 1:
