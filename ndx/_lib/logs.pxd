@@ -1,1 +1,2 @@
 cdef void log_event(str message, tuple arguments) noexcept
+cdef void log_warning(str message, tuple arguments) noexcept

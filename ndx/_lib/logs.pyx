@@ -1,4 +1,4 @@
-"""Rare events of memory, for the logger "ndx" of the standard library's logging."""
+"""Rare events of memory, and likely mistakes, for the logger "ndx" of the standard library's logging."""
 
 import sys
 
@@ -6,7 +6,17 @@ from ndx._lib.unraisable cimport report_ignored
 
 
 cdef void log_event(str message, tuple arguments) noexcept:
-    """Log an event at the level INFO; `message` is a format for the arguments.
+    """Log an event at the level INFO; `message` is a format for the arguments."""
+    log("info", message, arguments)
+
+
+cdef void log_warning(str message, tuple arguments) noexcept:
+    """Log what is likely to be a mistake, at the level WARNING."""
+    log("warning", message, arguments)
+
+
+cdef void log(str level, str message, tuple arguments) noexcept:
+    """Log a message at a level.
 
     Nothing is imported, since files may be what is short: a program that has not
     imported `logging` reads no logs. A handler that fails can't break an allocation.
@@ -14,6 +24,6 @@ cdef void log_event(str message, tuple arguments) noexcept:
     logging = sys.modules.get("logging")
     if logging is not None:
         try:
-            logging.getLogger("ndx").info(message, *arguments)
+            getattr(logging.getLogger("ndx"), level)(message, *arguments)
         except BaseException as failure:
             report_ignored(logging, failure)

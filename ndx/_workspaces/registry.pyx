@@ -2,11 +2,15 @@
 
 import dataclasses
 import itertools
+import sys
 import weakref
 
 from ndx._arenas.arena cimport set_spill_everything
+from ndx._blocks.block cimport Clock
 from ndx._context.placement cimport placing_backend
+from ndx._lib.call_site import is_ours, shown
 from ndx._lib.errors import WorkspaceError
+from ndx._lib.logs cimport log_warning
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.owners import named_workspaces
 from ndx._workspaces.workspace cimport Workspace, make_workspace
@@ -17,6 +21,12 @@ __all__ = ["debug_mode", "default_workspace_config", "workspace"]
 cdef object anonymous = itertools.count(1)
 cdef object default_config = WorkspaceConfig()
 cdef str mode = "off"
+
+cdef enum:
+    CYCLES = 100                 # in a row, each of a new workspace; then it is told
+    LINES = 256                  # that are kept
+
+cdef dict nameless = {}          # by (file, line): (clock of the last, how many)
 
 
 def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = None,
@@ -79,8 +89,9 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
     cdef object named = None
     if name is not None:
         if type(name) is not str:
+            hint = "; write @ndx.workspace(\"name\")" if callable(name) else ""
             raise TypeError(
-                f"a workspace's name must be a str, not {type(name).__name__}")
+                f"a workspace's name must be a str, not {type(name).__name__}{hint}")
         named = named_workspaces()
         found = named.get(name)
         if found is not None:
@@ -99,10 +110,37 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
     if not found.follows:
         # Where its memory is to be is known; otherwise, when a cycle starts.
         found.slots.get_memory(found.slots.now)
-    if named is not None:
+    if named is None:
+        note_nameless(found)
+    else:
         found.registry = weakref.ref(named)
         named[name] = found
     return found
+
+
+cdef int note_nameless(Workspace made) except -1:
+    """Tell, once for each line, that it makes a workspace again for every cycle."""
+    frame = sys._getframe()
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if made.arena is None or is_ours(file):
+        return 0
+    found = nameless.get((file, line))
+    if found is None:
+        if len(nameless) < LINES:
+            nameless[file, line] = (made.arena.clock, 0)
+        return 0
+    clock, count = found
+    if count == CYCLES:
+        return 0
+    # The clock of the one before stands at the end of its first cycle.
+    count = count + 1 if (<Clock>clock).now == 2 else 0
+    nameless[file, line] = (made.arena.clock, count)
+    if count == CYCLES:
+        log_warning(
+            "%d workspaces without a name were made at %s:%d for one cycle each: none "
+            "leaves its first cycle, so that its arrays come from the backend. Give it "
+            "a name, or make it before the loop", (count, shown(file), line))
+    return 0
 
 
 cdef object checked(object config, dict policies):

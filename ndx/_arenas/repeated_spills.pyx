@@ -1,0 +1,34 @@
+"""A warning of workspaces whose arenas are too small for each of their cycles."""
+
+from ndx._arenas.arena cimport Arena
+from ndx._arenas.sizing cimport LEARN_FIRST
+from ndx._lib.logs cimport log_warning
+
+cdef enum:
+    IN_A_ROW = 16                # cycles with spills, then it is told
+    NAMES = 256                  # of workspaces that are kept
+
+cdef dict runs = {}              # by name: (last cycle that spilled, how many in a row)
+
+
+cdef void note_first_spill(Arena arena) noexcept:
+    """Take note of a cycle that spills, if the first one has set the size for good."""
+    if arena.size == 0 or arena.sizing.initial or arena.sizing.grows or \
+            arena.sizing.learn != LEARN_FIRST or arena.spills_all:
+        return
+    name, cycle = arena.clock.name, arena.clock.now
+    found = runs.get(name)
+    if found is None:
+        if len(runs) < NAMES:
+            runs[name] = (cycle, 1)
+        return
+    last, count = found
+    if count == IN_A_ROW:
+        return
+    count = count + 1 if cycle == last + 1 else 1
+    runs[name] = (cycle, count)
+    if count == IN_A_ROW:
+        log_warning(
+            "workspace %r has spilled in %d cycles in a row: its arena has the size of "
+            "its first cycle, %d bytes, and a cycle needs up to %d. Give it a size=, or "
+            "let it grow: spill='grow'", (name, count, arena.size, arena.counts.max_cycle_bytes))
