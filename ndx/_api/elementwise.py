@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from ndx._compute.clipping import clip_between
 from ndx._compute.numpy_calls import argument
-from ndx._compute.ufunc_factory import make_binary, make_unary, ufunc_domain
+from ndx._compute.ufunc_factory import (
+    check_operands,
+    make_binary,
+    make_unary,
+    ufunc_domain,
+)
 
 if TYPE_CHECKING:
     from ndx._typing import Array, NDArray, Operand
@@ -24,6 +29,8 @@ _KINDS = {
     "f": "real floating-point",
     "c": "complex floating-point",
 }
+_OF_X = "Has the dtype of `x`"
+_PROMOTED = "Has the promoted dtype"
 _UNARY = """Return {what}, element by element.
 
     Parameters
@@ -97,6 +104,8 @@ def _make(maker, template, name, what, call, answer, result):
     dtypes = ", ".join(_KINDS[kind] for kind in domain if kind in _KINDS)
     if "F" in domain:
         dtypes += "; other real dtypes are computed in float64"
+        if result in (_OF_X, _PROMOTED):
+            result += "; float64 for integers and bools"
     function.__name__ = function.__qualname__ = name
     function.__module__ = "ndx"
     function.__doc__ = template.format(
@@ -111,11 +120,11 @@ def _make(maker, template, name, what, call, answer, result):
     return function
 
 
-def _unary(name, what, call, answer, result="Has the dtype of `x`"):
+def _unary(name, what, call, answer, result=_OF_X):
     return _make(make_unary, _UNARY, name, what, call, answer, result)
 
 
-def _binary(name, what, call, answer, result="Has the promoted dtype"):
+def _binary(name, what, call, answer, result=_PROMOTED):
     return _make(make_binary, _BINARY, name, what, call, answer, result)
 
 
@@ -460,7 +469,8 @@ def clip(
     Parameters
     ----------
     x : NDArray
-        Of a real dtype.
+        Of a real dtype, or of complex numbers, which are compared by their real
+        parts, then by the imaginary ones.
     min, max : NDArray or Python scalar, optional
         Bounds; they broadcast with `x`. Default: none.
     out : NDArray, optional
@@ -469,8 +479,9 @@ def clip(
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype of `x` and of bounds that are arrays. NaN where one of
-        the three is NaN, and `max` where `min` is larger than `max`.
+        Of the promoted dtype of `x` and the bounds; a bound that is a Python scalar
+        changes the dtype only where it is of a higher kind (1.5 next to integers). NaN
+        where one of the three is NaN, and `max` where `min` is larger than `max`.
 
     Raises
     ------
@@ -489,16 +500,21 @@ def clip(
     >>> ndx.clip(ndx.asarray([-5, 3, 9]), 0, 5)
     NDArray([0, 3, 5])
     """
-    if min is None and max is None:
-        return positive(x, out=out)
-    if min is None:
-        return minimum(x, max, out=out)
-    if max is None:
-        return maximum(x, min, out=out)
-    clipped = clip_between(x, min, max, out)
-    if clipped is not None:
-        return clipped
-    return minimum(maximum(x, min), max, out=out)
+    try:
+        if min is None and max is None:
+            return positive(x, out=out)
+        if min is None:
+            return minimum(x, max, out=out)
+        if max is None:
+            return maximum(x, min, out=out)
+        clipped = clip_between(x, min, max, out)
+        if clipped is not None:
+            return clipped
+        return minimum(maximum(x, min), max, out=out)
+    except TypeError:
+        # The functions above would name themselves.
+        check_operands("clip", x, min, max)
+        raise
 
 
 def round(x: Array, /, *, out: NDArray | None = None) -> NDArray:

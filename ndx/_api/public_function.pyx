@@ -94,12 +94,19 @@ cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
     """Raise TypeError for too many positional arguments; name the keyword-only ones."""
     cdef Function function = <Function>self
     cdef Py_ssize_t most = function.most
-    keywords = [parameter.name for parameter
-                in inspect.signature(function.function).parameters.values()
+    cdef Py_ssize_t count = ndx_count(nargsf)
+    parameters = list(inspect.signature(function.function).parameters.values())
+    keywords = [parameter.name for parameter in parameters
                 if parameter.kind is parameter.KEYWORD_ONLY]
     text = (f"{function.__name__}() takes {most} positional "
-            f"argument{'s' * (most != 1)}, but {ndx_count(nargsf)} were given")
-    if keywords:
+            f"argument{'s' * (most != 1)}, but {count} were given")
+    rest = [<object>args[i] for i in range(max(most - 1, 0), count)]
+    several = together(parameters[most - 1].name, rest) if most else None
+    if several is not None:
+        text += (f"; `{parameters[most - 1].name}` is one argument, as in "
+                 f"{function.__module__}.{function.__name__}("
+                 f"{''.join(['x, '] * (most - 1))}{several})")
+    elif keywords:
         value = <object>args[most]
         shown = value.__name__ if isinstance(value, type) else repr(value)
         given = ", ".join(["x"] * min(most, 1) + ["..."] * (most > 1) + [
@@ -108,6 +115,16 @@ cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
                  f"{'is' if len(keywords) == 1 else 'are'} given by name, as in "
                  f"{function.__module__}.{function.__name__}({given})")
     raise TypeError(text)
+
+
+cdef object together(str name, list values):
+    """Return how values that were given one by one are written as one; else None."""
+    if name in ("shape", "axes", "repetitions") and \
+            all([type(value) is int for value in values]):
+        return repr(tuple(values))
+    if name == "arrays" and all([hasattr(type(value), "__array__") for value in values]):
+        return f"[{', '.join([f'x{i + 1}' for i in range(len(values))])}]"
+    return None
 
 
 cdef Py_ssize_t most_positional(object function) except -1:

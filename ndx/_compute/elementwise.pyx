@@ -102,9 +102,15 @@ cdef bint computes_itself(object x) except -1:
 cdef object operand_error(Ufunc ufunc, object x1, object x2):
     bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, (ndarray, generic)) \
         else x1
-    return TypeError(
-        f"{ufunc.name} does not take a {type(bad).__name__}; valid are arrays (convert "
-        "with ndx.asarray) and Python scalars next to an array")
+    return unfit(ufunc.name, bad, False)
+
+
+def unfit(str name, bad, bint alone):
+    """Return the error for what is no operand; `alone`: there is no other."""
+    valid = "convert it with ndx.asarray" if alone else (
+        "valid are arrays (convert with ndx.asarray) and Python scalars next to an "
+        "array")
+    return TypeError(f"{name} does not take a {type(bad).__name__}; {valid}")
 
 
 cdef object refused(Ufunc ufunc, object x1, object x2):

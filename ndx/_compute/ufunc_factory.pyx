@@ -1,10 +1,14 @@
 """Factories for elementwise functions: real functions with signatures, from a table."""
 
 from ndx._array.storage cimport BaseArray, is_array
-from ndx._compute.elementwise cimport as_operand, binary, operand_error, unary
+from ndx._compute.elementwise cimport (
+    as_operand, binary, is_scalar, operand_error, unary,
+)
 from ndx._compute.loops cimport Ufunc, find_ufunc
 
-__all__ = ["make_binary", "make_unary", "ufunc_domain"]
+from ndx._compute.elementwise import unfit
+
+__all__ = ["check_operands", "make_binary", "make_unary", "ufunc_domain"]
 
 
 def ufunc_domain(name):
@@ -18,6 +22,18 @@ cdef BaseArray output(object out):
     raise TypeError(f"out must be an NDArray, not {type(out).__name__}")
 
 
+def check_operands(str name, x, *others):
+    """Raise TypeError in the name of a function if it can't take an operand.
+
+    `x` must be an array; the others may be scalars, or None.
+    """
+    if as_operand(x) is None:
+        raise unfit(name, x, True)
+    for other in others:
+        if other is not None and not is_scalar(other) and as_operand(other) is None:
+            raise unfit(name, other, False)
+
+
 def make_unary(str name):
     """Return the function of an operation of one operand."""
     cdef Ufunc ufunc = find_ufunc(name)
@@ -28,7 +44,7 @@ def make_unary(str name):
             return unary(ufunc, <BaseArray>x, output(out))
         operand = as_operand(x)
         if operand is None:
-            raise operand_error(ufunc, x, x)
+            raise unfit(ufunc.name, x, True)
         return unary(ufunc, operand, output(out))
 
     return function

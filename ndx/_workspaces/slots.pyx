@@ -11,6 +11,9 @@ from ndx._context.context cimport outer_backend
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend
 
+from ndx._lib.errors import OutOfMemoryError
+from ndx._lib.sizes import format_size
+
 # Backends, besides the current one, whose arenas are kept.
 cdef Py_ssize_t MOST_KEPT = 3
 
@@ -146,8 +149,9 @@ cdef class Slots:
             for arena in row.arenas:
                 if self.sizing.initial and arena.size == 0:
                     arena.get_chunk(self.sizing.wanted)
-        except BaseException:
+        except BaseException as error:
             row.drop()
+            explain(error, self.name, self.sizing.wanted, "size=")
             raise
         row.has_memory = True
         self.gave_back = False
@@ -197,7 +201,8 @@ cdef class Slots:
                     arena.resize(self.sizing.wanted)
             if row is not self.now:
                 self.use(row)
-        except BaseException:
+        except BaseException as error:
+            explain(error, self.name, self.sizing.wanted, "reserve")
             self.sizing.wanted = wanted
             self.sizing.provisional = provisional
             for arena, size in zip(row.arenas, sizes):
@@ -258,6 +263,14 @@ cdef class Slots:
                 for key in EVER:
                     self.past[key] += counts[key]
         return 0
+
+
+cdef int explain(object error, str name, size_t nbytes, str by) except -1:
+    """Let the error of a backend begin with the workspace that wants so much."""
+    if isinstance(error, OutOfMemoryError):
+        error.args = (
+            f"workspace {name!r} can't have its {format_size(nbytes)} ({by}): {error}",)
+    return 0
 
 
 cdef int empty(list arenas) except -1:

@@ -73,6 +73,49 @@ def test_too_many_positional_arguments(call, name, given):
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ndx.ones(3, 4), "as in ndx.ones((3, 4))"),
+        (lambda: ndx.zeros(3, 4, 5), "as in ndx.zeros((3, 4, 5))"),
+        (lambda: ndx.empty(3, 4), "as in ndx.empty((3, 4))"),
+        (lambda: ndx.reshape(X, 3, 2), "as in ndx.reshape(x, (3, 2))"),
+        (lambda: ndx.permute_dims(X, 1, 0), "as in ndx.permute_dims(x, (1, 0))"),
+        (lambda: ndx.concat(X, X), "as in ndx.concat([x1, x2])"),
+        (lambda: ndx.stack(X, X, X), "as in ndx.stack([x1, x2, x3])"),
+        (lambda: ndx.clip([1, 2], 0, 1), "clip does not take a list; convert it"),
+        (lambda: ndx.clip(X, [1, 2], 1), "clip does not take a list; valid are"),
+        (lambda: ndx.clip(X, 0, "1"), "clip does not take a str; valid are"),
+        (lambda: ndx.exp(2.0), "exp does not take a float; convert it with ndx.asarr"),
+        (lambda: ndx.workspace(len), '; write @ndx.workspace("name")'),
+    ],
+)
+def test_what_is_meant_is_written(call, words):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_what_has_no_dlpack_is_converted_by_asarray():
+    # The standard wants an AttributeError.
+    with pytest.raises(AttributeError, match="list does not support DLPack .*asarray"):
+        ndx.from_dlpack([1])
+
+
+def test_a_workspace_that_is_larger_than_a_limit_is_named():
+    for ask in (
+        lambda: ndx.workspace("too large", size="4MiB").__enter__(),
+        lambda: ndx.workspace("too large").reserve("4MiB"),
+    ):
+        with ndx.use("host", limit="1MiB"):
+            with pytest.raises(
+                ndx.OutOfMemoryError, match="workspace 'too large' can't have its 4 MiB"
+            ) as caught:
+                ask()
+            assert "its limit is 1 MiB" in str(caught.value)
+            ndx.workspace("too large").destroy()
+
+
 def test_as_many_positional_arguments_as_there_are():
     assert ndx.clip(X, 2, 3)[0, 0] == 2
     assert ndx.reshape(X, (6,)).shape == (6,)

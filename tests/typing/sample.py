@@ -101,12 +101,12 @@ Model.apply.clear()
 for batch in ndx.prefetch([np.ones(3)], depth=2, slots=4):
     assert_type(batch, ndx.NDArray)
     kept = batch.detach()
-for _inputs, labels in ndx.prefetch([(x, np.ones(3))]):
-    assert_type(labels, ndx.NDArray)
+for pair in ndx.prefetch([(x, np.ones(3))]):
+    assert_type(pair, tuple[ndx.NDArray, ...])
 for named in ndx.prefetch({"x": np.ones(3)} for _ in range(2)):
     assert_type(named, dict[str, ndx.NDArray])
-for name, _labels in ndx.prefetch([("a", x)]):
-    assert_type(name, str)
+for item in ndx.prefetch([("a", x)]):
+    assert_type(item, tuple[str, ndx.NDArray])
 
 roles = ndx.Roles({"activations": "acts", "updater": ndx.WorkspaceConfig(size="1MiB")})
 with roles.scope("activations"), ndx.use_workspaces(False):

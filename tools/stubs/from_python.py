@@ -125,4 +125,5 @@ def factory(root: Path) -> SimpleNamespace:
         make_unary=lambda name: SimpleNamespace(like=makers["make_unary"]),
         make_binary=lambda name: SimpleNamespace(like=makers["make_binary"]),
         ufunc_domain=lambda name: kinds[name][1],
+        check_operands=None,
     )
