@@ -121,7 +121,7 @@ def det(x: Array, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def inv(x: Array, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def matrix_norm(
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     keepdims : bool
         Whether to keep the two axes, with length 1.
     ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}
@@ -228,7 +228,7 @@ def matrix_power(x: Array, n: int, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     n : int
         The power. A negative one is a power of the inverse.
 
@@ -309,7 +309,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------
@@ -341,7 +341,7 @@ def solve(x1: Array, x2: Array, /) -> NDArray:
     Parameters
     ----------
     x1 : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     x2 : NDArray, shape (M,) or (..., M, K)
         Right-hand sides; the stacks broadcast.
 
@@ -409,7 +409,7 @@ def vector_norm(
     Parameters
     ----------
     x : NDArray
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     axis : int or tuple of int, optional
         Axes whose elements make a vector, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool

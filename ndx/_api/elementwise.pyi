@@ -90,7 +90,7 @@ def acos(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def acosh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def asin(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def asinh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def atan(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def atanh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -420,7 +420,7 @@ def cos(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -453,7 +453,7 @@ def cosh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -486,7 +486,7 @@ def exp(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -519,7 +519,7 @@ def expm1(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -684,7 +684,7 @@ def log(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -717,7 +717,7 @@ def log10(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -750,7 +750,7 @@ def log1p(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -783,7 +783,7 @@ def log2(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -915,7 +915,7 @@ def reciprocal(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1014,7 +1014,7 @@ def sin(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1047,7 +1047,7 @@ def sinh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1080,7 +1080,7 @@ def sqrt(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1146,7 +1146,7 @@ def tan(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1179,7 +1179,7 @@ def tanh(x: Array, /, *, out: NDArray | None = None) -> NDArray:
     Returns
     -------
     NDArray, shape of `x`
-        Has the dtype of `x`.
+        Has the dtype of `x`; float64 for integers and bools.
 
     Raises
     ------
@@ -1282,7 +1282,7 @@ def atan2(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -1502,7 +1502,7 @@ def copysign(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDAr
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -1538,7 +1538,7 @@ def divide(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArra
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -1721,7 +1721,7 @@ def hypot(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDArray
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -1829,7 +1829,7 @@ def logaddexp(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -2081,7 +2081,7 @@ def nextafter(x1: Operand, x2: Operand, /, *, out: NDArray | None = None) -> NDA
     Returns
     -------
     NDArray, the broadcast shape
-        Has the promoted dtype.
+        Has the promoted dtype; float64 for integers and bools.
 
     Raises
     ------
@@ -2260,7 +2260,8 @@ def clip(
     Parameters
     ----------
     x : NDArray
-        Of a real dtype.
+        Of a real dtype, or of complex numbers, which are compared by their real
+        parts, then by the imaginary ones.
     min, max : NDArray or Python scalar, optional
         Bounds; they broadcast with `x`. Default: none.
     out : NDArray, optional
@@ -2269,8 +2270,9 @@ def clip(
     Returns
     -------
     NDArray, the broadcast shape
-        Of the promoted dtype of `x` and of bounds that are arrays. NaN where one of
-        the three is NaN, and `max` where `min` is larger than `max`.
+        Of the promoted dtype of `x` and the bounds; a bound that is a Python scalar
+        changes the dtype only where it is of a higher kind (1.5 next to integers). NaN
+        where one of the three is NaN, and `max` where `min` is larger than `max`.
 
     Raises
     ------

@@ -41,7 +41,8 @@ def cholesky(x: Array, /, *, upper: bool = False) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point and Hermitian; only one triangle is read.
+        Hermitian; only one triangle is read. Integers and bools are computed in
+        float64.
     upper : bool
         Whether to return U with ``x = conj(U).mT @ U``, instead of L with
         ``x = L @ conj(L).mT``.
@@ -75,7 +76,7 @@ def eig(x: Array, /) -> EigResult:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------
@@ -112,7 +113,8 @@ def eigh(x: Array, /) -> EighResult:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point and Hermitian; only one triangle is read.
+        Hermitian; only one triangle is read. Integers and bools are computed in
+        float64.
 
     Returns
     -------
@@ -144,7 +146,7 @@ def eigvals(x: Array, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------
@@ -176,7 +178,8 @@ def eigvalsh(x: Array, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, M)
-        Floating-point and Hermitian; only one triangle is read.
+        Hermitian; only one triangle is read. Integers and bools are computed in
+        float64.
 
     Returns
     -------
@@ -207,7 +210,7 @@ def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     rtol : float or NDArray, shape (...), optional
         Singular values up to `rtol` times the largest count as 0. Default: ``max(M, N)
         * eps``.
@@ -245,7 +248,7 @@ def pinv(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     rtol : float or NDArray, shape (...), optional
         Singular values up to `rtol` times the largest count as 0. Default: ``max(M, N)
         * eps``.
@@ -289,7 +292,7 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     mode : {'reduced', 'complete'}
         ``'reduced'``: K = min(M, N). ``'complete'``: K = M.
 
@@ -326,7 +329,7 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
     full_matrices : bool
         Whether `U` and `Vh` are square. Otherwise `U` has K = min(M, N) columns and
         `Vh` has K rows.
@@ -361,7 +364,7 @@ def svdvals(x: Array, /) -> NDArray:
     Parameters
     ----------
     x : NDArray, shape (..., M, N)
-        Floating-point.
+        Floating-point; integers and bools are computed in float64.
 
     Returns
     -------

@@ -86,7 +86,8 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> NDArray:
     x1, x2 : NDArray
         Of equal lengths along `axis`; the other axes broadcast.
     axis : int
-        In ``[-N, -1]``, where N is the smaller number of axes.
+        In ``[-N, N - 1]``, where N is the smaller number of axes; the standard has the
+        negative ones only. Each array's axes are counted by themselves.
 
     Returns
     -------

@@ -14,7 +14,8 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> N
     Parameters
     ----------
     x : NDArray
-        Of a real dtype, with one element or more.
+        With one element or more. Complex numbers are compared by their real parts,
+        then by the imaginary ones.
     axis : int, optional
         Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
     keepdims : bool
@@ -46,7 +47,8 @@ def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> N
     Parameters
     ----------
     x : NDArray
-        Of a real dtype, with one element or more.
+        With one element or more. Complex numbers are compared by their real parts,
+        then by the imaginary ones.
     axis : int, optional
         Axis to search along, in ``[-x.ndim, x.ndim)``. Default: the flattened array.
     keepdims : bool

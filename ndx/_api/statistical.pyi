@@ -107,7 +107,8 @@ def max(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDA
     Parameters
     ----------
     x : NDArray
-        Real dtypes.
+        Of any dtype. Complex numbers are compared by their real parts, then by the
+        imaginary ones.
     axis : int or tuple of int, optional
         Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool
@@ -139,7 +140,8 @@ def min(x: Array, /, *, axis: Axes | None = None, keepdims: bool = False) -> NDA
     Parameters
     ----------
     x : NDArray
-        Real dtypes.
+        Of any dtype. Complex numbers are compared by their real parts, then by the
+        imaginary ones.
     axis : int or tuple of int, optional
         Axes to search, each in ``[-x.ndim, x.ndim)``. Default: all.
     keepdims : bool

@@ -78,6 +78,8 @@ class LimitingAdaptor(Adaptor):
 class LoggingAdaptor(Adaptor):
     """Write each request to a file, in the CSV format of RMM's logs.
 
+    Rows are buffered: `flush` and `close` write them out.
+
     Parameters
     ----------
     upstream : str or Backend

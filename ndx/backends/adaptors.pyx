@@ -231,6 +231,8 @@ cdef class LimitingAdaptor(Adaptor):
 cdef class LoggingAdaptor(Adaptor):
     """Write each request to a file, in the CSV format of RMM's logs.
 
+    Rows are buffered: `flush` and `close` write them out.
+
     Parameters
     ----------
     upstream : str or Backend

@@ -55,7 +55,7 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
         ``total_allocations``; ``reserved_bytes`` (held from the system, idle ones
         included), ``peak_reserved_bytes``, ``system_allocations``,
         ``system_frees``; ``limit`` (None: none). For a backend with a pool, also the
-        items of its ``stats`` and ``events``.
+        items of `ndx.backends.PooledBackend.stats` and ``events``, explained there.
 
     Examples
     --------
@@ -72,32 +72,68 @@ def stats(backend: BackendLike | None = None) -> dict[str, int | None]:
 
 
 def allocated(backend: BackendLike | None = None) -> int:
-    """Return the bytes of live arrays and arenas of a backend."""
+    """Return the bytes of live arrays, and of workspaces' arenas, of a backend.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     return backend_of(backend).stats()["allocated_bytes"]
 
 
 def reserved(backend: BackendLike | None = None) -> int:
-    """Return the bytes that a backend holds from the system."""
+    """Return the bytes that a backend holds from the system, idle ones included.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     return backend_of(backend).stats()["reserved_bytes"]
 
 
 def max_allocated(backend: BackendLike | None = None) -> int:
-    """Return the peak of allocated bytes since `reset_peak`."""
+    """Return the peak of allocated bytes since `reset_peak`.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     return backend_of(backend).stats()["peak_bytes"]
 
 
 def max_reserved(backend: BackendLike | None = None) -> int:
-    """Return the peak of bytes held from the system since `reset_peak`."""
+    """Return the peak of bytes held from the system since `reset_peak`.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     return backend_of(backend).stats()["peak_reserved_bytes"]
 
 
 def reset_peak(backend: BackendLike | None = None) -> None:
-    """Reset the peaks of a backend to the present bytes."""
+    """Reset the peaks of a backend to the present bytes.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     backend_of(backend).reset_peak()
 
 
 def trim(backend: BackendLike | None = None) -> int:
-    """Give a backend's idle memory back to the system; return the bytes."""
+    """Give a backend's idle memory back to the system; return the bytes.
+
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: the current one.
+    """
     return backend_of(backend).trim()
 
 

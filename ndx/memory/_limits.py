@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
 
-_UNCHANGED = object()
+
+
+class _Unchanged:
+    """The default of arguments for which None has a meaning."""
+
+    def __repr__(self):
+        return "<unchanged>"
+
+
+_UNCHANGED = _Unchanged()
 
 
 def limit(device: DeviceLike = None) -> int | None:

@@ -35,6 +35,11 @@ def _pools(backend):
 def summary(backend: BackendLike | None = None) -> str:
     """Return a table of memory in use: of one backend or, for None, of all pools.
 
+    Parameters
+    ----------
+    backend : str or ndx.backends.Backend, optional
+        Default: every backend with a pool that has made an array.
+
     Examples
     --------
     >>> import ndx
