@@ -316,13 +316,11 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None,
     NDArray([0, 1, 2])
     """
     wanted = None if device is None else find_device(device)
-    try:
-        device_of = x.__dlpack_device__
-    except AttributeError:
+    if not hasattr(x, "__dlpack_device__"):
         raise AttributeError(
-            f"{type(x).__name__} does not support DLPack (it has no __dlpack_device__); "
-            "use ndx.asarray", name="__dlpack_device__", obj=x) from None
-    found = device_of()
+            f"{type(x).__name__} does not support DLPack (it has no "
+            "__dlpack_device__); use ndx.asarray", name="__dlpack_device__", obj=x)
+    found = x.__dlpack_device__()
     try:
         where = tuple([index(item) for item in found])
     except TypeError:

@@ -122,7 +122,8 @@ cdef object together(str name, list values):
     if name in ("shape", "axes", "repetitions") and \
             all([type(value) is int for value in values]):
         return repr(tuple(values))
-    if name == "arrays" and all([hasattr(type(value), "__array__") for value in values]):
+    if name == "arrays" and \
+            all([hasattr(type(value), "__array__") for value in values]):
         return f"[{', '.join([f'x{i + 1}' for i in range(len(values))])}]"
     return None
 

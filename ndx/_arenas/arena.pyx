@@ -298,8 +298,9 @@ cdef class Arena(Watcher):
         block.ptr = block.memory.ptr
         if block.generation == self.clock.now:
             counts_spilled(&self.counts, lines(self, block.nbytes))
-            if self.counts.spilled_count == 1:
-                note_first_spill(self)
+            if self.counts.spilled_count == 1 and not self.spills_all:
+                note_first_spill(self.clock.name, self.clock.now, self.sizing,
+                                 self.size, self.counts.max_cycle_bytes)
         return 0
 
     cdef int adopt(self, Block *block) except -1:

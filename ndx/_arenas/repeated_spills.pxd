@@ -1,3 +1,6 @@
-from ndx._arenas.arena cimport Arena
+from libc.stdint cimport uint64_t
 
-cdef void note_first_spill(Arena arena) noexcept
+from ndx._arenas.sizing cimport Sizing
+
+cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
+                           size_t most) noexcept

@@ -1,7 +1,8 @@
 """A warning of workspaces whose arenas are too small for each of their cycles."""
 
-from ndx._arenas.arena cimport Arena
-from ndx._arenas.sizing cimport LEARN_FIRST
+from libc.stdint cimport uint64_t
+
+from ndx._arenas.sizing cimport LEARN_FIRST, Sizing
 from ndx._lib.logs cimport log_warning
 
 cdef enum:
@@ -11,12 +12,14 @@ cdef enum:
 cdef dict runs = {}              # by name: (last cycle that spilled, how many in a row)
 
 
-cdef void note_first_spill(Arena arena) noexcept:
-    """Take note of a cycle that spills, if the first one has set the size for good."""
-    if arena.size == 0 or arena.sizing.initial or arena.sizing.grows or \
-            arena.sizing.learn != LEARN_FIRST or arena.spills_all:
+cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
+                           size_t most) noexcept:
+    """Take note of a cycle that spills, if the first one has set the size for good.
+
+    `most` is the largest need of a cycle so far.
+    """
+    if size == 0 or sizing.initial or sizing.grows or sizing.learn != LEARN_FIRST:
         return
-    name, cycle = arena.clock.name, arena.clock.now
     found = runs.get(name)
     if found is None:
         if len(runs) < NAMES:
@@ -30,5 +33,5 @@ cdef void note_first_spill(Arena arena) noexcept:
     if count == IN_A_ROW:
         log_warning(
             "workspace %r has spilled in %d cycles in a row: its arena has the size of "
-            "its first cycle, %d bytes, and a cycle needs up to %d. Give it a size=, or "
-            "let it grow: spill='grow'", (name, count, arena.size, arena.counts.max_cycle_bytes))
+            "its first cycle, %d bytes, and a cycle needs up to %d. Give it a size=, "
+            "or let it grow: spill='grow'", (name, count, size, most))

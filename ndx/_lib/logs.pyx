@@ -1,4 +1,4 @@
-"""Rare events of memory, and likely mistakes, for the logger "ndx" of the standard library's logging."""
+"""Rare events of memory, and likely mistakes, for the logger "ndx" of `logging`."""
 
 import sys
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
 
 
-
 class _Unchanged:
     """The default of arguments for which None has a meaning."""
 

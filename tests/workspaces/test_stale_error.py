@@ -118,17 +118,17 @@ def used_stale(x):
 )
 @pytest.mark.parametrize("tool", ["concurrent", "ndx.parallel"])
 def test_a_forked_worker_names_no_line_of_its_parent(tool):
-    def compute(function):
+    def work(function):
         if tool == "ndx.parallel":
             options = {"processes": 1, "start_method": "fork"}
-            list(ndx.parallel.map(function, [ndx.ones(3)], **options))
+            return list(ndx.parallel.map(function, [ndx.ones(3)], **options))
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(1, mp_context=context) as executor:
-            executor.submit(function, ndx.ones(3)).result()
+            return executor.submit(function, ndx.ones(3)).result()
 
     def answer(function):
         with pytest.raises(ndx.StaleArrayError) as caught:
-            compute(function)
+            work(function)
         return caught.value
 
     error = answer(returned_stale)
