@@ -85,13 +85,12 @@ def register(name: str, factory: Callable[..., Backend]) -> None:
             "yours under another name"
         )
         raise ValueError(msg)
-    if name in _registered:
+    if name in _registered or _registered.setdefault(name, factory) is not factory:
         msg = (
             f"backend {name!r} is already registered: take another name, or forget "
             f"that one first by ndx.backends.unregister({name!r})"
         )
         raise ValueError(msg)
-    _registered[name] = factory
 
 
 def unregister(name: str) -> None:
@@ -151,9 +150,12 @@ def get(backend: BackendLike, **options: BackendOptions) -> Backend:
     backend = _canonical(backend)
     if options:
         return _create(backend, options)
-    if backend not in _shared:
-        _shared[backend] = _create_shared(backend)
-    return _shared[backend]
+    found = _shared.get(backend)
+    if found is None:
+        # Without a lock, since factories run code of others: of several threads that
+        # make one, the first to be done has made the shared one.
+        found = _shared.setdefault(backend, _create_shared(backend))
+    return found
 
 
 def _create_shared(name):
