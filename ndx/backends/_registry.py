@@ -10,7 +10,7 @@ from ndx._lib.device import find_device
 from ndx._lib.errors import DeviceError
 from ndx._lib.options import option_error, options_of
 from ndx.backends._environment import check_names, describe, read_options
-from ndx.backends.base import Backend
+from ndx.backends.base import Backend, check_whole
 from ndx.backends.python import PythonBackend
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def get(backend: BackendLike, **options: BackendOptions) -> Backend:
         If an option is unknown, or `backend` is neither a name nor a backend.
     """
     if isinstance(backend, Backend):
-        _check_whole(backend)
+        check_whole(backend)
         if options:
             msg = f"options {sorted(options)} go with a name, not with {backend!r}"
             raise TypeError(msg)
@@ -264,23 +264,13 @@ def _make(name, options):
             "not an ndx.backends.Backend"
         )
         raise TypeError(msg)
-    _check_whole(instance)
+    check_whole(instance)
     if not instance.host_accessible and not instance.device_number:
         msg = f"backend {name!r} is not accessible to the CPU, which computes"
         raise ValueError(msg)
     if isinstance(instance, PythonBackend) and instance.name == type(instance).__name__:
         instance.name = name
     return instance
-
-
-def _check_whole(backend):
-    """Refuse instances of the base classes, which have no memory to give."""
-    if type(backend) in (Backend, PythonBackend):
-        msg = (
-            f"{type(backend).__name__} is a base class and has no memory: derive from "
-            "it, or take one of " + ", ".join(available())
-        )
-        raise TypeError(msg)
 
 
 def _entry_points():

@@ -29,6 +29,11 @@ __all__ = [
 ]
 
 
+# Until `__init__` has set another one: derived classes may not call it, and what is
+# asked of their instances must not crash.
+cdef Backend NO_UPSTREAM = Backend()
+
+
 @cython.no_gc_clear
 cdef class Adaptor(Backend):
     """Base class: counts the requests that pass. Override the methods that are called.
@@ -41,15 +46,27 @@ cdef class Adaptor(Backend):
 
     cdef readonly Backend upstream
     cdef dict servers            # address -> the fallback that served the range
+    def __cinit__(self, *args, **options):
+        self.servers = {}
+        self.upstream = NO_UPSTREAM
 
     def __init__(self, upstream: BackendLike) -> None:
         cdef Backend found = get(upstream)
-        self.servers = {}
+        if self.upstream is not NO_UPSTREAM and self.upstream is not found:
+            raise RuntimeError(
+                f"{self!r} has an upstream already, to which its ranges go back; make "
+                "another adaptor")
         self.upstream = found
         self.name = found.name
         self.device = found.device
         self.host_accessible = found.host_accessible
         self.device_number = found.device_number
+
+    def _missing(self):
+        if self.upstream is not NO_UPSTREAM:
+            return None
+        return ("has no upstream, since its __init__ did not call that of the base "
+                "class: super().__init__(upstream)")
 
     def before(self, nbytes: int) -> bool:
         """Return whether a request may pass; called before it does."""

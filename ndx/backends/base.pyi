@@ -7,7 +7,7 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 
 from ndx._typing import Size
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "check_whole"]
 
 class Backend:
     """Base class of all kinds of memory.
@@ -71,3 +71,6 @@ class Backend:
 
     def raise_peak(self, allocated: int, reserved: int) -> None:
         """Raise both peaks to at least these values, to restore them after a reset."""
+
+def check_whole(backend: Backend):
+    """Raise if a backend has no memory to give, such as one that is not initialized."""

@@ -8,7 +8,10 @@ from libc.string cimport memcpy, memset
 
 from ndx._lib.sizes import parse_limit
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "check_whole"]
+
+IS_BASE = ("is a base class and has no memory: derive from it, or take one of ndx's "
+           "own, such as 'host'")
 
 
 cdef class Backend:
@@ -100,6 +103,10 @@ cdef class Backend:
         with nogil:
             self.lift_peak(allocated, reserved)
 
+    def _missing(self):
+        """Return what an instance lacks to give memory, in words; None: nothing."""
+        return IS_BASE if type(self) is Backend else None
+
     def __repr__(self):
         limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
         return f"<{type(self).__name__} {self.name!r}{limit}>"
@@ -171,3 +178,10 @@ cdef class Backend:
 
     cdef void rewind_peak(self) noexcept nogil:
         counters_rewind(&self.counters)
+
+
+def check_whole(Backend backend):
+    """Raise if a backend has no memory to give, such as one that is not initialized."""
+    missing = backend._missing()
+    if missing is not None:
+        raise TypeError(f"{type(backend).__name__} {missing}")

@@ -44,6 +44,11 @@ cdef enum:
 cdef uint64_t FOR_EVER = <uint64_t>-1
 
 
+# Until there is another one: derived classes may not call `__init__`, and what is asked
+# of their instances must not crash. Its source gives no memory.
+cdef Pool NO_POOL = Pool(Source())
+
+
 @cython.no_gc_clear
 cdef class PooledBackend(Backend):
     """A backend whose memory a pool keeps: base class, and for sources of one's own.
@@ -84,9 +89,10 @@ cdef class PooledBackend(Backend):
     def __cinit__(self, *args, **given):
         self.hooks = ()
         self.inside = UserCode()
+        self.pool = NO_POOL
 
     def __init__(self, *args: Source, **given: Unpack[PoolKeywords]) -> None:
-        derived = self.pool is not None
+        derived = self.pool is not NO_POOL
         if not derived and "source" in given:
             args = (*args, given.pop("source"))
         if len(args) != (not derived):
@@ -103,6 +109,12 @@ cdef class PooledBackend(Backend):
                 f"source must be an ndx.backends.Source, not {type(source).__name__}")
         self.name = type(source).__name__.removesuffix("Source").lower() or "pooled"
         self.setup(source, self.take_options(given))
+
+    def _missing(self):
+        if self.pool is not NO_POOL:
+            return None
+        return ("has no pool, since its __init__ did not call that of the base class: "
+                "super().__init__(source)")
 
     cdef object take_options(self, dict given):
         """Return the options among the arguments; `__init__` refuses others."""

@@ -18,6 +18,8 @@ from ndx.backends.user_code cimport UserCode, hold_buffer
 
 import sys
 
+from ndx.backends.base import IS_BASE
+
 # Had now: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
 
@@ -63,6 +65,9 @@ cdef class PythonBackend(Backend):
 
     def __init__(self, *, limit: Size | None = None) -> None:
         pass
+
+    def _missing(self):
+        return IS_BASE if type(self) is PythonBackend else None
 
     @property
     def name(self) -> str:

@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+from helpers.threads import running
 
 import ndx
+import ndx.testing.backends
 
 
 def run(code, **environment):
@@ -185,3 +188,66 @@ def test_a_buffer_is_of_a_pool():
     adaptor = ndx.memory.Adaptor("host")
     with pytest.raises(TypeError, match="a buffer is a range of a pool, and .* has"):
         ndx.backends.Buffer(adaptor, 10)
+
+
+BASES = [
+    ndx.memory.Adaptor,
+    ndx.memory.TrackingAdaptor,
+    ndx.memory.LimitingAdaptor,
+    ndx.backends.PooledBackend,
+]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_constructor_that_calls_no_other_is_named(base):
+    class Mine(base):
+        def __init__(self):
+            self.mine = True
+
+    made = Mine()
+    match = r"Mine has no (upstream|pool), since its __init__ did not call .*super\(\)"
+    for use in (
+        ndx.backends.get,
+        ndx.use,
+        ndx.set_default,
+        ndx.memory.Adaptor,
+        lambda backend: ndx.use("host", fallback=backend),
+        lambda backend: ndx.workspace("w", backend=backend).__enter__(),
+    ):
+        with pytest.raises(TypeError, match=match):
+            use(made)
+    # What can be asked of it directly tells that there is nothing.
+    assert made.stats()["allocated_bytes"] == made.trim() == 0
+    assert made.largest_live() == []
+    assert made.memory_info() == (None, None)
+    made.reset_peak()
+    made.raise_peak(1, 1)
+    assert "Mine" in repr(made)
+    for name in dir(made):
+        getattr(made, name, None)
+
+
+def test_an_adaptor_keeps_its_upstream():
+    adaptor = ndx.memory.Adaptor("host")
+    with pytest.raises(RuntimeError, match="has an upstream already"):
+        adaptor.__init__("simulated")
+    adaptor.__init__("host")
+    assert adaptor.upstream is ndx.backends.get("host")
+
+
+def test_threads_that_ask_first_at_once_share_one_backend():
+    both = threading.Barrier(2)
+
+    def factory():
+        both.wait(20)
+        return ndx.testing.backends.ByteArrayBackend()
+
+    found = []
+    ndx.backends.register("slow", factory)
+    try:
+        get = [lambda: found.append(ndx.backends.get("slow"))] * 2
+        with running(*get):
+            pass
+        assert found == [ndx.backends.get("slow")] * 2
+    finally:
+        ndx.backends.unregister("slow")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ndx._lib.options import option_error, repr_of_changes
 from ndx._lib.sizes import parse_limit, parse_size
-from ndx.backends.base import Backend
+from ndx.backends.base import Backend, check_whole
 
 __all__ = ["OptionsSignature", "PoolOptions", "options_class"]
 
@@ -69,6 +69,8 @@ class PoolOptions:
                 f"too), not {type(self.fallback).__name__}"
             )
             raise TypeError(msg)
+        if self.fallback is not None:
+            check_whole(self.fallback)
         self._check_numbers()
 
     def _check_sizes(self):
