@@ -69,11 +69,10 @@ class LimitingAdaptor(Adaptor):
     ...     x = ndx.zeros(128)
     """
 
-    @property
-    def allowed(self) -> int: ...
     def __init__(self, upstream: BackendLike, nbytes: Size) -> None: ...
-    def before(self, nbytes: int) -> bool:
-        """Return whether a request keeps to the bound."""
+    @property
+    def allowed(self) -> int:
+        """The bound on what is live at once, in bytes."""
 
 class LoggingAdaptor(Adaptor):
     """Write each request to a file, in the CSV format of RMM's logs.

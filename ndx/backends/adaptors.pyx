@@ -46,9 +46,13 @@ cdef class Adaptor(Backend):
 
     cdef readonly Backend upstream
     cdef dict servers            # address -> the fallback that served the range
+    cdef size_t bound            # on the bytes of live ranges
+    cdef size_t on_their_way     # bytes of requests that upstream is asked for
+
     def __cinit__(self, *args, **options):
         self.servers = {}
         self.upstream = NO_UPSTREAM
+        self.bound = <size_t>-1
 
     def __init__(self, upstream: BackendLike) -> None:
         cdef Backend found = get(upstream)
@@ -160,12 +164,27 @@ cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint fallback,
 
 cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint fallback,
                           Memory *out) except -1:
-    """Pass a request on: to upstream, or to its fallback."""
+    """Pass a request on if it keeps to the bound."""
+    cdef size_t live
+    if not self.before(nbytes):
+        return NOT_PASSED
+    live = self.counters.allocated + self.on_their_way
+    if nbytes > self.bound - min(self.bound, live):
+        return NOT_PASSED
+    # Counted before it is obtained: upstream may let other threads run.
+    self.on_their_way += nbytes
+    try:
+        return Adaptor_obtain(self, nbytes, zero, fallback, out)
+    finally:
+        self.on_their_way -= nbytes
+
+
+cdef int Adaptor_obtain(Adaptor self, size_t nbytes, bint zero, bint fallback,
+                        Memory *out) except -1:
+    """Ask upstream, or its fallback."""
     cdef int status
     cdef Backend lender
     cdef PyObject *server = <PyObject *>self.upstream
-    if not self.before(nbytes):
-        return NOT_PASSED
     if fallback:
         status = self.upstream.allocate_from_fallback(nbytes, zero, out, &server)
         if status != ALLOCATED:
@@ -199,9 +218,8 @@ cdef Backend Adaptor_server(Adaptor self, const Memory *memory, bint forget):
 
 
 cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
-    cdef PendingError pending
-    counters_remove(&self.counters, memory.nbytes)
-    pending = set_error_aside()
+    cdef PendingError pending = set_error_aside()
+    cdef size_t nbytes = memory.nbytes
     try:
         handler = suspend_handlers()
         try:
@@ -211,6 +229,8 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     except BaseException as error:
         report_ignored(self, error)
     Adaptor_server(self, memory, True).release(memory)
+    # Live until now: `released` and upstream may let other threads run.
+    counters_remove(&self.counters, nbytes)
     put_error_back(pending)
 
 
@@ -233,16 +253,15 @@ cdef class LimitingAdaptor(Adaptor):
     ...     x = ndx.zeros(128)
     """
 
-    cdef readonly size_t allowed
-
     def __init__(self, upstream: BackendLike, nbytes: Size) -> None:
         Adaptor.__init__(self, upstream)
-        self.allowed = parse_size(nbytes, "nbytes")
-        self.limit_nbytes = self.allowed
+        self.bound = parse_size(nbytes, "nbytes")
+        self.limit_nbytes = self.bound
 
-    def before(self, nbytes: int) -> bool:
-        """Return whether a request keeps to the bound."""
-        return nbytes <= self.allowed - min(self.allowed, self.counters.allocated)
+    @property
+    def allowed(self) -> int:
+        """The bound on what is live at once, in bytes."""
+        return self.bound
 
 
 cdef class LoggingAdaptor(Adaptor):

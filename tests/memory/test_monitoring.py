@@ -4,14 +4,16 @@ import html
 import io
 import pickle
 import re
+import threading
 
 import pytest
+from helpers.threads import running
 
 import ndx
 from ndx import memory
 from ndx.backends import HostBackend, SimulatedBackend
 from ndx.memory._page import html_page
-from ndx.testing.backends import BackendContract, FailingBackend
+from ndx.testing.backends import BackendContract, ByteArrayBackend, FailingBackend
 
 
 @pytest.fixture
@@ -126,6 +128,35 @@ def test_limits_on_live_bytes():
         z = ndx.zeros(64)
         assert limited.stats()["allocated_bytes"] == 1024
         del y, z
+
+
+def test_a_bound_on_live_bytes_holds_in_threads():
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(ByteArrayBackend):
+        def acquire(self, nbytes):
+            inside.set()
+            assert go_on.wait(60)
+            return super().acquire(nbytes)
+
+    limited = memory.LimitingAdaptor(Slow(), "1KiB")
+
+    def make():
+        with ndx.use(limited):
+            ndx.zeros(100)
+
+    with running(make):
+        try:
+            assert inside.wait(60)
+            with ndx.use(limited), pytest.raises(ndx.OutOfMemoryError, match="not let"):
+                ndx.zeros(100)
+        finally:
+            go_on.set()
+    # What was refused is not counted.
+    assert limited.stats()["peak_bytes"] == 800
+    assert limited.stats()["total_allocations"] == 1
+    with ndx.use(limited):
+        ndx.zeros(128)
 
 
 def test_a_log_as_rmm_writes_it(tmp_path):
