@@ -19,12 +19,15 @@ __all__ = [
     "callbacks",
     "fallback_of",
     "innermost",
+    "is_asked_again",
     "live_pools",
+    "note_asked_again",
     "pooled",
     "release_on_disk",
     "release_others",
     "release_own",
     "remove_callback",
+    "set_asked_again",
 ]
 
 # Backends that keep idle memory, which others may need more.
@@ -34,7 +37,18 @@ pooled = weakref.WeakSet()
 TURNS = 3
 
 _callbacks = []
-_here = threading.local()
+
+
+class _Here(threading.local):
+    """What is known of each thread."""
+
+    calling = False  # a callback
+    asked_again = False  # a backend, for a request that was refused before
+
+
+_here = _Here()
+# Whether there was ever an adaptor that counts how often one request is made.
+turns_matter = False
 
 
 def add_callback(callback: Callable[[int], object]) -> None:
@@ -77,7 +91,7 @@ def callbacks(nbytes):
 
     Exceptions of callbacks are not caught. A request of a callback calls none.
     """
-    if getattr(_here, "calling", False):
+    if _here.calling:
         return
     for callback in list(_callbacks):
         for _ in range(TURNS):
@@ -89,6 +103,23 @@ def callbacks(nbytes):
             if not again:
                 break
             yield
+
+
+def note_asked_again():
+    """Note from now on what `is_asked_again` returns, which takes time."""
+    global turns_matter
+    turns_matter = True
+
+
+def is_asked_again():
+    """Whether a backend is asked by this thread for what was refused before."""
+    return _here.asked_again
+
+
+def set_asked_again(value):
+    """Set what `is_asked_again` returns; return what it has returned."""
+    before, _here.asked_again = _here.asked_again, value
+    return before
 
 
 def live_pools():

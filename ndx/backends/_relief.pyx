@@ -161,6 +161,15 @@ cdef class Request:
     cdef Backend server          # that has served it
 
     cdef int ask(self, Candidate each) except -1:
+        if not _pressure.turns_matter:
+            return self.ask_again(each)
+        before = _pressure.set_asked_again(True)
+        try:
+            return self.ask_again(each)
+        finally:
+            _pressure.set_asked_again(before)
+
+    cdef int ask_again(self, Candidate each) except -1:
         cdef Backend backend = each.backend
         cdef PyObject *server = <PyObject *>backend
         if each.short is not backend:

@@ -21,6 +21,7 @@ import traceback
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.text import Text
+from ndx.backends._pressure import is_asked_again, note_asked_again, set_asked_again
 from ndx.backends._registry import get
 
 __all__ = [
@@ -371,6 +372,13 @@ def by_size(item):
     return -item[1]
 
 
+class Turns(threading.local):
+    """Of each thread: whether the function is called, and how often it still may be."""
+
+    calling = False
+    left = 0
+
+
 cdef class FailureCallbackAdaptor(Adaptor):
     """Ask a function what to do when there is no more memory.
 
@@ -387,28 +395,31 @@ cdef class FailureCallbackAdaptor(Adaptor):
 
     cdef object callback
     cdef int times
-    cdef object here             # of each thread: turns left, and whether it is called
+    cdef object here             # Turns
 
     def __init__(self, upstream: BackendLike, callback: Callable[[int], object], *,
                  int times=3) -> None:
         Adaptor.__init__(self, upstream)
         self.callback = callback
         self.times = times
-        self.here = threading.local()
+        self.here = Turns()
+        note_asked_again()
 
     def before(self, nbytes: int) -> bool:
         """Count the turns of each request anew."""
-        if not getattr(self.here, "calling", False):
+        if not (self.here.calling or is_asked_again()):
             self.here.left = self.times
         return True
 
     def refused(self, nbytes: int) -> bool:
         """Ask the function; requests that it makes itself don't call it again."""
-        if getattr(self.here, "calling", False) or self.here.left <= 0:
+        if self.here.calling or self.here.left <= 0:
             return False
         self.here.left -= 1
         self.here.calling = True
+        before = set_asked_again(False)
         try:
             return bool(self.callback(nbytes))
         finally:
+            set_asked_again(before)
             self.here.calling = False
