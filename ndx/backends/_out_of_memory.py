@@ -24,17 +24,17 @@ def error(nbytes, refusals):
     ----------
     nbytes : int
         What was asked for.
-    refusals : list of (Backend, str)
-        Who was asked, and the reason of each (see `OutOfMemoryError`): the
-        backend, then those that serve where it can't.
+    refusals : list of (Backend, str, Exception or None)
+        Who was asked, the reason of each (see `OutOfMemoryError`), and what its code
+        in Python has raised: the backend, then those that serve where it can't.
     """
-    backend, reason = refusals[0]
+    backend, reason, raised = refusals[0]
     stats = backend.stats()
     allocated, reserved = stats["allocated_bytes"], stats["reserved_bytes"]
     cached = stats.get("cached_bytes", 0)
     largest = stats.get("largest_free_bytes", 0)
     device_free, device_total = backend.memory_info()
-    cause, remedies = _explain(backend, nbytes, reason)
+    cause, remedies = _explain(backend, nbytes, reason, raised)
     remedies = ["drop arrays that you no longer need, or use smaller ones", *remedies]
     fallback = _fallback_that_would_do(backend, nbytes, reason)
     if len(refusals) == 1 and fallback:
@@ -52,10 +52,10 @@ def error(nbytes, refusals):
         f"backend {backend.name!r} can't allocate {format_size(nbytes)} ({nbytes} "
         f"bytes): {cause}, and {_holdings(backend, stats)}. "
     )
-    for other, why in refusals[1:]:
-        text += f"Nor can {other.name!r}: {_explain(other, nbytes, why)[0]}. "
+    for other, *why in refusals[1:]:
+        text += f"Nor can {other.name!r}: {_explain(other, nbytes, *why)[0]}. "
     text += f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
-    return OutOfMemoryError(
+    made = OutOfMemoryError(
         text,
         nbytes,
         allocated,
@@ -68,9 +68,11 @@ def error(nbytes, refusals):
         device_total=device_total,
         reason=reason,
     )
+    made.__cause__ = raised
+    return made
 
 
-def _explain(backend, nbytes, reason):
+def _explain(backend, nbytes, reason, raised):
     """Return why a backend refused, and what may be done about that."""
     if reason == "adaptor":
         return _of_adaptor(backend, nbytes)
@@ -95,6 +97,8 @@ def _explain(backend, nbytes, reason):
         return _of_size(backend)
     if reason == "source":
         return _of_source(backend, nbytes)
+    if raised is not None and str(raised):
+        return f"it says: {raised}", []
     return f"the system has no more{why_refused()}", []
 
 

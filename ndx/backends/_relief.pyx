@@ -287,7 +287,9 @@ cdef Backend serve(Request request):
         restore_numpy(handler)
     refusals = []
     for each in request.candidates:
-        refusals.append((each.short, name_of(each.reason, request.nbytes)))
+        raised = each.short._take_refusal() if each.reason == NO_MEMORY else None
+        reason = name_of(each.reason, request.nbytes)
+        refusals.append((each.short, reason, raised))
     raise _out_of_memory.error(request.nbytes, refusals)
 
 

@@ -73,6 +73,9 @@ cdef class Adaptor(Backend):
         return ("has no upstream, since its __init__ did not call that of the base "
                 "class: super().__init__(upstream)")
 
+    def _take_refusal(self):
+        return self.upstream._take_refusal()
+
     def before(self, nbytes: int) -> bool:
         """Return whether a request may pass; called before it does."""
         return True

@@ -107,6 +107,10 @@ cdef class Backend:
         """Return what an instance lacks to give memory, in words; None: nothing."""
         return IS_BASE if type(self) is Backend else None
 
+    def _take_refusal(self):
+        """Return, and forget, the error by which its memory was last refused here."""
+        return None
+
     def __repr__(self):
         limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
         return f"<{type(self).__name__} {self.name!r}{limit}>"

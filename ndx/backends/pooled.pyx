@@ -116,6 +116,9 @@ cdef class PooledBackend(Backend):
         return ("has no pool, since its __init__ did not call that of the base class: "
                 "super().__init__(source)")
 
+    def _take_refusal(self):
+        return self.pool.source._take_refusal()
+
     cdef object take_options(self, dict given):
         """Return the options among the arguments; `__init__` refuses others."""
         return self._options.among(given)

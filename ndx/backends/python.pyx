@@ -1,9 +1,8 @@
 """The adaptor for backends that are written in Python."""
 
 cimport cython
-from cpython.buffer cimport PyBuffer_Release
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -14,14 +13,9 @@ from ndx.backends.base cimport (
     ALIGNMENT, ALLOCATED, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, TOO_LARGE, Backend,
     Memory, counters_add, counters_lift, counters_remove,
 )
-from ndx.backends.user_code cimport UserCode, hold_buffer
-
-import sys
+from ndx.backends.user_code cimport UserCode, begin_buffer, end_buffer
 
 from ndx.backends.base import IS_BASE
-
-# Had now: at exit the module may be empty.
-cdef object is_finalizing = sys.is_finalizing
 
 __all__ = ["PythonBackend"]
 
@@ -68,6 +62,9 @@ cdef class PythonBackend(Backend):
 
     def _missing(self):
         return IS_BASE if type(self) is PythonBackend else None
+
+    def _take_refusal(self):
+        return self.inside.take_refusal()
 
     @property
     def name(self) -> str:
@@ -159,19 +156,11 @@ cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except N
     if acquired == NULL:
         raise MemoryError()
     try:
-        entered = self.inside.enter(
+        source = begin_buffer(
+            self.inside, self, f"backend {self.name!r}",
             f"acquire or discard of backend {self.name!r} made an array in this very "
-            "backend; they must make none: inside them, use ndx.use('host') or NumPy")
-        try:
-            source = self.acquire(nbytes)
-            try:
-                hold_buffer(f"backend {self.name!r}", source, nbytes, &acquired.view)
-            except BaseException:
-                if source is not None:
-                    self.discard(source)
-                raise
-        finally:
-            self.inside.leave(entered)
+            "backend; they must make none: inside them, use ndx.use('host') or NumPy",
+            nbytes, &acquired.view)
     except BaseException:
         free(acquired)
         raise
@@ -183,24 +172,9 @@ cdef Acquired *PythonBackend_acquire(PythonBackend self, size_t nbytes) except N
 cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     cdef Acquired *acquired = <Acquired *>memory.cookie
     counters_remove(&self.counters, memory.nbytes)
+    end_buffer(self.inside, self, &acquired.view, acquired.source)
+    free(acquired)
+    # Held until now: `discard` may let other threads run.
     self.counters.reserved -= memory.nbytes
     budget_give(memory.nbytes)
     self.counters.system_frees += 1
-    source = <object>acquired.source
-    Py_DECREF(source)
-    if is_finalizing():
-        # Python clears modules and functions by now, and calling them may crash. The
-        # system takes all back.
-        PyBuffer_Release(&acquired.view)
-        free(acquired)
-        return
-    # A nested one is that of an array which discard itself made and dropped.
-    entered = self.inside.enter(None)
-    try:
-        PyBuffer_Release(&acquired.view)
-        free(acquired)
-        self.discard(source)
-        # Its end may run code of the user, too.
-        source = None
-    finally:
-        self.inside.leave(entered)

@@ -1,18 +1,14 @@
 """The adaptor for sources that are written in Python."""
 
 cimport cython
-from cpython.buffer cimport PyBuffer_Release
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx.backends.source cimport NO_RANGE, RAISED, RESERVED, Source
-from ndx.backends.user_code cimport UserCode, hold_buffer
-
-import sys
-
-# Had now: at exit the module may be empty.
-cdef object is_finalizing = sys.is_finalizing
+from ndx.backends.user_code cimport UserCode, begin_buffer, end_buffer
 
 __all__ = ["PythonSource"]
 
@@ -58,6 +54,9 @@ cdef class PythonSource(Source):
     def discard(self, buffer: Any) -> None:
         """Take back a buffer that `acquire` gave; its memory is no longer used."""
 
+    def _take_refusal(self):
+        return self.inside.take_refusal()
+
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
         with gil:
@@ -100,36 +99,18 @@ cdef int PythonSource_acquire(PythonSource self, size_t nbytes,
                               Py_buffer *view) except -1:
     """Hold a buffer of at least `nbytes` bytes."""
     name = type(self).__name__
-    entered = self.inside.enter(
+    self.views[<uintptr_t>view] = begin_buffer(
+        self.inside, self, f"source {name!r}",
         f"acquire or discard of source {name!r} made an array in a pool that it serves "
-        "itself; they must make none: inside them, use ndx.use('host') or NumPy")
-    try:
-        source = self.acquire(nbytes)
-        try:
-            hold_buffer(f"source {name!r}", source, nbytes, view)
-        except BaseException:
-            if source is not None:
-                self.discard(source)
-            raise
-        self.views[<uintptr_t>view] = source
-    finally:
-        self.inside.leave(entered)
+        "itself; they must make none: inside them, use ndx.use('host') or NumPy",
+        nbytes, view)
     return 0
 
 
 cdef void PythonSource_release(PythonSource self, Py_buffer *view) noexcept:
     source = self.views.pop(<uintptr_t>view)
-    if is_finalizing():
-        PyBuffer_Release(view)
-        free(view)
-        return
-    # A nested one is that of an array which discard itself made and dropped.
-    entered = self.inside.enter(None)
-    try:
-        PyBuffer_Release(view)
-        free(view)
-        self.discard(source)
-        # Its end may run code of the user, too.
-        source = None
-    finally:
-        self.inside.leave(entered)
+    Py_INCREF(source)
+    cdef PyObject *held = <PyObject *>source
+    source = None
+    end_buffer(self.inside, self, view, held)
+    free(view)

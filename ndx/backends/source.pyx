@@ -32,6 +32,10 @@ cdef class Source:
         self.budgeted = True
         self.resource = "machine"
 
+    def _take_refusal(self):
+        """Return, and forget, the error by which `reserve` last refused here."""
+        return None
+
     # To override. `reserve` gives a range of nbytes, a multiple of `granularity`, and
     # returns RESERVED; or with nothing changed NO_RANGE (the system refused) or NO_ROOM
     # (the device or the disk is full); or RAISED with an exception set. `whole`: it is

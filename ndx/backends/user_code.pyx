@@ -7,11 +7,32 @@ same backend would serve.
 
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.unraisable cimport report_ignored
+
+import os
+import sys
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
+
+# Had now: at exit the module may be empty.
+cdef object is_finalizing = sys.is_finalizing
+
+# The threads by which this process, its parent, and so on, were forked.
+cdef list forkers = []
+
+
+def note_fork():
+    """Note, in a forked child, which thread of its parent it has."""
+    forkers.append(PyThread_get_thread_ident())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=note_fork)
 
 
 # Not cleared by the collector: what it belongs to is used until its memory is back.
@@ -20,11 +41,24 @@ cdef class UserCode:
     """Which threads are in the user's code of one backend, source or hook."""
 
     def __cinit__(self):
+        # No `threading.local`: one that the collector has cleared can't be used.
         self.threads = set()
+        self.refusals = {}
+        self.forks = len(forkers)
 
     cdef bint is_inside(self) except -1:
         """Whether this thread is in the user's code already."""
+        if self.forks != len(forkers):
+            self.forget_parents()
         return PyThread_get_thread_ident() in self.threads
+
+    cdef int forget_parents(self) except -1:
+        """Forget the threads that did not follow into this forked child."""
+        for forker in forkers[self.forks:]:
+            self.threads.intersection_update((forker,))
+        self.refusals.clear()
+        self.forks = len(forkers)
+        return 0
 
     cdef object enter(self, str message):
         """Begin a call; raise if this thread is inside of one, unless message is None.
@@ -45,6 +79,65 @@ cdef class UserCode:
         if not nested:
             self.threads.discard(PyThread_get_thread_ident())
         restore_numpy(handler)
+
+    cdef object take_refusal(self):
+        """Return, and forget, the last MemoryError by which this thread was refused."""
+        return self.refusals.pop(PyThread_get_thread_ident(), None)
+
+
+cdef object begin_buffer(UserCode inside, object owner, str name, str message,
+                         size_t nbytes, Py_buffer *view):
+    """Return what `acquire` gives, with its buffer held; `message` is as for `enter`.
+
+    Raises what that raises; a MemoryError is kept for `take_refusal`.
+    """
+    entered = inside.enter(message)
+    try:
+        source = owner.acquire(nbytes)
+        try:
+            hold_buffer(name, source, nbytes, view)
+        except BaseException:
+            if source is not None:
+                owner.discard(source)
+            raise
+    except MemoryError as error:
+        forget_frames(error)
+        inside.refusals[PyThread_get_thread_ident()] = error
+        raise
+    finally:
+        inside.leave(entered)
+    return source
+
+
+cdef int forget_frames(object error) except -1:
+    """Drop the tracebacks of an error and its causes, which lead to who keeps it."""
+    while error is not None and error.__traceback__ is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+    return 0
+
+
+cdef void end_buffer(UserCode inside, object owner, Py_buffer *view,
+                     PyObject *source) noexcept:
+    """Let go of a buffer, and give it to `discard`; takes the reference to `source`."""
+    held = <object>source
+    Py_DECREF(held)
+    if is_finalizing():
+        # Python clears modules and functions by now, and calling them may crash. The
+        # system takes all back.
+        PyBuffer_Release(view)
+        return
+    # A nested one is that of an array which discard itself made and dropped.
+    entered = inside.enter(None)
+    try:
+        PyBuffer_Release(view)
+        owner.discard(held)
+        # Its end may run code of the user, too.
+        held = None
+    except BaseException as error:
+        report_ignored(owner, error)
+    finally:
+        inside.leave(entered)
 
 
 cdef int hold_buffer(str owner, object source, size_t nbytes,

@@ -5,10 +5,13 @@ It may use NumPy, and whatever it gives or does wrong is an error that names it.
 
 import contextlib
 import gc
+import os
 import threading
+import weakref
 
 import numpy as np
 import pytest
+from helpers.threads import run_in_thread, running
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -306,3 +309,136 @@ def test_what_fails_at_a_release_is_reported_as_it_was_raised(kind, monkeypatch)
     assert failure.exc_value.args == ("as it may",)
     assert failure.object is backend
     assert failure.exc_traceback is not None
+
+
+def test_a_limit_counts_what_discard_still_has():
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(PythonBackend):
+        def acquire(self, nbytes):
+            return bytearray(nbytes)
+
+        def discard(self, buffer):
+            inside.set()
+            assert go_on.wait(60)
+
+    backend = Slow(limit=1000)
+
+    def make_and_drop():
+        with ndx.use(backend):
+            ndx.ones(100)
+
+    with running(make_and_drop):
+        try:
+            assert inside.wait(60)
+            assert backend.stats()["allocated_count"] == 0
+            assert backend.stats()["reserved_bytes"] == 800
+            with ndx.use(backend), pytest.raises(ndx.OutOfMemoryError, match="limit"):
+                ndx.ones(100)
+        finally:
+            go_on.set()
+    assert backend.stats()["reserved_bytes"] == 0
+
+
+@pytest.mark.parametrize("kind", ["backend", "source"])
+def test_the_text_of_a_refusal_is_in_the_error(kind):
+    def acquire(self, nbytes):
+        raise MemoryError("the quota is used up")
+
+    make = make_backend if kind == "backend" else make_pool
+    backend = make(acquire, lambda _, buffer: None)
+    for used in (backend, ndx.memory.Adaptor(backend)):
+        with ndx.use(used), pytest.raises(ndx.OutOfMemoryError) as caught:
+            ndx.ones(10)
+        assert "it says: the quota is used up, and" in str(caught.value)
+        assert type(caught.value.__cause__) is MemoryError
+        assert str(caught.value.__cause__) == "the quota is used up"
+
+
+def test_a_refusal_without_a_text():
+    def acquire(self, nbytes):
+        raise MemoryError from OSError("why")
+
+    with ndx.use(make_backend(acquire, None)), pytest.raises(MemoryError) as caught:
+        ndx.ones(10)
+    assert "the system has no more" in str(caught.value)
+    assert str(caught.value.__cause__.__cause__) == "why"
+
+
+def test_a_refusal_keeps_nothing_alive():
+    class Small(PythonSource):
+        def acquire(self, nbytes):
+            try:
+                return bytearray(min(nbytes, 200_000) if refused else bytes)
+            except TypeError as error:
+                refused.append(nbytes)
+                raise MemoryError from error
+
+    refused = []
+    backend = PooledBackend(Small())
+    with ndx.use(backend):
+        x = ndx.ones(10)
+    assert refused
+    del x
+    source = weakref.ref(backend)
+    gc.disable()
+    try:
+        del backend
+        assert source() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("make", [make_backend, make_pool])
+def test_a_forked_child_knows_no_threads_of_its_parent(make):
+    inside, go_on = threading.Event(), threading.Event()
+    parent, main = os.getpid(), threading.main_thread()
+
+    def acquire(self, nbytes):
+        if os.getpid() == parent and threading.current_thread() is not main:
+            inside.set()
+            assert go_on.wait(60)
+        return bytearray(nbytes)
+
+    backend = make(acquire, lambda _, buffer: None)
+
+    def use():
+        with ndx.use(backend):
+            return float(ndx.sum(ndx.ones(1000)))
+
+    with running(use):
+        try:
+            assert inside.wait(60)
+            if (child := os.fork()) == 0:
+                status = 1
+                with contextlib.suppress(BaseException):
+                    # Threads of the child get the idents of those of the parent.
+                    status = 0 if run_in_thread(use) == 1000 else 2
+                os._exit(status)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        finally:
+            go_on.set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_inside_acquire_stays_inside():
+    found = []
+
+    def acquire(self, nbytes):
+        if not found:
+            found.append(None)
+            if (child := os.fork()) == 0:
+                status = 1
+                try:
+                    ndx.ones(3)
+                except RuntimeError as error:
+                    status = 0 if "made an array in this very" in str(error) else 2
+                os._exit(status)
+            found[0] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return bytearray(nbytes)
+
+    with ndx.use(make_backend(acquire, lambda _, buffer: None)):
+        ndx.ones(3)
+    assert found == [0]
