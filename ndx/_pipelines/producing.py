@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ndx._lib.weak import members
 from ndx._pipelines.epochs import END, Epoch, Outcome
 from ndx._pipelines.leases import Ring, Slot, SlotWait, is_alone_with, rest
 from ndx._pipelines.settings import Settings, scope_left_open
@@ -253,7 +254,7 @@ def waits_for_itself() -> RuntimeError:
 @atexit.register
 def _stop_all() -> None:
     """Stop all threads before Python ends: none is to run in a dying interpreter."""
-    running = [each for each in _producers if not each.is_parents()]
+    running = [each for each in members(_producers) if not each.is_parents()]
     for producer in running:
         producer.stop()
     deadline = time.monotonic() + CLOSE_TIMEOUT

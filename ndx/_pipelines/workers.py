@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ndx._lib.weak import members
 from ndx._pipelines import cores
 from ndx._pipelines.errors import with_index, without_stop_iteration
 
@@ -100,7 +101,7 @@ class Team:
 
 @atexit.register
 def _close_all() -> None:
-    for team in list(_teams):
+    for team in members(_teams):
         team.close()
 
 

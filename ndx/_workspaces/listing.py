@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text
+from ndx._lib.weak import members
 from ndx._workspaces.owners import all_workspaces
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def workspaces(
         raise TypeError(msg)
     found = [
         each
-        for each in all_workspaces.copy()
+        for each in members(all_workspaces)
         if all_threads or (thread is not None and each.thread is thread)
     ]
     return sorted(found, key=lambda each: (_name(each.thread), each.name, each.number))

@@ -9,6 +9,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from ndx._lib.weak import members
 from ndx.backends._budget import missing_of_gpu, missing_of_process
 
 if TYPE_CHECKING:
@@ -124,12 +125,7 @@ def set_asked_again(value):
 
 def live_pools():
     """Return all backends with a pool."""
-    while True:
-        try:
-            return list(pooled)
-        except RuntimeError:
-            # Another thread has made one meanwhile.
-            continue
+    return members(pooled)
 
 
 def innermost(backend):

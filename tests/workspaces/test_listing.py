@@ -9,6 +9,7 @@ import pytest
 from helpers.threads import in_thread, run_in_thread
 
 import ndx
+from ndx._workspaces.owners import all_workspaces
 
 
 @in_thread
@@ -338,3 +339,21 @@ def test_workspaces_of_a_thread_go_with_it():
 
     run_in_thread(work)
     assert backend.stats()["allocated_bytes"] == 0
+
+
+def test_lists_while_other_threads_make_more(monkeypatch):
+    """A weak set can't be iterated while one is added."""
+    kept = [ndx.workspace(f"kept {i}") for i in range(3)]
+    members, turns = type(all_workspaces).__iter__, []
+
+    def iterate(weak_set):
+        for each in members(weak_set):
+            if not turns:
+                turns.append(each)
+                kept.append(ndx.workspace("made meanwhile"))
+            yield each
+
+    monkeypatch.setattr(type(all_workspaces), "__iter__", iterate)
+    found = ndx.memory.workspaces()
+    assert turns
+    assert set(kept) <= set(found)

@@ -1,0 +1,22 @@
+"""Weak sets that several threads use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from weakref import WeakSet
+
+__all__ = ["members"]
+
+T = TypeVar("T")
+
+
+def members(weak_set: WeakSet[T]) -> list[T]:
+    """Return what is in a weak set, while other threads add to it."""
+    while True:
+        try:
+            return list(weak_set)
+        except RuntimeError:
+            # Another thread has added something meanwhile.
+            continue
