@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_callback",
+    "backends",
     "callbacks",
     "fallback_of",
     "innermost",
     "is_asked_again",
+    "live_backends",
     "live_pools",
     "note_asked_again",
     "pooled",
@@ -30,6 +32,9 @@ __all__ = [
     "remove_callback",
     "set_asked_again",
 ]
+
+# All of them, by `id`: those that users write need not be hashable.
+backends = weakref.WeakValueDictionary()
 
 # Backends that keep idle memory, which others may need more.
 pooled = weakref.WeakSet()
@@ -126,6 +131,12 @@ def set_asked_again(value):
 def live_pools():
     """Return all backends with a pool."""
     return members(pooled)
+
+
+def live_backends():
+    """Return all backends, adaptors included."""
+    found = [each() for each in backends.valuerefs()]
+    return [each for each in found if each is not None]
 
 
 def innermost(backend):

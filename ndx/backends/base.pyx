@@ -7,6 +7,7 @@ package knows how memory is obtained, and a backend knows nothing of arrays.
 from libc.string cimport memcpy, memset
 
 from ndx._lib.sizes import parse_limit
+from ndx.backends import _pressure
 
 __all__ = ["Backend", "check_whole"]
 
@@ -42,6 +43,7 @@ cdef class Backend:
         self.device = "cpu"
         self.host_accessible = True
         self.limit_nbytes = -1 if limit is None else parse_limit(limit)
+        _pressure.backends[id(self)] = self
 
     def __init__(self, *, limit: Size | None = None) -> None:
         # Unknown options raise here; `__cinit__` has taken the known ones.

@@ -32,8 +32,16 @@ def _pools(backend):
     return [get(backend)]
 
 
+def _all_backends():
+    found = [x for x in _pressure.live_backends() if not hasattr(x, "upstream")]
+    return sorted(found, key=lambda each: str(each.name))
+
+
 def summary(backend: BackendLike | None = None) -> str:
-    """Return a table of memory in use: of one backend or, for None, of all pools.
+    """Return a table of memory in use: of one backend or, for None, of all.
+
+    Backends that have served no request are left out. So are adaptors: what they pass
+    on is in the row of the backend that they are around.
 
     Parameters
     ----------
@@ -50,7 +58,7 @@ def summary(backend: BackendLike | None = None) -> str:
     names = ("allocated", "peak", "cached", "reserved", "limit")
     columns = "".join(f"{name:>12}" for name in names)
     lines = [f"{'backend':<16}{'pool':<10}{columns}{'hits':>8}"]
-    for each in _pools(backend):
+    for each in _all_backends() if backend is None else [get(backend)]:
         stats = each.stats()
         events = each.events() if hasattr(each, "events") else {"hits": 0}
         requests = stats["total_allocations"]
@@ -66,7 +74,7 @@ def summary(backend: BackendLike | None = None) -> str:
         cells = [format_size(size) for size in sizes]
         cells.append("-" if each.limit is None else format_size(each.limit))
         lines.append(
-            f"{each.name:<16}{getattr(each, 'kind', '-'):<10}"
+            f"{each.name!s:<16}{getattr(each, 'kind', '-'):<10}"
             + "".join(f"{cell:>12}" for cell in cells)
             + f"{hits:>8}"
         )

@@ -1,5 +1,6 @@
 """What users see of memory: counters, scopes, reports, adaptors."""
 
+import dataclasses
 import html
 import io
 import pickle
@@ -92,6 +93,29 @@ def test_a_summary_for_people(backend):
     assert ["host", "split", "781.2", "KiB"] in rows
     assert "ndx: " in text
     assert memory.summary(backend).count("\n") == 2
+    del x
+
+
+def test_a_summary_has_backends_in_python():
+    unused = ByteArrayBackend()
+    unused.name = "unused"
+
+    @dataclasses.dataclass
+    class Data(ByteArrayBackend):
+        """One that can't be hashed."""
+
+        title: str = "shared memory"
+
+        def __post_init__(self):
+            super().__init__()
+            self.name = self.title
+
+    with ndx.use(memory.Adaptor(Data())):
+        x = ndx.zeros(1000)
+    rows = memory.summary().splitlines()
+    [row] = [line for line in rows if "shared memory" in line]
+    assert row.split()[2:6] == ["-", "7.812", "KiB", "7.812"]
+    assert not any("unused" in line for line in rows)
     del x
 
 
