@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,10 @@ from ndx._lib.text import Text
 from ndx.memory._counters import backend_of
 
 if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
     from ndx._typing import AnyFunction, BackendLike
+    from ndx.backends import Backend
 
 __all__ = ["Statistics", "profile", "profile_report", "statistics"]
 
@@ -74,21 +78,71 @@ class statistics:
         self.stack = []
 
     def __enter__(self) -> Statistics:
-        backend = backend_of(self.backend)
-        before = backend.stats()
-        backend.reset_peak()
-        found = Statistics()
-        self.stack.append((backend, before, found))
-        return found
+        entry = _Entry(backend_of(self.backend))
+        self.stack.append(entry)
+        return entry.found
 
     def __exit__(self, *exception: object) -> None:
-        backend, before, found = self.stack.pop()
-        after = backend.stats()
+        self.stack.pop().end()
+
+
+class _Entry:
+    """An entry into a scope, which resets the peak of a backend.
+
+    Entries of several threads overlap without nesting. So the peak is noted for all
+    that are open each time before it is reset.
+    """
+
+    # Those that are open, in the order of their beginnings. The collector may run
+    # finalizers with entries of their own here.
+    opened: ClassVar[list[_Entry]] = []
+    lock = threading.RLock()
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.found = Statistics()
+        self.peak = 0
+        with self.lock:
+            self.before = self._look()
+            # What is to be restored: the peaks since the entry before this.
+            self.peaks = self.before["peak_bytes"], self.before["peak_reserved_bytes"]
+            backend.reset_peak()
+            self.opened.append(self)
+
+    def end(self) -> None:
+        """Complete what was found, and restore the backend's peaks."""
+        before, found = self.before, self.found
+        with self.lock:
+            after = self._look()
+            place = self.opened.index(self)
+            del self.opened[place]
+            for later in self.opened[place:]:
+                if later.backend is self.backend:
+                    later.peaks = tuple(map(max, later.peaks, self.peaks))
+                    break
+            else:
+                self.backend.raise_peak(*self.peaks)
         found.current_bytes = after["allocated_bytes"] - before["allocated_bytes"]
         found.current_count = after["allocated_count"] - before["allocated_count"]
-        found.peak_bytes = after["peak_bytes"] - before["allocated_bytes"]
+        found.peak_bytes = self.peak - before["allocated_bytes"]
         found.total_count = after["total_allocations"] - before["total_allocations"]
-        backend.raise_peak(before["peak_bytes"], before["peak_reserved_bytes"])
+
+    def _look(self) -> dict[str, Any]:
+        """Return the backend's counters, and note its peak for all that are open."""
+        stats = self.backend.stats()
+        for each in self.opened:
+            if each.backend is self.backend:
+                each.peak = max(each.peak, stats["peak_bytes"])
+        return stats
+
+
+def _renew_lock() -> None:
+    """Make a new lock in a forked child: a parent's thread may have the old one."""
+    _Entry.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass

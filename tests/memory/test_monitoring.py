@@ -64,6 +64,24 @@ def test_scopes_nest(backend):
     del z
 
 
+def test_scopes_that_overlap(backend):
+    with ndx.use(HostBackend()):
+        ndx.zeros(5000)
+        first, second, third = (memory.statistics() for _ in range(3))
+        a = first.__enter__()
+        ndx.zeros(1000)
+        b = second.__enter__()
+        ndx.zeros(100)
+        first.__exit__(None, None, None)
+        c = third.__enter__()
+        ndx.zeros(200)
+        second.__exit__(None, None, None)
+        ndx.zeros(10)
+        third.__exit__(None, None, None)
+        assert [x.peak_bytes for x in (a, b, c)] == [8000, 1600, 1600]
+        assert memory.max_allocated() == 40_000
+
+
 def test_profiles_add_up(backend):
     memory.profile_report(clear=True)
     assert "nothing" in memory.profile_report()
