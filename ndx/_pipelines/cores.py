@@ -86,7 +86,9 @@ def _forget() -> None:
     """Forget, in a forked child, the workers of the parent, and whose lock it is."""
     global _lock
     _lock = threading.RLock()
-    _shares.clear()
+    if _shares:
+        _shares.clear()
+        _apply()
 
 
 if hasattr(os, "register_at_fork"):
