@@ -54,17 +54,18 @@ _blas: list[_Limited] = []
 _found: tuple[int, list[Any]] = (0, [])
 
 
-def share(workers: int, threads: int | None) -> object:
-    """Take a share of the cores for some workers; return what `release` takes.
+def share(token: object, workers: int, threads: int | None) -> None:
+    """Take a share of the cores for some workers.
 
     Parameters
     ----------
+    token : object
+        What `release` takes.
     workers : int
         How many threads compute at the same time.
     threads : int or None
         How many threads one operation of them may have; None: what is left for each.
     """
-    token = object()
     with _lock:
         if not _shares:
             _own[:], _blas[:] = [_Limited(_Own())], []
@@ -72,7 +73,6 @@ def share(workers: int, threads: int | None) -> object:
             _blas[:] = map(_Limited, _blas_libraries())
         _shares[token] = (workers, threads)
         _apply()
-    return token
 
 
 def release(token: object) -> None:

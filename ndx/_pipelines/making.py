@@ -42,8 +42,10 @@ class ThreadMaker:
     def start(self) -> Epoch:
         """Begin an epoch, in a new thread if there is none in this process."""
         check_open(self.closed)
-        if self.producer is None or self.producer.is_parents():
+        if self.producer is None or not self.producer.is_usable():
+            # Kept before its thread begins: Ctrl-C may come at any time.
             self.producer = Producer(self.source, self.settings, self.context)
+            self.producer.begin()
         self.epochs += 1
         return self.producer.start()
 

@@ -217,7 +217,7 @@ def _serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     forget_shared()
     exchange = Exchange(folders)
-    cores.share(1, threads)
+    cores.share(object(), 1, threads)
     # Scopes of the parent are no scopes of a forked child.
     contextvars.Context().run(_answer_all, pipe, target, place, exchange)
     if not _parent_lives():

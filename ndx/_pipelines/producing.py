@@ -65,10 +65,18 @@ class Producer:
         self.thread = threading.Thread(
             target=self._run, name=f"ndx-prefetch-{next(_numbers)}", daemon=True
         )
-        self.thread.start()
         _producers.add(self)
 
     # ------------------------------------------------------------ for the consumer
+
+    def begin(self) -> None:
+        """Start the thread; whoever calls this can stop it already."""
+        try:
+            self.thread.start()
+        except BaseException:
+            # By Ctrl-C, say, while the thread runs already.
+            self.stop()
+            raise
 
     def start(self) -> Epoch:
         """Begin an epoch; the one before ends."""
@@ -116,7 +124,7 @@ class Producer:
 
     def join(self, timeout: float) -> bool:
         """Wait until the thread has ended; return whether it has."""
-        if self.is_elsewhere():
+        if self.is_elsewhere() or self.thread.ident is None:
             return True
         self.thread.join(timeout)
         return not self.thread.is_alive()
@@ -128,6 +136,10 @@ class Producer:
     def runs_this(self) -> bool:
         """Whether this is called by the thread."""
         return self.thread is threading.current_thread()
+
+    def is_usable(self) -> bool:
+        """Whether the thread is of this process, and was not told to stop."""
+        return not (self.stopping or self.is_parents())
 
     def is_parents(self) -> bool:
         """Whether the thread runs in the process that this one was forked from."""

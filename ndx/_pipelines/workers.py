@@ -58,9 +58,12 @@ class Team:
         self._process = os.getpid()
         self._stop = stop
         self._threads: list[threading.Thread] = []
-        self._share = cores.share(len(jobs), threads) if computing else None
+        # Had before it is used: Ctrl-C may come at any time.
+        self._share = object()
         _teams.add(self)
         try:
+            if computing:
+                cores.share(self._share, len(jobs), threads)
             for i, job in enumerate(jobs):
                 context = contextvars.copy_context()
                 thread = threading.Thread(

@@ -12,6 +12,7 @@ import pytest
 from helpers.parallel import doubled, named, nothing_left, script
 
 import ndx
+from ndx._pipelines import cores as sharing_cores
 
 
 @pytest.fixture(autouse=True)
@@ -304,6 +305,35 @@ def test_maps_at_the_same_time_share_the_cores(cores):
         with ndx.parallel.map(abs, range(50), workers=4):
             assert ndx.get_num_threads() == 2
         assert ndx.get_num_threads() == 6
+    assert ndx.get_num_threads() == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_has_all_cores(cores):
+    cores(8)
+    with ndx.parallel.map(abs, range(50), workers=3):
+        assert ndx.get_num_threads() == 6
+        if (child := os.fork()) == 0:
+            os._exit(ndx.get_num_threads())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 8
+        assert ndx.get_num_threads() == 6
+
+
+def test_ctrl_c_while_workers_take_their_cores(cores, monkeypatch):
+    cores(8)
+    apply, calls = sharing_cores._apply, []
+
+    def interrupted():
+        apply()
+        calls.append(None)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sharing_cores, "_apply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ndx.parallel.map(abs, range(50), workers=3)
+    gc.collect()
     assert ndx.get_num_threads() == 8
 
 

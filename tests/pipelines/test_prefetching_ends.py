@@ -429,3 +429,23 @@ def test_a_new_epoch_in_a_child_forked_while_the_source_works():
         """
     )
     assert printed == "[0.0, 1.0]\n" * 2
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_ctrl_c_while_the_thread_begins(monkeypatch, begun):
+    start = threading.Thread.start
+
+    def interrupted(thread):
+        if begun:
+            start(thread)
+        raise KeyboardInterrupt
+
+    batches = ndx.prefetch(Numbers(3))
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        iter(batches)
+    monkeypatch.undo()
+    assert threads_end()
+    # Nor does the end of Python wait for a thread that has not begun.
+    producing._stop_all()
+    assert len(list(batches)) == 3
