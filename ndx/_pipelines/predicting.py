@@ -162,6 +162,7 @@ class Predictor:
             If the predictor is closed, or was made in another process.
         """
         if self._in_place is not None:
+            self._check_process()
             return self._in_place.call(args)
         future = self.submit(*args)
         try:
@@ -197,13 +198,9 @@ class Predictor:
         ...     future.result(timeout=10)
         NDArray([1., 2.])
         """
+        self._check_process()
         if self._in_place is not None:
             return _future_of(self._in_place.call, args)
-        if not self._team.is_here:
-            raise RuntimeError(
-                "the predictor was made in another process: its workers did not follow "
-                "into the forked child. Make one there"
-            )
         if self._team.is_member:
             raise RuntimeError(
                 "the function of a predictor asks that predictor: no worker would be "
@@ -212,6 +209,13 @@ class Predictor:
         request = _gathered(args) if self.mode == "batched" else _single(args)
         self._requests.put(request)
         return request.future
+
+    def _check_process(self) -> None:
+        if not self._team.is_here:
+            raise RuntimeError(
+                "the predictor was made in another process: its threads did not follow "
+                "into the forked child. Make one there"
+            )
 
     def stats(self) -> dict[str, float]:
         """Return counts since the start.
@@ -237,7 +241,7 @@ class Predictor:
         """
         self._is_closed = True
         self._team.close()
-        if self._in_place is not None:
+        if self._in_place is not None and self._team.is_here:
             self._in_place.close()
 
     def __enter__(self) -> Self:

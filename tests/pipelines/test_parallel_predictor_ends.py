@@ -187,8 +187,14 @@ def test_workers_that_can_not_start_are_an_error():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_is_told():
-    with ndx.parallel.Predictor(doubled) as predict:
+@pytest.mark.parametrize("mode", MODES)
+def test_a_forked_child_is_told(mode):
+    fn = Counted(held=True)
+    with (
+        ndx.parallel.Predictor(fn, mode=mode) as predict,
+        running(lambda: predict(row(2))),
+    ):
+        assert fn.begun.wait(20)
         if (child := os.fork()) == 0:
             code = 1
             with contextlib.suppress(BaseException):
@@ -198,6 +204,7 @@ def test_a_forked_child_is_told():
                     code = 0 if "another process" in str(error) else 2
                 predict.close()
             os._exit(code)
+        fn.go.set()
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
