@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ndx
+from ndx._lib.weak import members
 from ndx._pipelines.places import Place
 from ndx._pipelines.requests import Request, Requests, Statistics, closed, rows_of
 from ndx._pipelines.trees import map_tree
@@ -227,6 +228,7 @@ class InPlace:
             with self._changed:
                 self._free.append(place)
                 self._changed.notify_all()
+            self._end_if_last()
 
     def _keep(self, workspace: ndx.Workspace) -> None:
         """Keep the workspace of this thread for its next call, if few are kept."""
@@ -237,12 +239,26 @@ class InPlace:
         workspace.destroy(trim=False)
 
     def close(self) -> None:
-        """Wait for calls that have begun or wait, and give all arenas back."""
+        """Wait for calls that have begun or wait, and give all arenas back.
+
+        A call that closes waits for none: it would wait for itself.
+        """
+        is_inside = getattr(self._inside, "place", None) is not None
         with self._changed:
             self._closed = True
-            while self.waiting or len(self._free) < self._count:
+            while self._is_used() and not is_inside:
                 self._changed.wait()
-            kept = list(self._kept)
+        self._end_if_last()
+
+    def _is_used(self) -> bool:
+        return self.waiting > 0 or len(self._free) < self._count
+
+    def _end_if_last(self) -> None:
+        """Give all arenas back if no call will use one."""
+        with self._changed:
+            if not self._closed or self._is_used():
+                return
+            kept = members(self._kept)
             self._kept.clear()
         for each in kept:
             each.destroy(trim=False)

@@ -235,6 +235,12 @@ def _taken(source: Iterator[Any], key: int) -> Outcome | None:
         return Outcome(key, error=error.with_traceback(None))
 
 
+def _waits_for_itself(what: str) -> RuntimeError:
+    return RuntimeError(
+        f"the {what} of a map asks for a result of that map: it would wait for itself"
+    )
+
+
 class Results:
     """The results of `map`, in the order of the items.
 
@@ -256,7 +262,9 @@ class Results:
         self._done: dict[int, Outcome] = {}
         self._next = self._fed = 0
         self._is_open = True
-        self._turn = threading.Lock()
+        # Reentrant, so that a thread that would wait for itself gets an error.
+        self._turn = threading.RLock()
+        self._is_asked = False
         try:
             self._feed()
         except BaseException:
@@ -271,19 +279,31 @@ class Results:
 
         Several threads may take from one iterator: one after the other.
         """
-        with self._turn:
-            return self._next_result()
-
-    def _next_result(self) -> Any:
-        if not self._is_open:
-            raise StopIteration
-        if not self._crew.is_here:
+        if self._is_open and not self._crew.is_here:
+            # Another thread of the parent may have had the lock.
             raise RuntimeError(
                 "the results of ndx.parallel.map are those of another process: its "
                 "workers did not follow into the forked child. Call map there"
             )
+        if self._crew.is_member:
+            raise _waits_for_itself("function")
+        with self._turn:
+            if self._is_asked:
+                raise _waits_for_itself("iterable")
+            self._is_asked = True
+            try:
+                return self._next_result()
+            finally:
+                self._is_asked = False
+
+    def _next_result(self) -> Any:
+        if not self._is_open:
+            raise StopIteration
         try:
             self._feed()
+            if not self._is_open:
+                # Closed by an iterable.
+                raise StopIteration
             outcome = self._take(self._next)
         except BaseException:
             self.close()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from ndx._pipelines.async_prefetching import AsyncPrefetch
 from ndx._pipelines.making import DirectMaker, ThreadMaker
 from ndx._pipelines.marks import is_iterable, is_marked, no_prefetch, unmarked
+from ndx._pipelines.producing import waits_for_itself
 from ndx._pipelines.progress import length_of, progress_bar, tqdm_class
 from ndx._pipelines.settings import Settings
 
@@ -306,7 +307,9 @@ class PrefetchIterator(Generic[T]):
         # Whether it has come to its end, or was closed.
         self._over = False
         self._maker = maker
-        self._one_at_a_time = threading.Lock()
+        # Reentrant, so that a thread that would wait for itself gets an error.
+        self._one_at_a_time = threading.RLock()
+        self._is_asked = False
         self._epoch = maker.start()
         self._bar = progress_bar(progress, total, "batch")
 
@@ -316,25 +319,34 @@ class PrefetchIterator(Generic[T]):
     def __next__(self) -> T:
         self._maker.check_caller()
         with self._one_at_a_time:
-            if self._over:
-                raise StopIteration
+            if self._is_asked:
+                raise waits_for_itself()
+            self._is_asked = True
             try:
-                outcome = self._maker.receive(self._epoch)
-            except BaseException:
-                # Ctrl-C, say: as of a generator, nothing comes after it.
-                self._end()
-                raise
-            if outcome.error is None and not outcome.is_last:
-                self._bar.update()
-                return outcome.batch  # type: ignore[no-any-return]
-            superseded = self._epoch.superseded and not self._over
-            self._end()
-            try:
-                if outcome.error is not None:
-                    raise outcome.error
+                return self._next_batch()
             finally:
-                # The error's traceback has this frame: they would be a cycle.
-                del outcome
+                self._is_asked = False
+
+    def _next_batch(self) -> T:
+        if self._over:
+            raise StopIteration
+        try:
+            outcome = self._maker.receive(self._epoch)
+        except BaseException:
+            # Ctrl-C, say: as of a generator, nothing comes after it.
+            self._end()
+            raise
+        if outcome.error is None and not outcome.is_last:
+            self._bar.update()
+            return outcome.batch  # type: ignore[no-any-return]
+        superseded = self._epoch.superseded and not self._over
+        self._end()
+        try:
+            if outcome.error is not None:
+                raise outcome.error
+        finally:
+            # The error's traceback has this frame: they would be a cycle.
+            del outcome
         if superseded:
             raise RuntimeError(
                 "this iteration of a prefetch has ended, because a newer one has begun "

@@ -206,6 +206,11 @@ class Crew:
         """Whether this process has the workers: a forked child has not."""
         return self._team.is_here
 
+    @property
+    def is_member(self) -> bool:
+        """Whether the calling thread is one of the workers."""
+        return self._team.is_member
+
     def put(self, key: int, *args: Any, worker: int = 0) -> None:
         """Give a task to a worker that has its own, or to whoever takes it first."""
         self._post.tasks[worker].put((key, args))

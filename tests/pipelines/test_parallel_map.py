@@ -321,3 +321,31 @@ def test_several_threads_take_from_one_iterator():
     for each in threads:
         each.join(60)
     assert sorted(found) == [2 * i for i in range(200)]
+
+
+def test_who_would_wait_for_itself_gets_an_error():
+    def asks(source):
+        yield from source
+        with pytest.raises(RuntimeError, match="iterable of a map asks .* itself"):
+            next(results)
+
+    results = ndx.parallel.map(abs, asks(range(4)), workers=1, buffersize=2)
+    assert list(results) == [0, 1, 2, 3]
+
+    def asks_too(i):
+        return next(results) if i == 2 else i
+
+    results = ndx.parallel.map(asks_too, range(4), workers=1, buffersize=2)
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(RuntimeError, match="function of a map asks .* itself"):
+        next(results)
+
+
+def test_an_iterable_that_closes_its_map():
+    def closes():
+        yield from range(4)
+        results.close()
+        yield 4
+
+    results = ndx.parallel.map(abs, closes(), workers=1, buffersize=2)
+    assert list(results) == [0, 1, 2]

@@ -244,3 +244,33 @@ def test_close_lets_threads_that_wait_compute():
         closing.result(20)
     with pytest.raises(RuntimeError, match="closed"):
         predict(row(1))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_function_that_closes_its_predictor(mode):
+    def fn(x):
+        predict.close()
+        return x * 2
+
+    predict = ndx.parallel.Predictor(fn, mode=mode)
+    assert_equal(predict(row(1)), np.full((1, 3), 2.0))
+    with pytest.raises(RuntimeError, match="closed"):
+        predict(row(1))
+    predict.close()
+
+
+def test_the_last_call_gives_the_arenas_back():
+    """In place: a call has closed the predictor while others were computed."""
+    fn = Counted(held=True)
+
+    def call(x):
+        if float(x[0, 0]) == 1:
+            predict.close()
+            return x
+        return fn(x)
+
+    predict = ndx.parallel.Predictor(call, mode="inplace", workers=2)
+    with running(lambda: predict(row(2))):
+        assert fn.begun.wait(20)
+        predict(row(1))
+        fn.go.set()

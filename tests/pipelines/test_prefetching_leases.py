@@ -315,12 +315,13 @@ def test_a_prefetch_that_rests_makes_nobody_wait():
     assert printed.split() == ["True", "True"]
 
 
-def test_a_source_that_asks_its_own_prefetch():
+@pytest.mark.parametrize("mark", [iter, ndx.no_prefetch])
+def test_a_source_that_asks_its_own_prefetch(mark):
     def source():
         yield 1
         yield next(iterator)
 
-    with ndx.prefetch(source()) as batches:
+    with ndx.prefetch(mark(source())) as batches:
         iterator = iter(batches)
         assert next(iterator) == 1
         with pytest.raises(RuntimeError, match="would wait for itself"):
