@@ -230,6 +230,7 @@ cdef BaseArray made(str path, object shape, object dtype):
         file = MappedFile(path, "w+", os.dup(new.fd))
         file.map(total, True, True)
         new.install()
+        new.reopen()
         os.dup2(new.fd, file.fd, inheritable=False)
     return array_over(file, code, ndim, lengths, False, len(header))
 

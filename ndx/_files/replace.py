@@ -119,7 +119,21 @@ class Replacement:
         self._installed = True
         if self._folder >= 0:
             os.fsync(self._folder)
-        self._reopen()
+
+    def reopen(self):
+        """Reopen an installed file by its path, so that `fd` has a name in /proc.
+
+        It is done if it can be: others may have moved or replaced the file already.
+        """
+        try:
+            fd = os.open(self.path, os.O_RDWR | _BINARY | _NO_WAIT)
+        except OSError:
+            return
+        try:
+            if os.path.samestat(os.fstat(fd), os.fstat(self.fd)):
+                os.dup2(fd, self.fd, inheritable=False)
+        finally:
+            os.close(fd)
 
     def _make(self):
         self._folder = _open_folder(self.path)
@@ -180,15 +194,6 @@ class Replacement:
                 permissions = (permissions & 0o707) | (permissions & 0o007) << 3
         if hasattr(os, "fchmod"):
             os.fchmod(self.fd, permissions)
-
-    def _reopen(self):
-        """Reopen the file by its path, so that the descriptor has a name in /proc."""
-        fd = os.open(self.path, os.O_RDWR | _BINARY | _NO_WAIT)
-        try:
-            if os.path.samestat(os.fstat(fd), os.fstat(self.fd)):
-                os.dup2(fd, self.fd, inheritable=False)
-        finally:
-            os.close(fd)
 
     def _discard(self):
         for fd in (self.fd, self._folder):

@@ -78,6 +78,7 @@ cdef int commit(BaseArray x) except -1:
                 raise
             file.check_whole()
             new.install()
+            new.reopen()
             # The mapping may switch to the new file only if no other thread or export
             # can have written since the copy: such a write would be lost.
             if x.block.exports == NULL and len(sys._current_frames()) == 1:

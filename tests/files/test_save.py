@@ -248,3 +248,20 @@ def test_the_scope_may_end_while_its_array_is_saved(path, monkeypatch):
     assert_equal(ndx.load(path), np.ones(1000))
     with ws:
         assert ws.stats()["pinned_bytes"] == 0
+
+
+def test_a_file_that_is_moved_at_once(path, tmp_path, monkeypatch):
+    install = os.replace
+
+    def consumed(source, target):
+        install(source, target)
+        install(target, tmp_path / "taken.npy")
+
+    monkeypatch.setattr(os, "replace", consumed)
+    ndx.save(path, ndx.ones(3))
+    x = ndx.open(path, mode="w+", shape=3)
+    x[:] = 2
+    del x
+    monkeypatch.undo()
+    assert names(tmp_path) == ["taken.npy"]
+    assert_equal(ndx.load(tmp_path / "taken.npy"), np.full(3, 2.0))
