@@ -50,7 +50,7 @@ def _add_run(commands):
     )
     run.add_argument(
         "--fallback",
-        metavar="BACKEND",
+        metavar="mmap",
         help="where arrays beyond the limit are: mmap, which is files (default: "
         "nowhere; NumPy raises MemoryError)",
     )

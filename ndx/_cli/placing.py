@@ -26,7 +26,7 @@ class Placement(NamedTuple):
     limit : str or None
         The most memory of one process; None: as the environment says, or no limit.
     fallback : str or None
-        The backend of what exceeds the limit.
+        Where what exceeds the limit is: "mmap", or None for nowhere.
     directory : str or None
         The folder for the files of ``"mmap"``.
     """
@@ -44,6 +44,9 @@ class Placement(NamedTuple):
         if self.fallback == "host":
             msg = "--fallback host: there the limit is; arrays beyond it are for 'mmap'"
             raise ValueError(msg)
+        if self.fallback not in (None, "mmap"):
+            msg = f"--fallback {self.fallback}: the only one is 'mmap', which is files"
+            raise ValueError(msg)
         if self.limit is not None:
             options["limit"] = self.limit
         if self.fallback is not None:
@@ -55,8 +58,6 @@ class Placement(NamedTuple):
 
     def make_fallback(self):
         """Return a new fallback; raise as `make` does."""
-        if self.fallback != "mmap":
-            return backends.get(self.fallback)
         # An instance of its own: a forked child can't use that of its parent.
         directory = self.directory or os.environ.get("NDX_MMAP_DIRECTORY")
         found = backends.get("mmap", directory=directory)
