@@ -72,5 +72,5 @@ class Backend:
     def raise_peak(self, allocated: int, reserved: int) -> None:
         """Raise both peaks to at least these values, to restore them after a reset."""
 
-def check_whole(backend: Backend):
+def check_whole(backend: Backend) -> None:
     """Raise if a backend has no memory to give, such as one that is not initialized."""

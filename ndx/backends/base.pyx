@@ -186,7 +186,7 @@ cdef class Backend:
         counters_rewind(&self.counters)
 
 
-def check_whole(Backend backend):
+def check_whole(Backend backend) -> None:
     """Raise if a backend has no memory to give, such as one that is not initialized."""
     missing = backend._missing()
     if missing is not None:
