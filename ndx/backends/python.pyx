@@ -130,9 +130,10 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     self.counters.reserved += nbytes
     try:
         acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
-    except MemoryError:
+    except MemoryError as error:
         self.counters.reserved -= nbytes
         budget_give(nbytes)
+        self.inside.keep_refusal(error)
         return NO_MEMORY
     except BaseException:
         self.counters.reserved -= nbytes

@@ -80,8 +80,9 @@ cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
     try:
         PythonSource_acquire(self, nbytes + self.alignment, view)
         status = RESERVED
-    except MemoryError:
+    except MemoryError as error:
         status = NO_RANGE
+        self.inside.keep_refusal(error)
     except BaseException as error:
         raised = error
     if status == RESERVED:

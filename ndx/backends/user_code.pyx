@@ -80,6 +80,15 @@ cdef class UserCode:
             self.threads.discard(PyThread_get_thread_ident())
         restore_numpy(handler)
 
+    cdef int keep_refusal(self, object error) except -1:
+        """Keep the MemoryError of `acquire`, which was caught, for `take_refusal`."""
+        self.refusals[PyThread_get_thread_ident()] = error
+        # Tracebacks lead to who keeps them.
+        while error is not None and error.__traceback__ is not None:
+            error.__traceback__ = None
+            error = error.__cause__ or error.__context__
+        return 0
+
     cdef object take_refusal(self):
         """Return, and forget, the last MemoryError by which this thread was refused."""
         return self.refusals.pop(PyThread_get_thread_ident(), None)
@@ -89,7 +98,7 @@ cdef object begin_buffer(UserCode inside, object owner, str name, str message,
                          size_t nbytes, Py_buffer *view):
     """Return what `acquire` gives, with its buffer held; `message` is as for `enter`.
 
-    Raises what that raises; a MemoryError is kept for `take_refusal`.
+    Raises what that raises.
     """
     entered = inside.enter(message)
     try:
@@ -100,21 +109,9 @@ cdef object begin_buffer(UserCode inside, object owner, str name, str message,
             if source is not None:
                 owner.discard(source)
             raise
-    except MemoryError as error:
-        forget_frames(error)
-        inside.refusals[PyThread_get_thread_ident()] = error
-        raise
     finally:
         inside.leave(entered)
     return source
-
-
-cdef int forget_frames(object error) except -1:
-    """Drop the tracebacks of an error and its causes, which lead to who keeps it."""
-    while error is not None and error.__traceback__ is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
-    return 0
 
 
 cdef void end_buffer(UserCode inside, object owner, Py_buffer *view,

@@ -375,12 +375,13 @@ def test_a_refusal_keeps_nothing_alive():
                 raise MemoryError from error
 
     refused = []
-    backend = PooledBackend(Small())
+    source = Small()
+    backend = PooledBackend(source)
     with ndx.use(backend):
         x = ndx.ones(10)
     assert refused
     del x
-    source = weakref.ref(backend)
+    source = weakref.ref(source)
     gc.disable()
     try:
         del backend
