@@ -9,7 +9,7 @@ cdef class UserCode:
     cdef int forget_parents(self) except -1
     cdef object enter(self, str message)
     cdef void leave(self, object entered) noexcept
-    cdef int keep_refusal(self, object error) except -1
+    cdef void keep_refusal(self, object error) noexcept
     cdef object take_refusal(self)
 
 cdef object begin_buffer(UserCode inside, object owner, str name, str message,

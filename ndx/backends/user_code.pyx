@@ -80,14 +80,17 @@ cdef class UserCode:
             self.threads.discard(PyThread_get_thread_ident())
         restore_numpy(handler)
 
-    cdef int keep_refusal(self, object error) except -1:
+    cdef void keep_refusal(self, object error) noexcept:
         """Keep the MemoryError of `acquire`, which was caught, for `take_refusal`."""
-        self.refusals[PyThread_get_thread_ident()] = error
+        try:
+            self.refusals[PyThread_get_thread_ident()] = error
+        except MemoryError:
+            # There is no memory for it either.
+            return
         # Tracebacks lead to who keeps them.
         while error is not None and error.__traceback__ is not None:
             error.__traceback__ = None
             error = error.__cause__ or error.__context__
-        return 0
 
     cdef object take_refusal(self):
         """Return, and forget, the last MemoryError by which this thread was refused."""
