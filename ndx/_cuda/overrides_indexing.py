@@ -57,7 +57,7 @@ def _key(session, key):
     """Return a key in CuPy's form: lists become arrays."""
     if isinstance(key, tuple):
         return tuple([_key(session, item) for item in key])
-    if isinstance(key, (bool, np.bool, list)):
+    if isinstance(key, (bool, np.bool, list, range)):
         found = np.asarray(key)
         if not found.size and isinstance(key, list):
             found = found.astype(np.int64)

@@ -8,6 +8,8 @@ from cpython.object cimport PyObject
 from cpython.slice cimport PySlice_AdjustIndices, PySlice_Unpack
 from libc.string cimport memcpy
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ndx._array.dispatch cimport device_engine
@@ -32,6 +34,8 @@ cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
     bint PyIndex_Check(object o) noexcept
     bint PyLong_CheckExact(object o) noexcept
+    bint PyTuple_Check(object o) noexcept
+    bint PyTuple_CheckExact(object o) noexcept
     long long PyLong_AsLongLongAndOverflow(object o, int *overflow) except? -1
     ctypedef struct PySliceObject:
         PyObject *start
@@ -275,6 +279,18 @@ cdef object items_of(BaseArray x):
     return items
 
 
+cdef inline bint is_other_tuple(object key) noexcept:
+    """Whether a key is of a subclass of tuple, such as a named tuple."""
+    return PyTuple_Check(key) and not PyTuple_CheckExact(key)
+
+
+cdef bint is_array_like(object item) except -1:
+    """Whether NumPy makes an array of an item of a key, which is none yet."""
+    if isinstance(item, (cnp.ndarray, str, bytes)):
+        return False
+    return isinstance(item, (bool, list, tuple, Sequence)) or hasattr(item, "__array__")
+
+
 cdef object numpy_key(BaseArray x, object key):
     """Return an advanced key in the form NumPy accepts, or raise IndexError."""
     items = []
@@ -288,10 +304,9 @@ cdef object numpy_key(BaseArray x, object key):
             continue
         if is_array(item):
             item = numpy_view(<BaseArray>item)
-        elif isinstance(item, (bool, list, tuple, np.generic)):
-            listed = isinstance(item, (list, tuple))
+        elif is_array_like(item):
             item = np.asarray(item)
-            if listed and not item.size:
+            if not item.size:
                 item = item.astype(np.int64)
         if not isinstance(item, cnp.ndarray) or item.dtype.kind not in "biu":
             found = item.dtype if isinstance(item, cnp.ndarray) \
@@ -333,12 +348,16 @@ cdef BaseArray indexed_view(BaseArray x, object key, list indices, int *axis):
     return view
 
 
+cdef inline bint is_list(object item) noexcept:
+    return type(item) is list or type(item) is range
+
+
 cdef bint has_list(object key):
     """Whether a key is a list or has one, which NumPy makes an array."""
     if type(key) is not tuple:
-        return type(key) is list
+        return is_list(key)
     for item in key:
-        if type(item) is list:
+        if is_list(item):
             return True
     return False
 
@@ -371,6 +390,8 @@ cdef object get_item(BaseArray x, object key):
     view = basic_view(x, key)
     if view is not None:
         return view
+    if is_other_tuple(key):
+        return get_item(x, tuple(key))
     if x.block.device:
         return device_engine().get_item(x, key)
     view = selected(x, key)
@@ -441,6 +462,8 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     require_usable(x)
     if x.readonly:
         require_writeable(x)
+    if is_other_tuple(key):
+        key = tuple(key)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
             value = converted(value, x.dtype)

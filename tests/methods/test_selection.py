@@ -1,5 +1,8 @@
 """Masks and index arrays of any length, layout and dtype, against NumPy's."""
 
+import array
+from collections import deque
+
 import numpy as np
 import pytest
 from helpers import dtypes
@@ -160,6 +163,45 @@ def test_stale_keys_and_values():
     with pytest.raises(ndx.StaleArrayError):
         x[ndx.asarray([0, 2])] = value
     assert_same(x, np.arange(3.0))
+
+
+class Key(tuple):
+    """A subclass of tuple, as named tuples are."""
+
+
+class ArrayLike:
+    def __array__(self, dtype=None, copy=None):
+        return np.array([2, 0])
+
+
+KEYS = [
+    Key((0, 1)), Key((1, slice(None))), Key(()), Key((None, 1)), Key((..., 0)),
+    Key(([0, 1], 2)), Key((np.array([0, 1]), slice(1, 3))), Key((Key((0, 1)), 2)),
+    Key((slice(0, 1),)), range(2), range(0), (range(2), 1), [range(2)], deque([1, 0]),
+    array.array("i", [1]), memoryview(b"\1"), (0, ArrayLike()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_keys_that_are_other_tuples_or_sequences(key):
+    a = np.arange(6.0).reshape(2, 3)
+    x = ndx.asarray(a, copy=True)
+    assert_same(x[key], np.asarray(a[key]))
+    x[key] = 9
+    a[key] = 9
+    assert_same(x, a)
+    x[key] = ndx.asarray(7.0)
+    a[key] = 7
+    assert_same(x, a)
+
+
+@pytest.mark.parametrize("key", ["a", b"", {0}, range(3), Key((0, 3)), Key((0, "a"))])
+def test_keys_that_are_no_other_tuples_or_sequences(key):
+    x = ndx.zeros((2, 3))
+    with pytest.raises(IndexError):
+        x[key]
+    with pytest.raises(IndexError):
+        x[key] = 1
 
 
 @pytest.mark.parametrize("dtype", [d for d in dtypes.ALL if d[0] in "iuf"])
