@@ -2,15 +2,14 @@
 
 cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
-from libc.string cimport memcpy
 
 import numpy as np
 
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, is_array, new_element, new_view, numpy_view,
-    require_intact_file, require_usable, set_array_type, set_layout,
+    BaseArray, check_room, is_array, new_element, numpy_view, require_intact_file,
+    require_usable, set_array_type,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
@@ -33,7 +32,7 @@ from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
 from ndx._methods.numpy_functions cimport dispatch_function
-from ndx._methods.numpy_layout cimport reverse_axes
+from ndx._methods.numpy_layout cimport reverse_axes, swap_last
 from ndx._methods.numpy_methods cimport NumPyMethods
 from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
@@ -558,10 +557,10 @@ cdef class NDArray(NumPyMethods):
         return operate_inplace(REMAINDER, self, other)
 
     def __divmod__(self, other: Operand) -> tuple[NDArray, NDArray]:
-        return operate(FLOOR_DIVIDE, self, other), operate(REMAINDER, self, other)
+        return divide_with_remainder(self, other)
 
     def __rdivmod__(self, other: Operand) -> tuple[NDArray, NDArray]:
-        return operate(FLOOR_DIVIDE, other, self), operate(REMAINDER, other, self)
+        return divide_with_remainder(other, self)
 
     def __and__(self, other: Operand) -> NDArray:
         return operate(AND, self, other)
@@ -744,6 +743,14 @@ cdef inline object operate(Ufunc ufunc, object x1, object x2):
     return refused(ufunc, x1, x2) if result is NotImplemented else result
 
 
+cdef object divide_with_remainder(object x1, object x2):
+    """Compute both results of `divmod`; neither over an operand, which both read."""
+    quotient = binary(FLOOR_DIVIDE, x1, x2, None)
+    if quotient is NotImplemented:
+        return refused(FLOOR_DIVIDE, x1, x2)
+    return quotient, binary(REMAINDER, x1, x2, None)
+
+
 cdef object operate_inplace(Ufunc ufunc, BaseArray x, object other):
     result = inplace(ufunc, x, other)
     return refused(ufunc, x, other) if result is NotImplemented else result
@@ -752,17 +759,6 @@ cdef object operate_inplace(Ufunc ufunc, BaseArray x, object other):
 cdef object multiply_matrices(object x1, object x2, BaseArray out):
     result = matmul(x1, x2, out)
     return refused(MATMUL, x1, x2) if result is NotImplemented else result
-
-
-cdef object swap_last(BaseArray x):
-    cdef BaseArray view = new_view(x, x.ndim)
-    cdef int last = x.ndim - 1
-    memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
-    memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
-    view.shape[last], view.shape[last - 1] = x.shape[last - 1], x.shape[last]
-    view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
-    set_layout(view)
-    return view
 
 
 def set_namespace(module, supported_versions):

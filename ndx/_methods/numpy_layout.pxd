@@ -16,6 +16,7 @@ cdef object refused_type(object kind)
 cdef bytes pickle_of(BaseArray x)
 cdef int write_file(object file, bytes data) except -1
 cdef BaseArray reverse_axes(BaseArray x)
+cdef BaseArray swap_last(BaseArray x)
 cdef bint is_matrix(BaseArray x) noexcept
 cdef BaseArray diagonal_view(BaseArray x, Py_ssize_t skipped)
 cdef BaseArray readonly_diagonal(BaseArray x)

@@ -116,6 +116,18 @@ cdef BaseArray reverse_axes(BaseArray x):
     return view
 
 
+cdef BaseArray swap_last(BaseArray x):
+    """Return a view with the last two axes exchanged."""
+    cdef BaseArray view = new_view(x, x.ndim)
+    cdef int last = x.ndim - 1
+    memcpy(view.shape, x.shape, x.ndim * sizeof(Py_ssize_t))
+    memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
+    view.shape[last], view.shape[last - 1] = x.shape[last - 1], x.shape[last]
+    view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
+    set_layout(view)
+    return view
+
+
 cdef tuple ones_of(BaseArray x):
     """Return the axes of length 1."""
     return tuple([axis for axis in range(x.ndim) if x.shape[axis] == 1])

@@ -80,3 +80,33 @@ def test_tuples_with_operators_of_their_own_are_asked():
     x = ndx.asarray([1, 2])
     assert x + Vector((1, 2)) == "added"
     assert ndx.asarray(2) * Vector((1, 2)) == "multiplied"
+
+
+class Divisor:
+    def __rdivmod__(self, other):
+        return "quotient", "remainder"
+
+    def __divmod__(self, other):
+        return "reversed"
+
+
+def test_divmod_leaves_other_operands_to_them():
+    x = ndx.asarray([7.0, -7.0])
+    assert divmod(x, Divisor()) == ("quotient", "remainder")
+    assert divmod(Divisor(), x) == "reversed"
+    for other in ("a", None, object()):
+        with pytest.raises(TypeError):
+            divmod(x, other)
+        with pytest.raises(TypeError):
+            divmod(other, x)
+    with pytest.raises(TypeError, match=r"ndx\.asarray"):
+        divmod(x, [1.0, 2.0])
+
+
+def test_divmod_overwrites_no_operand():
+    x = ndx.full(100_000, 7.0)
+    quotient, remainder = divmod(x + 0, 4)
+    assert ndx.all(quotient == 1)
+    assert ndx.all(remainder == 3)
+
+
