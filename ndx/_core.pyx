@@ -455,7 +455,7 @@ cdef class NDArray(NumPyMethods):
         return items_of(self)
 
     def __contains__(self, value: Any) -> bool:
-        equal = binary(EQUAL, self, value, None)
+        equal = operate(EQUAL, self, value)
         return equal is not NotImplemented and bool(
             numpy_view(readable(equal)).any())
 

@@ -110,3 +110,10 @@ def test_divmod_overwrites_no_operand():
     assert ndx.all(remainder == 3)
 
 
+def test_sequences_are_in_no_array():
+    x = ndx.ones(2)
+    for values in ([1.0, 1.0], (1.0, 1.0)):
+        with pytest.raises(TypeError, match=r"ndx\.asarray"):
+            values in x  # noqa: B015
+    assert 1.0 in x
+    assert "a" not in x
