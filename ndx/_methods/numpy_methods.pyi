@@ -767,7 +767,7 @@ class NumPyMethods(NumPyAttributes):
         """
 
     def ravel(self, order: Any = "C") -> NDArray:
-        """Return the elements along one axis, a view if possible.
+        """Return the elements along one axis, a view of a contiguous array.
 
         Parameters
         ----------

@@ -840,7 +840,7 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("flatten", (self,), named)
 
     def ravel(self, order: Any = "C") -> NDArray:
-        """Return the elements along one axis, a view if possible.
+        """Return the elements along one axis, a view of a contiguous array.
 
         Parameters
         ----------
@@ -871,7 +871,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if order == 'C' and is_contiguous(self):
             return flat_view(self)
         if order == 'C':
-            return ndx_reshape(self, (-1,))
+            return ndx_reshape(self, (-1,), copy=None if self.c_contiguous else True)
         return call_method('ravel', (self,), {'order': order})
 
     def repeat(self, repeats: Any, axis: Axes | None = None) -> NDArray:

@@ -250,7 +250,7 @@ def _count_nonzero(args, kwargs):
 
 def _flatnonzero(args, kwargs):
     cdef object x = only_array(args, kwargs)
-    return NotImplemented if x is None else x.ravel().nonzero()[0]
+    return NotImplemented if x is None else x.reshape(-1).nonzero()[0]
 
 
 def _sort(args, kwargs):

@@ -122,3 +122,17 @@ def test_stale_operands(call):
         x = ndx.ones((2, 2))
     with pytest.raises(ndx.StaleArrayError):
         call(x)
+
+
+CUTS = [np.s_[::2], np.s_[::-1], np.s_[:, :1], np.s_[:, 1], np.s_[1], np.s_[:1, ::2]]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+@pytest.mark.parametrize("ravel", [np.ravel, ndx.NDArray.ravel, ndx.numpy.ravel])
+def test_ravel_is_contiguous(cut, ravel):
+    a = np.arange(12.0).reshape(4, 3)
+    x = ndx.asarray(a.copy())
+    found, expected = ravel(x[cut]), np.ravel(a[cut])
+    assert_same(found, expected)
+    assert found.strides == expected.strides
+    assert np.shares_memory(found, x) == np.shares_memory(expected, a)

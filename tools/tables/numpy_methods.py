@@ -171,10 +171,11 @@ _VIEWS = [
     Method(
         "ravel",
         "order='C'",
-        "Return the elements along one axis, a view if possible.",
+        "Return the elements along one axis, a view of a contiguous array.",
         _X + ">>> x.ravel()\nNDArray([1., 4., 2., 3.])",
         body="if order == 'C' and is_contiguous(self):\n    return flat_view(self)\n"
-        "if order == 'C':\n    return ndx.reshape(self, (-1,))\n"
+        "if order == 'C':\n"
+        "    return ndx.reshape(self, (-1,), copy=None if self.c_contiguous else True)\n"
         "return call_method('ravel', (self,), {'order': order})",
     ),
     Method(
