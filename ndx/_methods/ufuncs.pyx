@@ -68,6 +68,11 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
         except TypeError:
             # NumPy takes more dtypes, bools for example; or it says why not.
             result = NotImplemented
+        except ValueError:
+            if out is None:
+                raise
+            # NumPy repeats the result in a larger output; or it says why not.
+            result = NotImplemented
         if result is not NotImplemented:
             return result
     return compute_method(ufunc, "__call__", inputs, out, kwargs)

@@ -363,3 +363,27 @@ def test_ufuncs_of_another_number_of_operands(ufunc, inputs, out):
         return
     with pytest.raises(TypeError, match="takes . inputs and, if any, . outputs, not"):
         X.__array_ufunc__(ufunc, "__call__", *inputs, **kwargs)
+
+
+@pytest.mark.parametrize("place", [np.asarray, ndx.asarray])
+def test_a_larger_output_is_filled(place):
+    x = ndx.asarray([1.0, 4.0])
+    calls = [
+        (np.add, (x, 1)), (np.add, (x, x[:, None])), (np.sqrt, (x,)),
+        (np.cbrt, (x,)), (np.negative, (3.0,)), (np.less, (x, 2)),
+        (np.matmul, (ndx.eye(2), ndx.ones((2, 2)))),
+    ]  # fmt: skip
+    for ufunc, inputs in calls:
+        same = [np.asarray(each) for each in inputs]
+        out, expected = place(np.zeros((3, 2, 2))), np.zeros((3, 2, 2))
+        if ufunc is np.less:
+            out, expected = place(out.astype(bool)), expected.astype(bool)
+        assert ufunc(*inputs, out=out) is out
+        assert_same(ndx.asarray(out), ufunc(*same, out=expected))
+    for shape in ((1,), (3,), (2, 3)):
+        with pytest.raises(ValueError, match="broadcast"):
+            np.add(x, 1, out=place(np.zeros(shape)))
+    with pytest.raises(ValueError, match="output has shape"):
+        ndx.add(x, 1, out=ndx.zeros((2, 2)))
+
+
