@@ -2,6 +2,8 @@
 
 from libc.string cimport memcpy
 
+import numpy as np
+
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
     BaseArray, has_shape, is_array, new_like, require_live,
@@ -11,7 +13,9 @@ from ndx._compute.copies cimport LARGE, store_constant
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.passes.run cimport run_large
 from ndx._compute.walking cimport start_walk, step_walk
-from ndx._lib.dtypes cimport BOOL, FLOAT64, itemsize_of, scalar_dtype
+from ndx._lib.dtypes cimport (
+    BOOL, FLOAT64, KIND_FLOAT, dtype_object, itemsize_of, kind_of, scalar_dtype,
+)
 from ndx._lib.layout cimport MAXDIMS, Walk, walk_merge, walk_order
 
 cdef extern from "ndx/internal/choose.h" nogil:
@@ -52,6 +56,22 @@ cdef void run_clip(void *arg, char **data, const Walk *walk) noexcept nogil:
             return
 
 
+cdef int store_bound(object value, int dtype, bint is_low, char *bound) except -1:
+    """Store a scalar; an integer beyond the dtype's, which limits nothing, as its last.
+
+    One that would limit all elements to what the dtype lacks is an OverflowError.
+    """
+    try:
+        store_constant(value, dtype, bound)
+    except OverflowError:
+        if kind_of[dtype] >= KIND_FLOAT:
+            raise
+        limits = np.iinfo(dtype_object(dtype))
+        value = max(value, limits.min) if is_low else min(value, limits.max)
+        store_constant(value, dtype, bound)
+    return 0
+
+
 cpdef object clip_between(object x, object low, object high, object out):
     """Return an array limited to two scalars of its dtype; None for other operands.
 
@@ -73,8 +93,8 @@ cpdef object clip_between(object x, object low, object high, object out):
             or low != low or high != high:
         return None
     bounds.dtype = array.dtype
-    store_constant(low, array.dtype, <char *>bounds.low)
-    store_constant(high, array.dtype, <char *>bounds.high)
+    store_bound(low, array.dtype, True, <char *>bounds.low)
+    store_bound(high, array.dtype, False, <char *>bounds.high)
     require_live(array)
     if out is not None:
         if not is_array(out):

@@ -220,6 +220,23 @@ def test_clip(dtype, bounds):
             assert_same(y, np.clip(b, *bounds))
 
 
+@pytest.mark.parametrize("dtype", [d for d in dtypes.ALL if d[0] in "iu"])
+@pytest.mark.parametrize("bounds", [(-1, 300), (-(2**70), 2**70), (5, 2**64), (-5, 7)])
+def test_clip_by_integers_beyond_the_dtype(dtype, bounds):
+    a = numbers(dtype, 100)
+    x = ndx.asarray(a)
+    expected = np.clip(a, *bounds)
+    for found in (x.clip(*bounds), np.clip(x, *bounds), ndx.clip(x, *bounds)):
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("bounds", [(300, 400), (-5, -1), (300, 0)])
+def test_clip_to_integers_that_the_dtype_lacks(bounds):
+    for x in (ndx.zeros(3, dtype="uint8"), np.zeros(3, "uint8")):
+        with pytest.raises(OverflowError):
+            np.clip(x, *bounds)
+
+
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_where_of_operands_in_all_layouts(dtype):
     for size in (3, 100, 40_000):
