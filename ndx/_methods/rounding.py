@@ -1,5 +1,6 @@
 """Rounding to decimal digits, for Python's `round`."""
 
+from math import log10
 from operator import index
 
 __all__ = ["rounded"]
@@ -17,8 +18,9 @@ def rounded(namespace, x, ndigits):
     if digits == 0 or (digits > 0 and x.dtype.kind in "iu"):
         return namespace.round(x)
     if x.dtype.kind in "iu":
-        return _round_integers(namespace, x, 10**-digits)
-    if 10 ** abs(digits) > float(namespace.finfo(x.dtype).max):
+        # Units of more digits are beyond all integers, and take long to compute.
+        return _round_integers(namespace, x, 10 ** min(-digits, 20))
+    if abs(digits) > log10(namespace.finfo(x.dtype).max):
         return +x if digits > 0 else namespace.where(namespace.isfinite(x), x * 0, x)
     scale = 10.0 ** abs(digits)
     if digits < 0:
