@@ -19,6 +19,7 @@ cdef class Ufunc:
     cdef readonly str domain
     cdef int nin
     cdef bint may_set_error         # whether a loop may set a Python error
+    cdef bint like_numpy            # not the standard's special values
     cdef Loop loops[NDTYPES]
     cdef Loop mixed[2]              # see `mixed_loop`
 
@@ -34,6 +35,7 @@ cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
 
 cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) noexcept
 cdef Ufunc find_ufunc(str name)
+cdef Ufunc find_numpy_ufunc(str name)
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,
                           const Walk *walk) noexcept nogil
 cdef void run_short(const Loop *loop, int nargs, char **data, const Walk *walk,

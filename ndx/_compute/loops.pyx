@@ -12,7 +12,7 @@ from ndx._compute.constant_operands cimport spread_constants
 from ndx._compute.loop_checks cimport mend
 from ndx._compute.numpy_private cimport loop_at
 from ndx._compute.pairwise cimport find_sum
-from ndx._compute.special_values cimport own_loop
+from ndx._compute.special_values cimport SPECIAL, own_loop
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._lib.dtypes cimport (
     BOOL, FLOAT64, INT64, KIND_INT, NDTYPES, UINT64, dtype_object, itemsize_of, kind_of,
@@ -113,15 +113,20 @@ cdef dict UFUNCS = {
 cdef dict KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer",
                         "f": "real floating-point", "c": "complex floating-point"}
 cdef dict found = {}
+cdef dict found_like_numpy = {}
 
 
 cdef class Ufunc:
-    """One elementwise operation: its loop for each dtype of its operands."""
+    """One elementwise operation: its loop for each dtype of its operands.
 
-    def __cinit__(self, str name):
+    Its results are the standard's or, if `like_numpy`, NumPy's.
+    """
+
+    def __cinit__(self, str name, bint like_numpy=False):
         cdef int dtype
         public_name, self.domain = UFUNCS[name]
         self.name = name
+        self.like_numpy = like_numpy
         self.public = getattr(np, public_name)
         self.nin = self.public.nin
         # For integers to negative powers the loop sets a Python error.
@@ -154,12 +159,15 @@ cdef class Ufunc:
         if loop.out_dtype < 0:
             loop.in_dtype = -1
             return 0
-        own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
+        if not self.like_numpy:
+            own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
         if loop.function != NULL:
             loop.sum = find_sum(self.name, loop.in_dtype)
         if loop.function != NULL and self.public.signature is None:
-            mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
-                 &loop.function, &loop.data)
+            # NumPy's powers to one exponent, 0.5, are meant to be others.
+            if not self.like_numpy or self.name != "pow":
+                mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
+                     &loop.function, &loop.data)
             if self.nin == 2 and loop.in_dtype == loop.out_dtype:
                 spread_constants(self.name, loop.in_dtype, &loop.function, &loop.data)
         return 0
@@ -239,6 +247,16 @@ cdef Ufunc find_ufunc(str name):
     ufunc = found.get(name)
     if ufunc is None:
         ufunc = found[name] = Ufunc(name)
+    return ufunc
+
+
+cdef Ufunc find_numpy_ufunc(str name):
+    """Return the operation with a name of ndx, with NumPy's results."""
+    if name not in SPECIAL:
+        return find_ufunc(name)
+    ufunc = found_like_numpy.get(name)
+    if ufunc is None:
+        ufunc = found_like_numpy[name] = Ufunc(name, True)
     return ufunc
 
 

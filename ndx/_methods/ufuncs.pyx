@@ -10,7 +10,7 @@ import numpy as np
 from ndx._array.storage cimport BaseArray, is_array, require_writeable
 from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport as_operand, binary, unary
-from ndx._compute.loops cimport Loop, find_ufunc
+from ndx._compute.loops cimport Loop, find_numpy_ufunc
 from ndx._compute.matmul cimport matmul, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
@@ -220,7 +220,7 @@ def register_ufuncs(names):
     cdef KnownUfunc known
     for name in names:
         known = KnownUfunc()
-        known.ufunc = find_ufunc(name)
+        known.ufunc = find_numpy_ufunc(name)
         known.is_matmul = name == "matmul"
         known.is_vecdot = name == "vecdot"
         # The standard's reciprocals of integers are floats, NumPy's are integers.

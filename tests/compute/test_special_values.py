@@ -144,7 +144,6 @@ def test_square_roots_as_powers(dtype, count):
             ndx.pow(x, 0.5, out=out[::2]),
             ndx.pow(x, 0.5, out=out[::-2]),
             wide[:, 1] ** 0.5,
-            np.power(x, 0.5),
             inplace,
             other,
         ):

@@ -387,3 +387,31 @@ def test_a_larger_output_is_filled(place):
         ndx.add(x, 1, out=ndx.zeros((2, 2)))
 
 
+SPECIAL = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -3.5, 0.1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["floor_divide", "power", "remainder", "divmod"])
+def test_special_values_of_numpys_functions_are_numpys(name, dtype):
+    a = np.repeat(np.array(SPECIAL, dtype), len(SPECIAL))
+    b = np.tile(np.array(SPECIAL, dtype), len(SPECIAL))
+    x, y = ndx.asarray(a), ndx.asarray(b)
+    ours = [(x, y), (x[::2], y[::2]), (x, 0.5), (x, 3.0), (-np.inf, y), (x, np.inf)]
+    theirs = [(a, b), (a[::2], b[::2]), (a, 0.5), (a, 3.0), (-np.inf, b), (a, np.inf)]
+    for mine, same in zip(ours, theirs, strict=True):
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(*same)
+        for namespace in (np, ndx.numpy):
+            found = getattr(namespace, name)(*mine)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["expm1", "tan", "tanh"])
+def test_special_complex_values_of_numpys_functions_are_numpys(name):
+    parts = np.array(SPECIAL)
+    z = (parts[:, None] + 0j).repeat(len(SPECIAL), axis=1)
+    z.imag = parts
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(z)
+        found = getattr(np, name)(ndx.asarray(z))
+    np.testing.assert_array_equal(np.asarray(found), expected)
