@@ -228,7 +228,9 @@ cdef bint holds_numbers(object found) except -1:
 
 
 cdef int raise_not_numeric(object obj, object found) except -1:
-    if holds_numbers(found):
+    if holds_numbers(found) and any([
+            isinstance(item, int) and not -2**63 <= item < 2**64
+            for item in found.flat]):
         raise OverflowError(
             "a Python integer does not fit int64 or uint64 (-2**63 to 2**64 - 1)")
     raise TypeError(

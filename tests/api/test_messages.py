@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ndx
@@ -255,6 +256,18 @@ def test_round_of_other_dtypes():
         round(ndx.asarray(6 * 10**18), -19)
     with pytest.raises(TypeError, match="integer"):
         round(X, 1.5)
+
+
+@pytest.mark.parametrize("dtype", [None, ndx.int64])
+def test_numbers_as_objects(dtype):
+    for values in ([1, 2.5], [1, 2]):
+        with pytest.raises(TypeError, match="dtype object"):
+            ndx.asarray(np.array(values, object), dtype=dtype)
+    x = ndx.asarray(np.array([1, 2.5], object), dtype=ndx.float64)
+    assert x.tolist() == [1, 2.5]
+    for values in ([2**64, 1], np.array([2**64], object)):
+        with pytest.raises(OverflowError, match="a Python integer"):
+            ndx.asarray(values, dtype=dtype)
 
 
 def test_errors_pickle():
