@@ -11,6 +11,8 @@ import operator
 import sys
 from itertools import islice
 
+from numpy.exceptions import AxisError
+
 cdef object index = operator.index
 
 cdef extern from "Python.h":
@@ -431,9 +433,10 @@ cdef int normalize_axis(object axis, int ndim) except -1:
 
 
 cdef object axis_error(object axis, int ndim):
+    # A ValueError and an IndexError: callers of NumPy's functions catch either.
     if ndim == 0:
-        return ValueError(f"axis {shown(axis)} is out of range: the array has no axes")
-    return ValueError(
+        return AxisError(f"axis {shown(axis)} is out of range: the array has no axes")
+    return AxisError(
         f"axis {shown(axis)} is out of range for an array of {ndim} "
         f"{'axis' if ndim == 1 else 'axes'}; valid are {-ndim} to {ndim - 1}")
 

@@ -270,6 +270,15 @@ def test_numbers_as_objects(dtype):
             ndx.asarray(values, dtype=dtype)
 
 
+@pytest.mark.parametrize("axis", [2, -3, 10**30])
+@pytest.mark.parametrize("shape", [(2, 2), ()])
+def test_an_axis_that_there_is_not(axis, shape):
+    x = ndx.ones(shape)
+    for call in (ndx.sum, ndx.flip, ndx.concat, ndx.argmax):
+        with pytest.raises(np.exceptions.AxisError, match=f"^axis {axis} is out of r"):
+            call([x] if call is ndx.concat else x, axis=axis)
+
+
 def test_errors_pickle():
     with pytest.raises(TypeError) as caught:
         ndx.sum(X, 1)
