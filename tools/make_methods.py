@@ -36,9 +36,9 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, bytes_of, change_in_place, flat_view, is_complex, is_contiguous,
-    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, ordered_copy,
-    pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_complex,
+    is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
+    ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
     takes_along, write_file,
 )

@@ -41,6 +41,11 @@ cdef bint as_index(object axis) except -1:
     return axis is None or isinstance(axis, int)
 
 
+cdef bint has_axes(BaseArray x, object axis) noexcept:
+    """Whether `axis` may be one; NumPy takes 0 and -1 for arrays without axes."""
+    return x.ndim > 0 or axis is None
+
+
 cdef bint takes_along(BaseArray x, object indices, object axis) noexcept:
     """Whether `take` is ndx's: by an array of integers of one axis, along an axis."""
     cdef BaseArray found

@@ -13,9 +13,9 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, bytes_of, change_in_place, flat_view, is_complex, is_contiguous,
-    is_inexact, is_matrix, is_real_floating, lengths_of, ones_of, ordered_copy,
-    pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_complex,
+    is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
+    ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
     takes_along, write_file,
 )
@@ -119,7 +119,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> (x > 0).all(axis=0)
         NDArray([ True,  True])
         """
-        if out is None and where is True:
+        if has_axes(self, axis) and out is None and where is True:
             return ndx_all(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("all", (self,), named)
@@ -161,7 +161,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> (x > 3).any(axis=0)
         NDArray([False,  True])
         """
-        if out is None and where is True:
+        if has_axes(self, axis) and out is None and where is True:
             return ndx_any(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("any", (self,), named)
@@ -200,7 +200,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.argmax(axis=1)
         NDArray([1, 1])
         """
-        if as_index(axis) and out is None:
+        if as_index(axis) and has_axes(self, axis) and out is None:
             return ndx_argmax(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmax", (self,), named)
@@ -239,7 +239,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.argmin(axis=1)
         NDArray([0, 0])
         """
-        if as_index(axis) and out is None:
+        if as_index(axis) and has_axes(self, axis) and out is None:
             return ndx_argmin(self, axis=axis, keepdims=keepdims)
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmin", (self,), named)
@@ -367,8 +367,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([4., 3.])
         """
         if (
-                not is_complex(self) and out is None and initial is np._NoValue and
-                where is True):
+                has_axes(self, axis) and not is_complex(self) and out is None and
+                initial is np._NoValue and where is True):
             return ndx_max(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
@@ -415,7 +415,9 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> x.mean(axis=0)
         NDArray([1.5, 3.5])
         """
-        if is_inexact(self) and dtype is None and out is None and where is True:
+        if (
+                has_axes(self, axis) and is_inexact(self) and dtype is None and out is
+                None and where is True):
             return ndx_mean(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
@@ -463,8 +465,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1., 2.])
         """
         if (
-                not is_complex(self) and out is None and initial is np._NoValue and
-                where is True):
+                has_axes(self, axis) and not is_complex(self) and out is None and
+                initial is np._NoValue and where is True):
             return ndx_min(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
@@ -514,8 +516,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray(24.)
         """
         if (
-                (dtype is None or stays_plain(self, dtype)) and out is None and initial
-                is np._NoValue and where is True):
+                has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
+                out is None and initial is np._NoValue and where is True):
             return ndx_prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
@@ -606,8 +608,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.5, 0.5])
         """
         if (
-                is_real_floating(self) and dtype is None and out is None and where is
-                True and mean is np._NoValue):
+                has_axes(self, axis) and is_real_floating(self) and dtype is None and
+                out is None and where is True and mean is np._NoValue):
             return ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
@@ -657,8 +659,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([3., 7.])
         """
         if (
-                (dtype is None or stays_plain(self, dtype)) and out is None and initial
-                is np._NoValue and where is True):
+                has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
+                out is None and initial is np._NoValue and where is True):
             return ndx_sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
@@ -757,8 +759,8 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.25, 0.25])
         """
         if (
-                is_real_floating(self) and dtype is None and out is None and where is
-                True and mean is np._NoValue):
+                has_axes(self, axis) and is_real_floating(self) and dtype is None and
+                out is None and where is True and mean is np._NoValue):
             return ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
@@ -981,6 +983,8 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.ones((1, 3)).squeeze().shape
         (3,)
         """
+        if not has_axes(self, axis):
+            return call_method('squeeze', (self,), {'axis': axis})
         return ndx_squeeze(self, ones_of(self) if axis is None else axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> NDArray:

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from collections import UserList, deque, namedtuple
 
 import numpy as np
 import pytest
+from helpers.compare import assert_same
 
 import ndx
-import ndx.numpy as ndx_numpy
+import ndx.numpy as face
 
 
 def test_the_first_call_keeps_no_memory():
@@ -39,6 +41,39 @@ def test_results_are_where_new_arrays_are():
 
 
 def test_too_many_axes_are_called_so():
-    for make in (ndx_numpy.zeros, ndx_numpy.empty):
+    for make in (face.zeros, face.empty):
         with pytest.raises(ValueError, match="maximum supported dimension"):
             make((1,) * 65)
+
+
+OVER_AXES = ["sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "ptp",
+             "squeeze", "cumsum", "argsort", "count_nonzero"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVER_AXES)
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_axes_of_arrays_without_axes(name, axis):
+    a = np.asarray(5)
+    expected = np.asarray(getattr(np, name)(a, axis=axis))
+    x = ndx.asarray([5, 6])[0]
+    calls = [getattr(np, name), getattr(face, name)]
+    if hasattr(ndx.NDArray, name):
+        calls.append(getattr(ndx.NDArray, name))
+    for call in calls:
+        assert_same(call(x, axis=axis), expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "argmax", "squeeze", "any"])
+@pytest.mark.parametrize("axis", [1, -2, (0,)])
+def test_other_axes_of_arrays_without_axes(name, axis):
+    for x in (ndx.asarray(5.0), np.asarray(5.0)):
+        with pytest.raises((ValueError, TypeError)):
+            getattr(np, name)(x, axis=axis)
+
+
+def test_the_standards_functions_take_no_axis_of_arrays_without_axes():
+    for function in (ndx.sum, ndx.max, ndx.any, ndx.argmax, ndx.squeeze):
+        with pytest.raises(ValueError, match="no axes"):
+            function(ndx.asarray(5.0), axis=0)
+
+

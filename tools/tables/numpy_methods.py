@@ -5,8 +5,6 @@ from tables.method import Method
 __all__ = ["GROUPS"]
 
 _WRITES = ("ValueError", "If the array is read-only.")
-_TYPE = ("TypeError", "If the dtype has no such operation.")
-_AXIS = ("AxisError", "If there is no such axis.")
 _X = ">>> x = ndx.asarray([[1.0, 4.0], [2.0, 3.0]])\n"
 _I = ">>> x = ndx.asarray([3, 1, 2])\n"
 _REDUCED = ("NDArray", "Without the axes; without any axis if `axis` is None.")
@@ -20,8 +18,9 @@ _DESCENDING = ("bool, optional", "Largest first; needs NumPy 2.5.")
 _SORTED = {"axis": ("int, optional", "The axis, by default the last.")}
 
 
-def _reduction(name, signature, what, example, **more):
-    return Method(name, signature, what, example, returns=_REDUCED, **more)
+def _reduction(name, signature, what, example, only="", **more):
+    only = f"has_axes(self, axis) and {only}" if only else "has_axes(self, axis)"
+    return Method(name, signature, what, example, returns=_REDUCED, only=only, **more)
 
 
 _REDUCTIONS = [
@@ -46,7 +45,7 @@ _REDUCTIONS = [
         _X + ">>> x.argmax(axis=1)\nNDArray([1, 1])",
         parameters=_ONE_AXIS,
         direct="ndx.argmax(self, axis=axis, keepdims=keepdims)",
-        only="as_index(axis)",
+        only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(
         "argmin",
@@ -55,7 +54,7 @@ _REDUCTIONS = [
         _X + ">>> x.argmin(axis=1)\nNDArray([0, 0])",
         parameters=_ONE_AXIS,
         direct="ndx.argmin(self, axis=axis, keepdims=keepdims)",
-        only="as_index(axis)",
+        only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(
         "cumprod",
@@ -207,7 +206,9 @@ _VIEWS = [
         "axis=None",
         "Return a view without axes of length 1.",
         ">>> ndx.ones((1, 3)).squeeze().shape\n(3,)",
-        body="return ndx.squeeze(self, ones_of(self) if axis is None else axis)",
+        body="if not has_axes(self, axis):\n"
+        "    return call_method('squeeze', (self,), {'axis': axis})\n"
+        "return ndx.squeeze(self, ones_of(self) if axis is None else axis)",
         parameters={
             "axis": ("int or tuple of int, optional", "Default: all of length 1.")
         },
