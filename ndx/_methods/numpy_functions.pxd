@@ -5,8 +5,11 @@ cdef class Call:
     cdef tuple outs              # `out=`, which the call returns
     cdef bint on_device
     cdef bint calls_back          # callables get NDArrays
+    cdef object function
+    cdef tuple args
     cdef object unwrap(self, object x, int depth)
     cdef object wrap(self, object result)
+    cdef bint is_output(self, object result) except -1
 
 cdef object call_function(object function, tuple args, dict kwargs)
 cdef object dispatch_function(object function, object types, tuple args, dict kwargs)

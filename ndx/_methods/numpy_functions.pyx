@@ -18,7 +18,10 @@ NEP 18, a dispatch mechanism for array functions:
 https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
+import array
 import functools
+import inspect
+from collections.abc import Sequence
 from importlib import import_module
 
 import numpy as np
@@ -39,6 +42,9 @@ cdef frozenset CALLING_BACK = frozenset((
     np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.piecewise,
 ))
 
+# Sequences of other items than arrays.
+cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
+
 cdef enum:
     DEEPEST = 64                 # NumPy takes no sequences that are nested more deeply
 
@@ -51,6 +57,8 @@ cdef class Call:
         self.arrays = []
         self.foreign = []
         self.outs = ()
+        self.function = None
+        self.args = ()
 
     cdef object unwrap(self, object x, int depth):
         """Return `x` with NumPy's views in place of NDArrays; itself without any."""
@@ -93,6 +101,8 @@ cdef class Call:
             for i in range(len(self.views)):
                 if self.views[i] is result:
                     return self.arrays[i]
+            if self.is_output(result):
+                return result
             if not self.arrays and placing_device() and code_or_none(result.dtype) >= 0:
                 return device_engine().upload(result, placing_device())
             return own_or_keep(result, self.views, self.foreign)
@@ -105,6 +115,31 @@ cdef class Call:
         if isinstance(result, tuple) and hasattr(kind, "_fields"):
             return kind(*[self.wrap(item) for item in result])
         return result
+
+    cdef bint is_output(self, object result) except -1:
+        """Whether an array of NumPy's was given by position as the output."""
+        cdef Py_ssize_t i
+        # No function has it first, where many return what they are given.
+        for i in range(1, len(self.args)):
+            if self.args[i] is result:
+                return place_of_output(self.function) == i
+        return False
+
+
+cdef bint is_sequence(object x) except -1:
+    """Whether an argument may be a sequence of arrays."""
+    if isinstance(x, (list, tuple)):
+        return True
+    return isinstance(x, Sequence) and not isinstance(x, NUMBERS_OR_TEXT)
+
+
+cdef Py_ssize_t place_of_output(object function) except -2:
+    """Return the position of the parameter `out` of a function; -1: it has none."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return -1
+    return names.index("out") if "out" in names else -1
 
 
 cdef bint loaded = False
@@ -136,6 +171,8 @@ cdef object call_function(object function, tuple args, dict kwargs):
     named = call.unwrap(kwargs, 0)
     out = kwargs.get("out")
     call.outs = out if type(out) is tuple else (out,)
+    call.function = function
+    call.args = args
     if call.on_device:
         return device_engine().numpy_function(name_of(function), args, kwargs)
     return call.wrap(call_numpy(function, taken, named))

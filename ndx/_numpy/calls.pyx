@@ -1,10 +1,10 @@
 """Calls of NumPy's functions with NDArrays, for modules in Python."""
 
-from ndx._methods cimport numpy_functions
+from ndx._methods.numpy_functions cimport call_function as call
 
 __all__ = ["call_function"]
 
 
 def call_function(function, /, *args, **kwargs):
     """Return the result of a function of NumPy, with NDArrays for NumPy's arrays."""
-    return numpy_functions.call_function(function, args, kwargs)
+    return call(function, args, kwargs)

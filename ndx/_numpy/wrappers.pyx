@@ -227,8 +227,12 @@ cdef class NumPyUfunc:
                 out=out, where=where, axes=axes, axis=axis, keepdims=keepdims,
                 casting=casting, order=order, dtype=dtype, subok=subok,
                 signature=signature, sig=sig))
-        if len(args) > self.ufunc.nin:
-            return call_function(self.ufunc, args, kwargs)
+        nin, nargs = self.ufunc.nin, self.ufunc.nargs
+        if len(args) > nin:
+            if len(args) > nargs or "out" in kwargs:
+                return call_function(self.ufunc, args, kwargs)
+            kwargs["out"] = args[nin:] + (None,) * (nargs - len(args))
+            args = args[:nin]
         return self.compute("__call__", args, kwargs)
 
     def reduce(self, array: Any, axis: Axes | None = 0, dtype: DTypeLike = None,

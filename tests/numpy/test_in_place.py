@@ -98,3 +98,33 @@ def test_out_may_be_numpys():
     assert out.tolist() == [2.0] * 3
     assert np.add(ndx.ones(3), 1, out) is out
     assert attrgetter("add.reduce")(face)(ndx.ones((2, 3)), out=out) is out
+
+
+@pytest.mark.parametrize("place", [np.asarray, ndx.asarray])
+def test_outputs_by_position(place):
+    x = ndx.ones((2, 2))
+    out, other = place(np.zeros((2, 2))), place(np.zeros((2, 2)))
+    for call in (
+        lambda: face.add(x, 1, out), lambda: face.add(1.0, 2.0, out),
+        lambda: face.exp(x, out), lambda: face.matmul(x, x, out),
+        lambda: face.dot(x, x, out), lambda: face.concatenate([x[:1], x[1:]], 0, out),
+        lambda: face.clip(x, 0, 1, out), lambda: face.cumsum(x, 0, None, out),
+        lambda: face.add(x, 1, out, where=x > 2), lambda: face.outer(x[0], x[0], out),
+    ):  # fmt: skip
+        assert call() is out
+    assert out.tolist() == [[1.0, 1.0]] * 2
+    first, second = face.divmod(x * 7, 4, out, other)
+    assert first is out
+    assert second is other
+    first, second = face.divmod(x * 7, 4, other)
+    assert first is other
+    assert second.tolist() == [[3.0, 3.0]] * 2
+    assert type(second) is ndx.NDArray
+    assert face.add(x, 1, None).tolist() == [[2.0, 2.0]] * 2
+    with pytest.raises(TypeError):
+        face.add(x, 1, out, out=out)
+    with pytest.raises(TypeError):
+        face.add(x, 1, out, out)
+    assert type(face.asarray(np.ones(2))) is ndx.NDArray
+    with pytest.raises(ValueError, match="read-only"):
+        face.add(x[0], 1, ndx.broadcast_to(ndx.ones(1), (2,)))
