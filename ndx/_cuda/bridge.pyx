@@ -394,9 +394,9 @@ cdef class Bridge:
             if notes is not None:
                 notes.take(x, array)
             return array
-        if type(x) is tuple:
+        if isinstance(x, tuple):
             return tuple([self.unwrap(item) for item in x])
-        if type(x) is list:
+        if isinstance(x, list):
             return [self.unwrap(item) for item in x]
         return x
 

@@ -75,14 +75,14 @@ cdef class Call:
             return view
         if isinstance(x, np.ndarray):
             self.foreign.append(root_of(x))
-        elif (kind is list or kind is tuple) and depth < DEEPEST:
+        elif depth < DEEPEST and is_sequence(x):
             items = list(x)
             for i in range(len(items)):
                 item = self.unwrap(items[i], depth + 1)
                 changed |= item is not items[i]
                 items[i] = item
             if changed:
-                return items if kind is list else tuple(items)
+                return tuple(items) if isinstance(x, tuple) else items
         elif kind is dict and depth < DEEPEST:
             found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
             return found

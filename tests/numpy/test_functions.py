@@ -77,3 +77,14 @@ def test_the_standards_functions_take_no_axis_of_arrays_without_axes():
             function(ndx.asarray(5.0), axis=0)
 
 
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.mark.parametrize("kind", [list, tuple, lambda x: Pair(*x), deque, UserList])
+def test_sequences_of_arrays(kind):
+    a, b = np.ones(2), np.zeros(2)
+    x, y = ndx.asarray(a), ndx.asarray(b)
+    for namespace in (np, face):
+        assert_same(namespace.concatenate(kind([x, y])), np.concatenate(kind([a, b])))
+        found = namespace.stack(kind([x, y]), axis=1)
+        assert_same(found, np.stack(kind([a, b]), axis=1))
