@@ -52,15 +52,21 @@ class errstate(contextlib.ContextDecorator):
         return type(self)(**self._kwargs)
 
 
-def seterr(**kwargs: Any) -> dict[str, Any]:
+def seterr(
+    all: str | None = None,
+    divide: str | None = None,
+    over: str | None = None,
+    under: str | None = None,
+    invalid: str | None = None,
+) -> dict[str, Any]:
     """Set how floating-point errors are handled; see `numpy.seterr`.
 
     From the first call on they are reported, also by ndx, in this thread or task.
 
     Parameters
     ----------
-    **kwargs
-        As for `errstate`, but `call`.
+    all, divide, over, under, invalid : str, optional
+        As for `errstate`.
 
     Returns
     -------
@@ -74,6 +80,6 @@ def seterr(**kwargs: Any) -> dict[str, Any]:
     >>> np.seterr(**old)["over"]
     'ignore'
     """
-    old = np.seterr(**kwargs)
+    old = np.seterr(all, divide, over, under, invalid)
     begin_reports()
     return dict(old)

@@ -11,6 +11,22 @@ from ndx._numpy.calls import call_function
 __all__ = ["load"]
 
 
+class _Attributes:
+    """The items of a mapping as attributes."""
+
+    def __init__(self, mapping):
+        self._mapping = mapping
+
+    def __getattr__(self, name):
+        try:
+            return self._mapping[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __dir__(self):
+        return list(self._mapping)
+
+
 class _Archive(Mapping):
     """The arrays of an ``.npz`` file, read when they are asked for."""
 
@@ -39,6 +55,16 @@ class _Archive(Mapping):
     def files(self):
         """The names of the arrays."""
         return self._source.files
+
+    @property
+    def zip(self):
+        """The open archive: a `zipfile.ZipFile`."""
+        return self._source.zip
+
+    @property
+    def f(self):
+        """An object whose attributes are the arrays."""
+        return _Attributes(self)
 
     def close(self):
         """Close the file."""

@@ -144,3 +144,17 @@ def test_one_warning_for_a_constant():
             warnings.simplefilter("always")
             change()
         assert len(found) == 1
+
+
+def test_seterr_takes_values_by_position():
+    def run():
+        before = np.seterr("raise", "ignore")
+        assert before == numpy.geterr() | before
+        ZEROS["divide"]()
+        with pytest.raises(FloatingPointError):
+            ZEROS["overflow"]()
+        assert np.seterr(**before)["divide"] == "ignore"
+        with pytest.raises(TypeError):
+            np.seterr(nonsense="raise")
+
+    contextvars.copy_context().run(run)

@@ -57,6 +57,11 @@ def test_npz(tmp_path, save):
         same(archive["second"], MATRIX[0])
         with pytest.raises(KeyError):
             archive["third"]
+        same(archive.f.second, MATRIX[0])
+        assert set(dir(archive.f)) == set(archive)
+        with pytest.raises(AttributeError):
+            _ = archive.f.third
+        assert archive.zip.namelist() == ["second.npy", "arr_0.npy"]
     with np.load(path) as archive:
         assert np.array_equal(archive["arr_0"], MATRIX)
 
