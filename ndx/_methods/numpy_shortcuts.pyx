@@ -328,32 +328,43 @@ cdef int add_transforms() except -1:
     global has_transforms
     has_transforms = True
     for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "n", -1)
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name)
     for name in ("fftn", "ifftn", "rfftn", "irfftn"):
-        SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name, "s", None)
+        SHORTCUTS[getattr(np.fft, name)] = partial(_transform_axes, name)
     return 0
 
 
-def _transform(name, lengths, default, args, kwargs):
-    """Compute a transform along one axis (of `lengths` "n") or more ("s")."""
-    cdef dict found = {lengths: None, "axis" if lengths == "n" else "axes": default,
-                       "norm": None}
-    if not args or len(args) > 4 or not is_array(args[0]) \
-            or kwargs and not found.keys() >= kwargs.keys():
+def _arguments(a, n=None, axis=-1, norm=None):
+    return a, n, axis, norm
+
+
+def _arguments_of_axes(a, s=None, axes=None, norm=None):
+    return a, s, axes, norm
+
+
+def _transform(name, args, kwargs):
+    try:
+        a, n, axis, norm = _arguments(*args, **kwargs)
+    except TypeError:
         return NotImplemented
-    values = list(found.values())
-    for i, key in enumerate(found):
-        if i + 1 < len(args):
-            if key in kwargs:
-                return NotImplemented
-            values[i] = args[i + 1]
-        elif key in kwargs:
-            values[i] = kwargs[key]
-    norm = "backward" if values[2] is None else values[2]
-    if lengths == "n":
-        return found_or_not(along_axis(name, args[0], values[0], values[1], norm))
-    for i in range(2):
-        if values[i] is not None and type(values[i]) is not tuple \
-                and type(values[i]) is not list:
-            return NotImplemented
-    return found_or_not(along_axes(name, args[0], values[0], values[1], norm))
+    if not is_array(a):
+        return NotImplemented
+    return found_or_not(along_axis(name, a, n, axis, norm_of(norm)))
+
+
+def _transform_axes(name, args, kwargs):
+    try:
+        a, s, axes, norm = _arguments_of_axes(*args, **kwargs)
+    except TypeError:
+        return NotImplemented
+    if not is_array(a) or not is_plain(s) or not is_plain(axes):
+        return NotImplemented
+    return found_or_not(along_axes(name, a, s, axes, norm_of(norm)))
+
+
+cdef object norm_of(object norm):
+    return "backward" if norm is None else norm
+
+
+cdef bint is_plain(object lengths) noexcept:
+    return lengths is None or type(lengths) is tuple or type(lengths) is list
