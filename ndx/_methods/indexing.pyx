@@ -27,7 +27,8 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._methods.selection cimport (
-    basic_items, index_array, select, select_first, write_first, write_selected,
+    ENDLESS, basic_items, index_array, select, select_first, write_first,
+    write_selected,
 )
 
 cdef extern from "Python.h":
@@ -43,9 +44,6 @@ cdef extern from "Python.h":
         PyObject *step
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
     PyObject *PyExc_IndexError
-
-# A mask with this many elements can only be a broadcast view.
-cdef object ENDLESS = 2**32
 
 cdef object getitem = np.ndarray.__getitem__
 cdef object setitem = np.ndarray.__setitem__

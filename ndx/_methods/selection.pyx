@@ -21,8 +21,7 @@ cdef extern from "Python.h":
         PyObject *stop
         PyObject *step
 
-# A mask with this many elements can only be a broadcast view.
-cdef Py_ssize_t ENDLESS = 2**32
+ENDLESS = 2**32
 
 cdef object WHOLE = slice(None)
 
