@@ -17,6 +17,7 @@ import Cython
 import numpy as np
 from Cython.Build import cythonize
 from Cython.Compiler import Options
+from Cython.Compiler.ParseTreeTransforms import InterpretCompilerDirectives
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -31,6 +32,20 @@ DIRECTIVES = {
     "warn.maybe_uninitialized": True, "warn.unreachable": True, "warn.unused": True,
 }  # fmt: skip
 Options.warning_errors = True
+# Methods of `cdef class` are CPython's descriptors, which check `self`. Cython's own
+# functions ("binding") do not, so that `NDArray.sum(5)` would read an int's memory.
+OF_CLASSES = {"binding": False, "embedsignature": True,
+              "embedsignature.format": "clinic"}  # fmt: skip
+
+
+def visit_class(self, node):
+    """Compile a `cdef class` with its own directives, and with those above."""
+    own, of_body = self._extract_directives(node, "cclass")
+    return self.visit_with_directives(node, own | OF_CLASSES, of_body | OF_CLASSES)
+
+
+assert InterpretCompilerDirectives.visit_CClassDefNode
+InterpretCompilerDirectives.visit_CClassDefNode = visit_class
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
           ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")]  # fmt: skip
 CFLAGS, LDFLAGS = [], []

@@ -111,7 +111,7 @@ def condition(method: Method, arguments: ast.arguments) -> list[str]:
         if each.arg in used or default is None:
             continue
         value = ast.unparse(default)
-        test = "is" if value in {"None", "True", "False", "np._NoValue"} else "=="
+        test = "is" if value in {"None", "True", "False", "..."} else "=="
         found.append(f"{each.arg} {test} {value}")
     return found
 
@@ -126,7 +126,7 @@ def annotated(method: Method, arguments: ast.arguments) -> str:
         each.annotation = ast.parse(kind, mode="eval").body
     text = ast.unparse(arguments).replace("'", '"')
     return re.sub(
-        r"(?<=[\w\]])=(?=[\w\"-])", " = ", text
+        r"(?<=[\w\]])=(?=[\w\".-])", " = ", text
     )  # as PEP 8 has annotated ones
 
 

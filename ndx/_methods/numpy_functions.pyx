@@ -156,7 +156,7 @@ cdef int load_modules() except -1:
     return 0
 
 
-def call_back(Call call, object function, /, *args, **kwargs):
+def call_back(Call call not None, object function, /, *args, **kwargs):
     """Call a caller's function for NumPy, with NDArrays in place of its arrays."""
     return function(*call.wrap(args), **kwargs)
 
@@ -270,7 +270,8 @@ def register_methods(kind, where):
 cdef object call_method(str name, tuple args, dict kwargs):
     """Return the result of NumPy's method of that name for the first argument.
 
-    Keywords that are `np._NoValue` are left out.
+    Keywords that are `np._NoValue`, or ``...`` (what signatures can show), are left out.
     """
-    given = {key: value for key, value in kwargs.items() if value is not np._NoValue}
+    given = {key: value for key, value in kwargs.items()
+             if value is not np._NoValue and value is not ...}
     return call_function(getattr(np.ndarray, name), args, given)

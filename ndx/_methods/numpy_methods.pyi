@@ -7,8 +7,6 @@ view of the array, with its new arrays in memory of ndx.
 
 from typing import Any, BinaryIO, Literal
 
-import numpy as np
-
 from ndx._core import NDArray
 from ndx._methods.numpy_attributes import NumPyAttributes
 from ndx._typing import (
@@ -278,7 +276,7 @@ class NumPyMethods(NumPyAttributes):
         axis: Axes | None = None,
         out: NDArray | None = None,
         keepdims: bool = False,
-        initial: Any = np._NoValue,
+        initial: Any = ...,
         where: Any = True,
     ) -> NDArray:
         """Return the largest element along axes.
@@ -371,7 +369,7 @@ class NumPyMethods(NumPyAttributes):
         axis: Axes | None = None,
         out: NDArray | None = None,
         keepdims: bool = False,
-        initial: Any = np._NoValue,
+        initial: Any = ...,
         where: Any = True,
     ) -> NDArray:
         """Return the smallest element along axes.
@@ -418,7 +416,7 @@ class NumPyMethods(NumPyAttributes):
         dtype: DTypeLike = None,
         out: NDArray | None = None,
         keepdims: bool = False,
-        initial: Any = np._NoValue,
+        initial: Any = ...,
         where: Any = True,
     ) -> NDArray:
         """Return the product along axes.
@@ -511,7 +509,7 @@ class NumPyMethods(NumPyAttributes):
         keepdims: bool = False,
         *,
         where: Any = True,
-        mean: Any = np._NoValue,
+        mean: Any = ...,
     ) -> NDArray:
         """Return the standard deviation along axes.
 
@@ -561,7 +559,7 @@ class NumPyMethods(NumPyAttributes):
         dtype: DTypeLike = None,
         out: NDArray | None = None,
         keepdims: bool = False,
-        initial: Any = np._NoValue,
+        initial: Any = ...,
         where: Any = True,
     ) -> NDArray:
         """Return the sum along axes.
@@ -658,7 +656,7 @@ class NumPyMethods(NumPyAttributes):
         keepdims: bool = False,
         *,
         where: Any = True,
-        mean: Any = np._NoValue,
+        mean: Any = ...,
     ) -> NDArray:
         """Return the variance along axes.
 

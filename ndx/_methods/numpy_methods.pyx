@@ -327,8 +327,7 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("cumsum", (self,), named)
 
     def max(self, axis: Axes | None = None, out: NDArray | None = None,
-            keepdims: bool = False, initial: Any = np._NoValue,
-            where: Any = True) -> NDArray:
+            keepdims: bool = False, initial: Any = ..., where: Any = True) -> NDArray:
         """Return the largest element along axes.
 
         Parameters
@@ -368,7 +367,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and not is_complex(self) and out is None and
-                initial is np._NoValue and where is True):
+                initial is ... and where is True):
             return ndx_max(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
@@ -425,8 +424,7 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("mean", (self,), named)
 
     def min(self, axis: Axes | None = None, out: NDArray | None = None,
-            keepdims: bool = False, initial: Any = np._NoValue,
-            where: Any = True) -> NDArray:
+            keepdims: bool = False, initial: Any = ..., where: Any = True) -> NDArray:
         """Return the smallest element along axes.
 
         Parameters
@@ -466,7 +464,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and not is_complex(self) and out is None and
-                initial is np._NoValue and where is True):
+                initial is ... and where is True):
             return ndx_min(self, axis=axis, keepdims=keepdims)
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
@@ -474,8 +472,8 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("min", (self,), named)
 
     def prod(self, axis: Axes | None = None, dtype: DTypeLike = None,
-             out: NDArray | None = None, keepdims: bool = False,
-             initial: Any = np._NoValue, where: Any = True) -> NDArray:
+             out: NDArray | None = None, keepdims: bool = False, initial: Any = ...,
+             where: Any = True) -> NDArray:
         """Return the product along axes.
 
         Parameters
@@ -517,7 +515,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
-                out is None and initial is np._NoValue and where is True):
+                out is None and initial is ... and where is True):
             return ndx_prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
@@ -565,7 +563,7 @@ cdef class NumPyMethods(NumPyAttributes):
 
     def std(self, axis: Axes | None = None, dtype: DTypeLike = None,
             out: NDArray | None = None, ddof: float = 0, keepdims: bool = False, *,
-            where: Any = True, mean: Any = np._NoValue) -> NDArray:
+            where: Any = True, mean: Any = ...) -> NDArray:
         """Return the standard deviation along axes.
 
         Parameters
@@ -609,7 +607,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and is_real_floating(self) and dtype is None and
-                out is None and where is True and mean is np._NoValue):
+                out is None and where is True and mean is ...):
             return ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
@@ -617,8 +615,8 @@ cdef class NumPyMethods(NumPyAttributes):
         return call_method("std", (self,), named)
 
     def sum(self, axis: Axes | None = None, dtype: DTypeLike = None,
-            out: NDArray | None = None, keepdims: bool = False,
-            initial: Any = np._NoValue, where: Any = True) -> NDArray:
+            out: NDArray | None = None, keepdims: bool = False, initial: Any = ...,
+            where: Any = True) -> NDArray:
         """Return the sum along axes.
 
         Parameters
@@ -660,7 +658,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
-                out is None and initial is np._NoValue and where is True):
+                out is None and initial is ... and where is True):
             return ndx_sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
@@ -716,7 +714,7 @@ cdef class NumPyMethods(NumPyAttributes):
 
     def var(self, axis: Axes | None = None, dtype: DTypeLike = None,
             out: NDArray | None = None, ddof: float = 0, keepdims: bool = False, *,
-            where: Any = True, mean: Any = np._NoValue) -> NDArray:
+            where: Any = True, mean: Any = ...) -> NDArray:
         """Return the variance along axes.
 
         Parameters
@@ -760,7 +758,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if (
                 has_axes(self, axis) and is_real_floating(self) and dtype is None and
-                out is None and where is True and mean is np._NoValue):
+                out is None and where is True and mean is ...):
             return ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,

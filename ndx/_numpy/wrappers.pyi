@@ -62,7 +62,7 @@ class NumPyUfunc:
         dtype: DTypeLike = None,
         out: Any = None,
         keepdims: bool = False,
-        initial: Any = np._NoValue,
+        initial: Any = ...,
         where: Any = True,
     ) -> Any:
         """Reduce an array along axes; see `numpy.ufunc.reduce`."""

@@ -236,17 +236,17 @@ cdef class NumPyUfunc:
         return self.compute("__call__", args, kwargs)
 
     def reduce(self, array: Any, axis: Axes | None = 0, dtype: DTypeLike = None,
-               out: Any = None, keepdims: bool = False, initial: Any = np._NoValue,
+               out: Any = None, keepdims: bool = False, initial: Any = ...,
                where: Any = True) -> Any:
         """Reduce an array along axes; see `numpy.ufunc.reduce`."""
-        if dtype is None and out is None and not keepdims and initial is NO_VALUE \
+        if dtype is None and out is None and not keepdims and initial is ... \
                 and where is True:
             result = compute_over(self.ufunc, "reduce", array, axis)
             if result is not NotImplemented:
                 return result
         return call_function(self.ufunc.reduce, (array,), given(dict(
-            axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial,
-            where=where)))
+            axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where,
+            initial=NO_VALUE if initial is ... else initial)))
 
     def accumulate(self, array: Any, axis: int = 0, dtype: DTypeLike = None,
                    out: Any = None) -> Any:

@@ -8,10 +8,8 @@ _WRITES = ("ValueError", "If the array is read-only.")
 _X = ">>> x = ndx.asarray([[1.0, 4.0], [2.0, 3.0]])\n"
 _I = ">>> x = ndx.asarray([3, 1, 2])\n"
 _REDUCED = ("NDArray", "Without the axes; without any axis if `axis` is None.")
-_FOLD = (
-    "axis=None, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True"
-)
-_BOUND = "axis=None, out=None, keepdims=False, initial=np._NoValue, where=True"
+_FOLD = "axis=None, dtype=None, out=None, keepdims=False, initial=..., where=True"
+_BOUND = "axis=None, out=None, keepdims=False, initial=..., where=True"
 _TEST = "axis=None, out=None, keepdims=False, *, where=True"
 _ONE_AXIS = {"axis": ("int, optional", "The axis; None: of all elements, flattened.")}
 _DESCENDING = ("bool, optional", "Largest first; needs NumPy 2.5.")
@@ -118,7 +116,7 @@ _REDUCTIONS = [
     _reduction(
         "std",
         "axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, "
-        "mean=np._NoValue",
+        "mean=...",
         "Return the standard deviation along axes.",
         _X + ">>> x.std(axis=0)\nNDArray([0.5, 0.5])",
         direct="ndx.std(self, axis=axis, correction=ddof, keepdims=keepdims)",
@@ -143,7 +141,7 @@ _REDUCTIONS = [
     _reduction(
         "var",
         "axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, "
-        "mean=np._NoValue",
+        "mean=...",
         "Return the variance along axes.",
         _X + ">>> x.var(axis=0)\nNDArray([0.25, 0.25])",
         direct="ndx.var(self, axis=axis, correction=ddof, keepdims=keepdims)",
