@@ -2,5 +2,6 @@ from ndx._array.storage cimport BaseArray
 
 cdef BaseArray basic_view(BaseArray x, object key)
 cdef object items_of(BaseArray x)
+cdef BaseArray flat_element(BaseArray x, object key)
 cdef object get_item(BaseArray x, object key)
 cdef int set_item(BaseArray x, object key, object value) except -1

@@ -250,6 +250,28 @@ cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
     return element(x, index * x.strides[0])
 
 
+cdef BaseArray flat_element(BaseArray x, object key):
+    """Return a new array of the element with that index in C order.
+
+    Return None if the key is not an integer.
+    """
+    cdef Py_ssize_t index, offset = 0
+    cdef int axis
+    if not is_integer(key):
+        return None
+    index = PyNumber_AsSsize_t(key, PyExc_IndexError)
+    if not -x.size <= index < x.size:
+        raise IndexError(
+            f"index {index} is out of bounds for the {x.size} elements of an array of "
+            f"shape {shape_tuple(x.ndim, x.shape)}")
+    if index < 0:
+        index += x.size
+    for axis in range(x.ndim - 1, -1, -1):
+        offset += index % x.shape[axis] * x.strides[axis]
+        index //= x.shape[axis]
+    return element(x, offset)
+
+
 cdef class ItemIterator:
     """The items along the first axis of an array, which is checked before each."""
 

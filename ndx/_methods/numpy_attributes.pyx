@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cpython.object cimport PyObject
+cimport cython
+from cpython.object cimport PyObject, PyObject_RichCompare
 
 from ndx._array.storage cimport (
     BaseArray, is_array, new_view, numpy_view, require_live, require_usable,
@@ -10,11 +11,14 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.complex_parts cimport part
 from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_code, itemsize_of, kind_of
+from ndx._methods.indexing cimport flat_element
 from ndx._methods.numpy_functions cimport call_function
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
 
-cdef dict GETTERS = {"real": lambda x: x.real, "imag": lambda x: x.imag}
+cdef dict GETTERS = {
+    "real": lambda x: x.real, "imag": lambda x: x.imag, "flat": lambda x, key: x.flat[key],
+}
 cdef int BYTES = dtype_code(np.dtype(np.uint8))
 
 
@@ -67,7 +71,7 @@ cdef int set_writeable(BaseArray x, bint writeable) except -1:
     """Allow or forbid changes through this array object."""
     cdef int axis
     if writeable and x.readonly:
-        if x.block.readonly or (<PyObject *>x.base != NULL and x.block.readonly):
+        if x.block.readonly:
             raise ValueError(
                 "the memory of the array is read-only, so that WRITEABLE can't be set; "
                 "write into a copy: x.copy()")
@@ -80,6 +84,10 @@ cdef int set_writeable(BaseArray x, bint writeable) except -1:
     return 0
 
 
+cdef frozenset FLAGS = frozenset((
+    "c_contiguous", "f_contiguous", "owndata", "writeable", "aligned",
+    "writebackifcopy", "contiguous", "fnc", "forc", "behaved", "carray", "farray",
+))
 cdef dict NAMES = {
     "C": "c_contiguous", "CONTIGUOUS": "c_contiguous", "F": "f_contiguous",
     "FORTRAN": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned",
@@ -87,7 +95,10 @@ cdef dict NAMES = {
 }
 
 
-class Flags:
+# An array is cleared by the end of its references alone, and so is what holds it: Python
+# could use these objects after a clear by the collector, too.
+@cython.no_gc_clear
+cdef class Flags:
     """NumPy's flags of an array: attributes, or keys such as ``"C_CONTIGUOUS"``.
 
     Examples
@@ -99,35 +110,35 @@ class Flags:
     >>> x.flags.writeable = False
     """
 
-    __slots__ = ("_array",)
+    cdef BaseArray array
 
-    def __init__(self, array: NDArray) -> None:
+    def __cinit__(self, BaseArray array not None):
         require_usable(array)
-        object.__setattr__(self, "_array", array)
+        self.array = array
 
     @property
     def c_contiguous(self) -> bool:
         """Whether the elements lie in C order, without gaps."""
-        return (<BaseArray>self._array).c_contiguous
+        return self.array.c_contiguous
 
     @property
     def f_contiguous(self) -> bool:
         """Whether the elements lie in Fortran's order, without gaps."""
-        return (<BaseArray>self._array).f_contiguous
+        return self.array.f_contiguous
 
     @property
     def owndata(self) -> bool:
         """Whether the array is all of its memory, which ndx manages."""
-        return owns_data(self._array)
+        return owns_data(self.array)
 
     @property
     def writeable(self) -> bool:
         """Whether elements can be changed; can be set to False, and back."""
-        return not (<BaseArray>self._array).readonly
+        return not self.array.readonly
 
     @writeable.setter
     def writeable(self, value: bool) -> None:
-        set_writeable(self._array, value)
+        set_writeable(self.array, value)
 
     @property
     def aligned(self) -> bool:
@@ -170,8 +181,8 @@ class Flags:
         return self.writeable and self.fnc
 
     def __getitem__(self, key: Any) -> Any:
-        name = NAMES.get(key, key.lower() if isinstance(key, str) else None)
-        if name is None or name.startswith("_") or not hasattr(type(self), name):
+        name = NAMES.get(key, key.lower()) if isinstance(key, str) else None
+        if name not in FLAGS:
             raise KeyError(f"unknown flag {key!r}")
         return getattr(self, name)
 
@@ -191,11 +202,18 @@ class Flags:
         return "\n".join([f"  {name} : {self[name]}" for name in names])
 
 
-class FlatIterator:
+cdef object elements_of(object x):
+    """Return the elements of a `FlatIterator` along one axis; other objects as is."""
+    return (<FlatIterator>x).base.reshape(-1) if isinstance(x, FlatIterator) else x
+
+
+@cython.no_gc_clear
+cdef class FlatIterator:
     """The elements of an array in C order: `NDArray.flat`.
 
     Iteration yields arrays without axes, as that of an NDArray does. Keys are those of
-    NumPy's `flatiter`: ints, slices, and arrays of ints or bools.
+    NumPy's `flatiter`: ints, slices, and arrays of ints or bools; a selection is a
+    copy. Comparisons are those of an array of all elements.
 
     Examples
     --------
@@ -209,12 +227,12 @@ class FlatIterator:
              [3, 4]])
     """
 
-    __slots__ = ("_elements", "base")
+    cdef readonly BaseArray base     # type: NDArray
+    cdef Py_ssize_t index            # of the next element
 
-    def __init__(self, array: NDArray) -> None:
+    def __cinit__(self, BaseArray array not None):
         require_usable(array)
         self.base = array
-        self._elements = None
 
     def __len__(self) -> int:
         return self.base.size
@@ -223,28 +241,44 @@ class FlatIterator:
         return self
 
     def __next__(self) -> NDArray:
-        if self._elements is None:
-            self._elements = iter(self.base.reshape(-1))
-        return next(self._elements)
+        cdef Py_ssize_t index = self.index
+        if index >= self.base.size:
+            raise StopIteration
+        require_usable(self.base)
+        self.index = index + 1
+        return flat_element(self.base, index)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.base.reshape(-1)[key]
+        cdef BaseArray x = self.base
+        require_usable(x)
+        found = flat_element(x, key)
+        if found is not None:
+            return found
+        if x.block.device:
+            return self.copy()[key]
+        return call_function(GETTERS["flat"], (x, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
         cdef BaseArray x = self.base
         require_usable(x)
         require_writeable(x)
         if x.block.device:
-            flat = self.base.reshape(-1)
+            flat = elements_of(self)
             flat[key] = value
-            self.base[...] = flat.reshape(self.base.shape)
+            whole = <object>x
+            whole[...] = flat.reshape(whole.shape)
             return
         if is_array(key):
             key = np.asarray(key)
         numpy_view(x).flat[key] = np.asarray(value)
 
+    def __richcmp__(self, other: Any, int op) -> NDArray:
+        return PyObject_RichCompare(elements_of(self), elements_of(other), op)
+
+    __hash__ = None
+
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
-        return np.asarray(self.base.reshape(-1), dtype=dtype, copy=copy)
+        return np.asarray(elements_of(self), dtype=dtype, copy=copy)
 
     def copy(self) -> NDArray:
         """Return a copy of the elements, along one axis."""

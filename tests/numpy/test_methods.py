@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import operator
 import pickle
 
 import numpy as np
@@ -247,6 +248,56 @@ def test_flat():
     assert np.array_equal(np.asarray(x), n)
     x.flat = 1
     assert x.sum() == 6
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_flat_is_of_the_array_itself(order):
+    n = np.asarray([[1.0, 2, 3], [4, 5, 6]], order=order)
+    x = ndx.asarray(n, copy=True)
+    assert x.flat.base is x
+    elements = iter(x.flat)
+    assert next(elements) == 1
+    x[0, 1] = 7
+    assert next(elements) == 7
+    for key in (-7, 6):
+        with pytest.raises(IndexError):
+            x.flat[key]
+    selected = x.flat[1:3]
+    selected[...] = 0
+    assert x.tolist() == [[1, 7, 3], [4, 5, 6]]
+    assert [x.flat[i].item() for i in range(-6, 6)] == 2 * [1, 7, 3, 4, 5, 6]
+    assert ndx.asarray(5).flat[0] == 5
+
+
+def test_flat_is_compared_as_an_array():
+    n = np.asarray([[1, 2], [2, 1]])
+    x = ndx.asarray(n)
+    for other in (1, n.ravel(), [1, 2, 2, 1]):
+        for compared in (operator.eq, operator.ne, operator.lt, operator.ge):
+            expected = compared(n.flat, np.asarray(other))
+            compare(compared(x.flat, ndx.asarray(other)), expected)
+    compare(x.flat == x.T.flat, n.flat == n.T.flat)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x.flat)
+
+
+@pytest.mark.parametrize("name", ["flat", "flags"])
+@pytest.mark.parametrize("other", [None, 5, "x"])
+def test_flat_and_flags_are_of_arrays_only(name, other):
+    found = getattr(ndx.zeros((2, 3)), name)
+    with pytest.raises(TypeError):
+        type(found)(other)
+    with pytest.raises(TypeError):
+        type(found).__new__(type(found))
+    for attribute in ("base", "array", "_array"):
+        with pytest.raises(AttributeError):
+            setattr(found, attribute, other)
+
+
+@pytest.mark.parametrize("key", ["mro", "__class__", "array", 5, None, []])
+def test_what_is_no_flag(key):
+    with pytest.raises(KeyError):
+        ndx.zeros(3).flags[key]
 
 
 def test_pickles():
