@@ -108,8 +108,8 @@ cdef class Arena(Watcher):
         Where the arena comes from, if not from `backend`.
     """
 
-    def __cinit__(self, str name, Backend backend, Sizing sizing, config,
-                  Backend home=None):
+    def __cinit__(self, str name, Backend backend not None, Sizing sizing not None,
+                  config, Backend home=None):
         self.live.prev = self.live.next = &self.live
         self.pinned.prev = self.pinned.next = &self.pinned
         self.clock = Clock.__new__(Clock)

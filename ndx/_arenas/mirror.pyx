@@ -126,7 +126,7 @@ cdef bint overlaps(MirrorArena mirror, Block *head, size_t low, size_t high) noe
     return False
 
 
-def add_mirror(Arena arena, config):
+def add_mirror(Arena arena not None, config):
     """Give an arena of a device a mirror, of its size now and later."""
     config = dataclasses.replace(config, mirror="none", spill="external")
     arena.mirror = MirrorArena(arena.clock.name, backends.get("pinned"), arena.sizing,

@@ -23,7 +23,7 @@ cdef class Spill:
         The value of ``spill``.
     """
 
-    def __cinit__(self, Backend backend, str policy):
+    def __cinit__(self, Backend backend not None, str policy not None):
         self.own = self.backend = backend
         self.fails = policy == "fail"
         if policy in ("host", "mmap"):

@@ -128,7 +128,8 @@ cdef BaseArray flat_copy(BaseArray x):
     return view
 
 
-def unique_parts(BaseArray x, bint with_indices, bint with_inverse, bint with_counts):
+def unique_parts(BaseArray x not None, bint with_indices, bint with_inverse,
+                 bint with_counts):
     """Return the distinct values, their indices, the inverse, and the counts.
 
     What is not wanted is None. None for arrays that are left to NumPy: of complex

@@ -8,6 +8,7 @@ from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
 from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
+from ndx.backends.base cimport Backend
 
 from ndx import backends
 
@@ -80,14 +81,14 @@ class use(Scope):
         return f"ndx.use({self.backend.name!r}{given})"
 
     def __enter__(self) -> Backend:
-        enter_use(Context(self.backend, Entry(self)), self.numpy)
+        enter_use(Context(<Backend?>self.backend, Entry(<Scope?>self)), self.numpy)
         return self.backend
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
         if self.numpy and isinstance(error, MemoryError):
             explain(error)
-        leave_scope(self, kind)
+        leave_scope(<Scope?>self, kind)
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         backend, numpy = self.backend, self.numpy
@@ -147,11 +148,11 @@ class no_workspace(Scope):
     def __enter__(self) -> None:
         cdef Context context = own_context()
         cdef Here here = current_place()
-        push(context, Entry(self), self, &here)
+        push(context, Entry(<Scope?>self), self, &here)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        leave_scope(self, kind)
+        leave_scope(<Scope?>self, kind)
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         return wrapped(function, no_workspace)

@@ -83,7 +83,7 @@ class Lent:
     def __del__(self, is_finalizing=sys.is_finalizing):
         # The module may be empty at exit.
         if not is_finalizing():
-            for handle in self.used:
+            for handle in vars(self).get("used", ()):  # none before `__init__`
                 self.wait_for(handle)
 
 

@@ -53,12 +53,12 @@ def kind(int code):
     return kind_of[code]
 
 
-def is_contiguous(BaseArray x):
+def is_contiguous(BaseArray x not None):
     """Whether an array is in C order; it may be stale."""
     return x.c_contiguous
 
 
-def is_readonly(BaseArray x):
+def is_readonly(BaseArray x not None):
     """Whether an array refuses writes; it may be stale."""
     return x.readonly
 

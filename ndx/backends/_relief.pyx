@@ -235,20 +235,20 @@ cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
 # --------------------------------- slow steps, and those that run users' code: STEPS
 
 
-def trim(Request request):
+def trim(Request request not None):
     """Let a backend without a pool give back what it keeps idle."""
     if _pressure.release_own(request.backend):
         yield
 
 
-def collect(Request request):
+def collect(Request request not None):
     """Let the cyclic collector run."""
     if collect_for_memory():
         _pressure.release_own(request.backend)
         yield
 
 
-def call_callbacks(Request request):
+def call_callbacks(Request request not None):
     """Call the functions that users gave for this case."""
     for _ in _pressure.callbacks(request.nbytes):
         _pressure.release_own(request.backend)

@@ -190,7 +190,7 @@ cdef uintptr_t record_on(CudaSource self, int index, size_t stream) noexcept:
     return 0
 
 
-def wait_for_gpu(CudaSource source, int index):
+def wait_for_gpu(CudaSource source not None, int index):
     """Wait until a GPU has finished its work; report errors, and don't raise them."""
     try:
         with source.cuda.Device(index):

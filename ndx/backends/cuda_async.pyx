@@ -5,6 +5,7 @@ without memory of its own: it counts, and keeps the limit.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
 from ndx.backends.cuda cimport CudaSource, call, obtain_range, on_stream, stream_here
@@ -72,7 +73,8 @@ cdef class CudaAsyncSource(CudaSource):
         return before - min(before, reserved_by(self))
 
     def __dealloc__(self):
-        if self.cuda_pool is not None:
+        # NULL if a base class's constructor failed.
+        if <PyObject *>self.cuda_pool != NULL and self.cuda_pool is not None:
             # CUDA gives memory still in use back when the work is done.
             call(self, "memPoolDestroy", self.cuda_pool)
 

@@ -9,6 +9,7 @@ The same memory can be a GPU's: what its own has no room for (`CudaHostBackend`)
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -146,8 +147,9 @@ cdef class PinnedBackend(PooledBackend):
         self.setup(self.source, self.take_options(given))
 
     def __dealloc__(self):
-        # Idle memory may still be read by a GPU, and goes back to CUDA now.
-        if self.pool is not None:
+        # Idle memory may still be read by a GPU, and goes back to CUDA now. The pool is
+        # NULL if a base class's constructor failed.
+        if <PyObject *>self.pool != NULL:
             pool_settle(self.pool, True)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,

@@ -16,7 +16,7 @@ cdef extern from *:
 __all__ = ["time_malloc", "time_pool"]
 
 
-def time_pool(Backend backend, size_t nbytes, size_t count) -> float:
+def time_pool(Backend backend not None, size_t nbytes, size_t count) -> float:
     """Return the nanoseconds of one allocation and release, of `count` in a loop."""
     cdef Memory memory
     cdef size_t left = count

@@ -106,7 +106,7 @@ cdef int leave(list entries) except -1:
     cdef Settings entry = None, each
     cdef int i
     for i in range(len(entries) - 1, -1, -1):
-        each = <Settings>entries[i]
+        each = <Settings?>entries[i]
         if entry is None or is_here(each):
             entry = each
         if is_here(each):
