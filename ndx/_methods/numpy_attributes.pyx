@@ -17,7 +17,8 @@ from ndx._methods.numpy_functions cimport call_function
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
 
 cdef dict GETTERS = {
-    "real": lambda x: x.real, "imag": lambda x: x.imag, "flat": lambda x, key: x.flat[key],
+    "real": lambda x: x.real, "imag": lambda x: x.imag,
+    "flat": lambda x, key: x.flat[key],
 }
 cdef int BYTES = dtype_code(np.dtype(np.uint8))
 
@@ -95,8 +96,8 @@ cdef dict NAMES = {
 }
 
 
-# An array is cleared by the end of its references alone, and so is what holds it: Python
-# could use these objects after a clear by the collector, too.
+# The collector clears neither arrays nor what holds them: Python could use an object
+# that was cleared.
 @cython.no_gc_clear
 cdef class Flags:
     """NumPy's flags of an array: attributes, or keys such as ``"C_CONTIGUOUS"``.

@@ -270,7 +270,7 @@ def register_methods(kind, where):
 cdef object call_method(str name, tuple args, dict kwargs):
     """Return the result of NumPy's method of that name for the first argument.
 
-    Keywords that are `np._NoValue`, or ``...`` (what signatures can show), are left out.
+    Keywords that are `np._NoValue`, or ``...`` as in signatures, are left out.
     """
     given = {key: value for key, value in kwargs.items()
              if value is not np._NoValue and value is not ...}
