@@ -70,4 +70,4 @@ cdef class RetiredChunk(BlockParent):
     cdef Backend backend
     cdef Memory memory
 
-cdef int set_spill_everything(bint on) except -1
+cdef void set_spill_everything(bint on) noexcept

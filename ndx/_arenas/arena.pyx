@@ -39,11 +39,10 @@ cdef struct Move:
 cdef bint spill_everything = False
 
 
-cdef int set_spill_everything(bint on) except -1:
+cdef void set_spill_everything(bint on) noexcept:
     """Make all arenas spill, and learn nothing, from the next cycle (debug mode)."""
     global spill_everything
     spill_everything = on
-    return 0
 
 
 cdef inline void link(Block *head, Block *block) noexcept:
@@ -56,8 +55,7 @@ cdef inline void link(Block *head, Block *block) noexcept:
 cdef inline void unlink(Block *block) noexcept:
     block.prev.next = block.next
     block.next.prev = block.prev
-    block.prev = NULL
-    block.next = NULL
+    block.prev = block.next = NULL
 
 
 cdef inline bint is_movable(Arena arena, Block *block) noexcept:
@@ -538,8 +536,7 @@ cdef class Arena(Watcher):
             self.mirror.drop_chunk()
         if self.size == 0:
             return 0
-        if self.pinned_count:
-            # First of all: the collector may run here, and shorten the list.
+        if self.pinned_count:  # the collector may run here, and shorten the list
             retired = RetiredChunk.__new__(RetiredChunk)
         block = self.pinned.next
         while block != &self.pinned:
@@ -557,7 +554,7 @@ cdef class Arena(Watcher):
             block = after
         unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
-        if not high:
+        if low > high:  # no block is in the chunk
             self.chunk_backend.release(&self.chunk)
         else:
             self.chunk_backend.purge(&self.chunk, low, high)
