@@ -182,7 +182,7 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
 def test_keys_that_are_other_tuples_or_sequences(key):
     a = np.arange(6.0).reshape(2, 3)
     x = ndx.asarray(a, copy=True)
