@@ -244,6 +244,8 @@ def test_threads_do_not_pass_the_limit_of_the_process_together():
 def test_errors_tell_the_limit_of_ndx_from_that_of_the_process(caplog):
     """`limits()` calls them so, too."""
     caplog.set_level("INFO", logger="ndx")
+    gc.collect()
+    memory.empty_cache()
     limit = ndx.backends._budget.process_reserved() + MIB
     for process in (None, "100%"):
         memory.set_limit(limit, process=process)
