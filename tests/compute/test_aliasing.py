@@ -117,10 +117,16 @@ def test_sorting(threads):
         np.testing.assert_array_equal(base, expected)
 
 
-def test_products(layout, threads):
-    a, v, b, w = views(layout)
-    if v.ndim < 2 or v.size > 1000:
-        pytest.skip("no small matrix")
+SMALL_MATRICES = [
+    name
+    for name, (shape, *_) in LAYOUTS.items()
+    if len(shape) == 2 and max(shape) < 100
+]
+
+
+@pytest.mark.parametrize("name", SMALL_MATRICES)
+def test_products(name, threads):
+    a, v, b, w = views(LAYOUTS[name])
     left = np.arange(v.shape[0] ** 2.0).reshape(v.shape[0], -1)
     np.matmul(left, v.copy(), out=v)
     nn.matmul(nn.asarray(left), w, out=w)

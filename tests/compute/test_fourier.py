@@ -132,13 +132,18 @@ def test_frequencies(n):
     assert_same(ndx.fft.rfftfreq(n, d=0.3), np.arange(n // 2 + 1) / (n * 0.3))
 
 
-@pytest.mark.parametrize("name", [*ONE, *MORE])
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in [*ONE, *MORE]
+        for dtype in TYPES
+        if not (name in ("rfft", "rfftn", "ihfft") and dtype.startswith("complex"))
+    ],
+)
 def test_empty_axes_are_all_zeros(name, dtype):
     """NumPy's results of real numbers are memory that nobody wrote to."""
     real = name in ("irfft", "irfftn", "hfft")
-    if name in ("rfft", "rfftn", "ihfft") and dtype.startswith("complex"):
-        pytest.skip("takes real numbers")
     for shape in ((0,), (3, 0)):
         x = ndx.asarray(np.zeros(shape, dtype))
         for n in (1, 2, 5, 8):
