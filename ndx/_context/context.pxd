@@ -70,8 +70,10 @@ cdef inline Context top_context():
     PyContextVar_Get(variable, NULL, &value)
     if value == NULL:
         return None
-    context = <Context>value
-    Py_DECREF(context)
+    found = <object>value
+    Py_DECREF(found)
+    # Checked: whoever iterates over a contextvars.Context can set any value.
+    context = found
     if context is not None and context.abandoned:
         return before(context)
     return context

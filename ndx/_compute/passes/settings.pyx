@@ -26,14 +26,7 @@ cdef enum:
     SMALLEST_BLOCK = 4096
 
 cdef object variable = PyContextVar_New("ndx.passes", NULL)
-cdef Settings defaults = Settings()
-
-
-defaults.progress = None
-defaults.block = 64 * 2**20
-defaults.threads = min(usable_cores(), 8)
-defaults.threshold = 32 * 2**20
-defaults.memory = -1
+cdef Py_ssize_t default_threads = min(usable_cores(), 8)
 
 
 cdef Settings settings():
@@ -41,8 +34,10 @@ cdef Settings settings():
     cdef PyObject *value = NULL
     cdef Settings now
     PyContextVar_Get(variable, <PyObject *>defaults, &value)
-    now = <Settings>value
-    Py_DECREF(now)
+    found = <object>value
+    Py_DECREF(found)
+    # Checked: whoever iterates over a contextvars.Context can set any value.
+    now = <Settings?>found
     while now.left:
         now = now.outer
     return now
@@ -51,7 +46,6 @@ cdef Settings settings():
 cdef object suspend():
     """Make no passes until the returned token is passed to `resume`."""
     cdef Settings before = settings(), inner = Settings()
-    inner.progress = None
     inner.block = before.block
     inner.threads = before.threads
     inner.memory = before.memory
@@ -73,6 +67,15 @@ cdef Py_ssize_t memory_for_pages(Settings settings) except -1:
 
 cdef class Settings:
     """The options of `passes`, each with a value."""
+
+    def __cinit__(self):
+        self.block = 64 * 2**20
+        self.threads = default_threads
+        self.threshold = 32 * 2**20
+        self.memory = -1
+
+
+cdef Settings defaults = Settings()
 
 
 cdef Settings enter(tuple options):
