@@ -174,6 +174,22 @@ class _Recordings(threading.local):
 recordings = _Recordings()
 
 
+def call_of_fused(function, writes):
+    """Note a call of a fused function whose arguments have no tracers."""
+    if recordings.traces:
+        _give_up(f"it calls {function.__module__}.{function.__qualname__}", writes)
+
+
+def _give_up(words, writes):
+    """Note a call with arrays that are not arguments."""
+    words += " of what is not an argument"
+    if writes:
+        # The function itself is called next, and would write a second time.
+        recordings.traces[-1].refuse(words)
+    # It is computed all the same: the call may be a finalizer's.
+    recordings.traces[-1].give_up(words)
+
+
 def call_of_ndx(function, args, kwargs):
     """Record a call of a function of ndx; NotImplemented if it has no tracer."""
     given = [*args, *kwargs.values()]
@@ -186,12 +202,7 @@ def call_of_ndx(function, args, kwargs):
         if not recordings.traces:
             return NotImplemented
         if any(type(x) is NDArray for x in found):
-            words += " of what is not an argument"
-            if kwargs.get("out") is not None:
-                # The function itself is called next, and would write a second time.
-                return recordings.traces[-1].refuse(words)
-            # It is computed all the same: the call may be a finalizer's.
-            recordings.traces[-1].give_up(words)
+            _give_up(words, kwargs.get("out") is not None)
             return NotImplemented
         if any(type(x) is Scalar for x in found):
             return function(*settled(args), **settled(kwargs))

@@ -27,8 +27,10 @@ from ndx._fusing.replay cimport (
     ERRORS, FILES, HINDRANCES, MAX_SLOTS, OVERLAP, Program, are_apart,
 )
 
+from ndx._fusing.calls import call_of_fused
 from ndx._fusing.explaining import explain
 from ndx._fusing.recording import record
+from ndx._fusing.scalars import Scalar
 from ndx._fusing.tracing import Tracer
 
 __all__ = ["FusedFunction", "fuse"]
@@ -39,6 +41,9 @@ cdef enum:
     PROGRAMS = 64                # kept for one function
     AT_ONCE = 8                  # signatures that are recorded at their first call
     SEEN = 256                   # later ones that are counted until their second
+
+# Recordings in progress, of all threads.
+cdef Py_ssize_t recordings = 0
 
 cdef dict HINDERED = {
     ERRORS: "floating-point errors are reported",
@@ -76,7 +81,7 @@ cdef struct Words:
     int narrays
     int nscalars
     bint fits                    # False: can't be recorded
-    bint inside                  # an argument is a tracer: another function is recorded
+    bint inside                  # an argument stands for one of a function recorded
     int device                   # the one of all arrays; 0: the CPU
     int64_t words[WORDS]
     PyObject *arrays[MAX_SLOTS]
@@ -113,6 +118,9 @@ cdef class Entry:
         """The calls of the function itself in spite of a program, and why."""
         return [(self.hindered[<int>i], words) for i, words in HINDERED.items()
                 if self.hindered[<int>i]]
+
+    cdef bint writes(self) noexcept:
+        return (self.stored if self.program is None else self.program.stored) != 0
 
     cdef int take(self, const Words *found, object program) except -1:
         """Let the engine of the device make the program."""
@@ -285,7 +293,7 @@ cdef class FusedFunction:
                 return 0
             owned.append(array)
             return describe_array(found, <BaseArray>array, FOREIGN)
-        elif kind is Tracer:
+        elif kind is Tracer or kind is Scalar:
             found.inside = True
         elif may_change(value):
             found.fits = False
@@ -313,6 +321,7 @@ cdef class FusedFunction:
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
                      PyObject *names, dict canonical, list owned):
         """Record a new signature; None: it is too early."""
+        global recordings
         cdef Entry entry = Entry()
         cdef uint64_t hash = hash_of(found)
         cdef Py_ssize_t i
@@ -328,7 +337,11 @@ cdef class FusedFunction:
         named = () if names == NULL else <tuple>names
         positional = tuple([<object>args[i] for i in range(count)])
         keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
-        recording = record(self.function, positional, keywords, found.device != 0)
+        recordings += 1
+        try:
+            recording = record(self.function, positional, keywords, found.device != 0)
+        finally:
+            recordings -= 1
         entry.reason = recording.reason
         entry.label = recording.label
         if found.device == 0:
@@ -418,6 +431,8 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         entry = fused.find(&found, hash_of(&found))
         if entry is None:
             entry = fused.learn(&found, args, count, names, canonical, owned)
+        if recordings and entry is not None:
+            call_of_fused(fused, entry.writes())
         if entry is not None and entry.program is not None:
             hindrance = entry.program.hindrance(found.arrays)
             if hindrance == 0:

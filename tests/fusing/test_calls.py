@@ -83,6 +83,16 @@ def test_wrong_calls_can_be_caught():
     assert "stage over" in assert_as_plain(total, arrays).explain()
 
 
+@ndx.fuse
+def doubled(u):
+    return u + u
+
+
+@ndx.fuse
+def add_one_to(u, by=1.0):
+    u += by
+
+
 class Model:
     """Has an array that is not an argument."""
 
@@ -98,6 +108,8 @@ class Model:
         lambda u: ndx.sum(u),
         lambda u: ndx.concat([u, u]),
         lambda u: ndx.linalg.outer(u, u),
+        lambda u: doubled(u),
+        lambda u: add_one_to(u),
     ],
 )
 def test_calls_with_arrays_that_are_not_arguments(call):
@@ -111,6 +123,26 @@ def test_calls_with_arrays_that_are_not_arguments(call):
         step(model, ndx.ones(2))
         call(expected.u)
         assert model.u.tolist() == expected.u.tolist()
+    assert "not an argument" in step.explain()
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    "call", [lambda total, u, by: total(u, by), lambda total, u, by: total(u, 2.0)]
+)
+def test_fused_functions_of_arrays_that_are_not_arguments(call, known):
+    total = ndx.fuse(lambda u, by: ndx.sum(u * by))
+    model = Model()
+    if known:
+        total(model.u, 2.0)
+
+    @ndx.fuse
+    def step(self, a, by):
+        return a + float(call(total, self.u, by))
+
+    for value in 1.0, 2.0, 4.0:
+        model.u[...] = value
+        assert step(model, ndx.ones(2), 2.0).tolist() == [1 + 6 * value] * 2
     assert "not an argument" in step.explain()
 
 
