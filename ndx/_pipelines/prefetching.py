@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -310,6 +311,7 @@ class PrefetchIterator(Generic[T]):
         # Reentrant, so that a thread that would wait for itself gets an error.
         self._one_at_a_time = threading.RLock()
         self._is_asked = False
+        self._process = os.getpid()
         self._epoch = maker.start()
         self._bar = progress_bar(progress, total, "batch")
 
@@ -318,6 +320,11 @@ class PrefetchIterator(Generic[T]):
 
     def __next__(self) -> T:
         self._maker.check_caller()
+        if self._process != os.getpid():
+            # A thread that this child lacks may hold the lock.
+            self._process = os.getpid()
+            self._one_at_a_time = threading.RLock()
+            self._is_asked = False
         with self._one_at_a_time:
             if self._is_asked:
                 raise waits_for_itself()

@@ -380,6 +380,44 @@ def test_fork():
     assert printed == "child\nparent\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_forked_while_a_thread_takes_a_batch():
+    """The child does not wait for a lock that nobody there will release."""
+    printed = run_python(
+        """
+        import os, signal, threading, ndx
+
+        started, forked = threading.Event(), threading.Event()
+
+        class Source:
+            def __iter__(self):
+                yield ndx.ones(3)
+                started.set()
+                forked.wait()
+                yield ndx.ones(3)
+
+        iterator = iter(ndx.prefetch(ndx.no_prefetch(Source())))
+        next(iterator)
+        thread = threading.Thread(target=next, args=(iterator,))
+        thread.start()
+        started.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                next(iterator)
+            except (RuntimeError, ValueError) as error:
+                print(type(error).__name__, error, flush=True)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        forked.set()
+        thread.join()
+        """
+    )
+    assert "already" in printed
+
+
 def test_a_thread_that_can_not_start(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
