@@ -399,7 +399,7 @@ def test_a_child_forked_while_a_thread_takes_a_batch():
 
         iterator = iter(ndx.prefetch(ndx.no_prefetch(Source())))
         next(iterator)
-        thread = threading.Thread(target=next, args=(iterator,))
+        thread = threading.Thread(target=next, args=(iterator,), daemon=True)
         thread.start()
         started.wait()
         child = os.fork()
