@@ -25,11 +25,9 @@ from ndx._blocks.block cimport (
     block_set_device_reads, block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of
 from ndx._context.placement cimport allocate_on, current_arena
 from ndx._lib.dtypes cimport (
     KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
-    promote_table, scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx.backends.base cimport Backend
@@ -41,9 +39,9 @@ from ndx.backends.cuda import replaying_stream
 
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "common_index",
-    "device_index", "elementwise_dtypes", "from_capsule", "inplace_fits",
-    "is_contiguous", "is_pinned", "lend", "mirror_array", "new_array",
-    "note_copy_from_mirror", "send_pinned", "stage_in_mirror", "use_on",
+    "device_index", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
+    "lend", "mirror_array", "new_array", "note_copy_from_mirror", "send_pinned",
+    "stage_in_mirror", "use_on",
 ]
 
 
@@ -162,47 +160,6 @@ def new_array(int index, shape, dtype, *, bint zero=False, bint detached=False):
     if detached:
         return new_detached(index + 1, code, ndim, lengths, NULL, zero, None)
     return make_array(index + 1, code, ndim, lengths, NULL, zero)
-
-
-def elementwise_dtypes(str name, operands):
-    """Return the dtypes that an operation computes in and returns.
-
-    They and the errors are those of the CPU, not CuPy's.
-
-    Parameters
-    ----------
-    name : str
-        The operation.
-    operands : sequence
-        Arrays, NumPy's scalars, and at most one Python scalar.
-
-    Raises
-    ------
-    TypeError
-        If the operation does not support the dtypes.
-    OverflowError
-        If a Python integer does not fit.
-    """
-    cdef Ufunc ufunc = find_ufunc(name)
-    cdef char[16] value
-    cdef int dtype = -1, found
-    cdef const Loop *loop
-    cdef object scalar = None
-    for x in operands:
-        if is_array(x):
-            found = (<BaseArray>x).dtype
-        elif isinstance(x, np.generic):
-            found = dtype_code(x.dtype)
-        else:
-            scalar = x
-            continue
-        dtype = found if dtype < 0 else promote_table[dtype][found]
-    if scalar is not None:
-        dtype = scalar_dtype(dtype, scalar)
-    loop = loop_of(ufunc, dtype)
-    if scalar is not None:
-        store_scalar(scalar, loop.in_dtype, value)
-    return dtype_object(loop.in_dtype), dtype_object(loop.out_dtype)
 
 
 def inplace_fits(result, into):
