@@ -431,7 +431,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         entry = fused.find(&found, hash_of(&found))
         if entry is None:
             entry = fused.learn(&found, args, count, names, canonical, owned)
-        if recordings and entry is not None:
+        if recordings and found.narrays and entry is not None:
             call_of_fused(fused, entry.writes())
         if entry is not None and entry.program is not None:
             hindrance = entry.program.hindrance(found.arrays)

@@ -231,3 +231,17 @@ def test_namespaces():
 def test_functions_that_numpy_does_not_dispatch(name):
     assert_as_plain(lambda a, n: getattr(xnp, name)(a), arrays)
     assert_as_plain(lambda a, n: getattr(xnp, name)(a, a), arrays)
+
+
+def test_fused_functions_without_arrays_are_called_while_one_is_recorded():
+    @ndx.fuse
+    def scale(n):
+        return 2.0 * n
+
+    @ndx.fuse
+    def step(a):
+        return a * scale(3) + scale(n=4)
+
+    for _ in range(3):
+        assert step(ndx.ones(2)).tolist() == [14.0, 14.0]
+    assert "stage over" in step.explain()
