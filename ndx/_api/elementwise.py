@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ndx._compute.clipping import clip_between
+from ndx._compute.clipping import binding_bounds, clip_between
 from ndx._compute.numpy_calls import argument
 from ndx._compute.ufunc_factory import (
     check_operands,
@@ -485,6 +485,9 @@ def clip(
 
     Raises
     ------
+    OverflowError
+        If `x` has integers, and each would be limited to one that the dtype lacks:
+        uint8 to 300 and more. Up to 300, they are not limited.
     TypeError
         If an argument is neither an array nor a scalar.
     ValueError
@@ -515,6 +518,11 @@ def clip(
         # The functions above would name themselves.
         check_operands("clip", x, min, max)
         raise
+    except OverflowError:
+        bounds = binding_bounds(x, min, max)
+        if bounds[0] is min and bounds[1] is max:
+            raise
+    return clip(x, *bounds, out=out)
 
 
 def round(x: Array, /, *, out: NDArray | None = None) -> NDArray:

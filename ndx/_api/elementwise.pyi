@@ -2276,6 +2276,9 @@ def clip(
 
     Raises
     ------
+    OverflowError
+        If `x` has integers, and each would be limited to one that the dtype lacks:
+        uint8 to 300 and more. Up to 300, they are not limited.
     TypeError
         If an argument is neither an array nor a scalar.
     ValueError

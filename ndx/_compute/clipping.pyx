@@ -72,6 +72,18 @@ cdef int store_bound(object value, int dtype, bint is_low, char *bound) except -
     return 0
 
 
+def binding_bounds(x, low, high):
+    """Return the bounds; None for an integer beyond the dtype that limits nothing."""
+    if is_array(x) and BOOL != (<BaseArray>x).dtype \
+            and kind_of[(<BaseArray>x).dtype] < KIND_FLOAT:
+        limits = np.iinfo(dtype_object((<BaseArray>x).dtype))
+        if isinstance(low, int) and low < limits.min:
+            low = None
+        if isinstance(high, int) and high > limits.max:
+            high = None
+    return low, high
+
+
 cpdef object clip_between(object x, object low, object high, object out):
     """Return an array limited to two scalars of its dtype; None for other operands.
 

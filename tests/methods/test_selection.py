@@ -230,11 +230,30 @@ def test_clip_by_integers_beyond_the_dtype(dtype, bounds):
         assert_same(found, expected)
 
 
-@pytest.mark.parametrize("bounds", [(300, 400), (-5, -1), (300, 0)])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64"])
+@pytest.mark.parametrize("bounds", [(None, 2**64), (-129, None), (-129, 2**64)])
+def test_clip_by_one_bound_and_one_beyond_the_dtype(dtype, bounds):
+    a = np.arange(100, dtype=dtype)
+    x, limit = ndx.asarray(a), a // 2
+    low, high = bounds
+    assert_same(ndx.clip(x, low, high), a)
+    assert_same(ndx.clip(x, low, ndx.asarray(limit)), limit)
+    assert_same(ndx.clip(x, ndx.asarray(limit), high), a)
+    assert_same(ndx.clip(x[::2], low, high, out=x[::2]), a[::2])
+    assert_same(ndx.fuse(ndx.clip)(x, low, high), a)
+    assert_same(ndx.fuse(lambda x: ndx.clip(x, low, high) + 1)(x), a + 1)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(300, 400), (-5, -1), (300, 0), (300, None), (None, -1)]
+)
 def test_clip_to_integers_that_the_dtype_lacks(bounds):
-    for x in (ndx.zeros(3, dtype="uint8"), np.zeros(3, "uint8")):
+    x = ndx.zeros(3, dtype="uint8")
+    for y in (x, np.zeros(3, "uint8")):
         with pytest.raises(OverflowError):
-            np.clip(x, *bounds)
+            np.clip(y, *bounds)
+    with pytest.raises(OverflowError, match="does not fit uint8"):
+        ndx.clip(x, *bounds)
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)
