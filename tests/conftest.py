@@ -8,6 +8,7 @@ import subprocess
 import numpy.ma  # noqa: F401 - np.unique imports it, and its constants stay allocated
 import pytest
 from helpers.examples import USUAL
+from helpers.sanitizers import SANITIZED, await_other_threads
 from hypothesis import HealthCheck, settings
 from ndx._compute.numpy_private import wanted
 
@@ -15,6 +16,9 @@ import ndx
 
 # SciPy reads it once, when it is imported first: tests/interop needs it.
 os.environ["SCIPY_ARRAY_API"] = "1"
+
+if SANITIZED:
+    os.register_at_fork(before=await_other_threads)
 
 # `--hypothesis-profile=thorough` looks longer (`make thorough`).
 COMMON = settings(

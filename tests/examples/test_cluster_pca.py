@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import assert_one_line_error
+from helpers.sanitizers import counts_pages
 
 import ndx
 
@@ -75,6 +76,8 @@ def run(*arguments):
     )
 
 
+# A worker whose memory is nearly its limit is paused.
+@counts_pages
 def test_a_worker_is_killed(tmp_path):
     done = run("cluster_pca.py", *SMALL, "--kill", "--directory", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -99,6 +102,7 @@ sys.exit(cluster_pca.main(sys.argv[1:]))
 """
 
 
+@counts_pages
 def test_wrong_results_and_workers_above_their_limit_fail(tmp_path):
     options = ("--workers", 1, "--no-progress", "--directory", tmp_path)
     done = run("-c", WRONG, *SMALL, *options)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import assert_one_line_error
+from helpers.sanitizers import counts_pages
 
 import ndx
 
@@ -75,6 +76,7 @@ def test_the_command(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@counts_pages
 def test_it_takes_little_memory(tmp_path, capsys):
     """All of it, beyond what the program has before: less than it is allowed."""
     import larger_than_ram

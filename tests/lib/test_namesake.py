@@ -1,5 +1,6 @@
 """Another distribution, `ndx`, in the folder of ours: what `import ndx` says of it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def remove_other(site):
 def python(site, *arguments):
     return subprocess.run(
         [sys.executable, "-B", *arguments],
-        cwd=site.parent, env={"PYTHONPATH": str(site), "PATH": ""},
+        cwd=site.parent, env={**os.environ, "PYTHONPATH": str(site), "PATH": ""},
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
