@@ -16,7 +16,7 @@ from ndx._compute.folds cimport Folding, combine, first_half, fold, fold_parts
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.passes.settings cimport settings
-from ndx._compute.reductions cimport identity, new_reduced, reduce
+from ndx._compute.reductions cimport identity, is_in_order, new_reduced, reduce
 from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._compute.transfers cimport (
     LARGE, Transfer, can_transfer, cast_between, transfer_block,
@@ -130,6 +130,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     computing.folding.itemsize = itemsize_of[dtype]
     computing.folding.two_parts = kind_of[dtype] == KIND_COMPLEX
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
+    computing.folding.in_order = is_in_order(ufunc, dtype)
     computing.folding.decides = computing.folding.failed = False
     store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
     operands.count = 0
@@ -173,7 +174,8 @@ cdef void fold_computed(void *arg, char **data, const Walk *walk) noexcept nogil
         length = walk.shape[last]
     start_walk(last - 1, index)
     while True:
-        if block.strides[0][1] == 0 and length > BLOCK:
+        if block.strides[0][1] == 0 and length > BLOCK \
+                and not computing.folding.in_order:
             for row in range(rows):
                 for op in range(walk.nops):
                     at[op] = start[op] + row * block.strides[op][0]

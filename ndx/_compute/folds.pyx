@@ -7,6 +7,10 @@ results are combined in a fixed order. So the result is the same for any number.
 - One contiguous stretch is cut where pairwise summation cuts it, so that the sum is
   NumPy's, to the last bit.
 - Else the outermost reduced axis is cut, and each part has a row of partial results.
+
+Products of floats are not cut along reduced axes. A part of which the product is too
+large is infinite, and infinity times another part's zero is not a number, where NumPy
+has zero.
 """
 
 from libc.stdlib cimport free, malloc
@@ -71,7 +75,7 @@ cdef void fold_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
     cdef Rows rows
     if walk.ndim == 0 or walk_size(walk) < WORTHWHILE // folding.itemsize:
         folding.run(folding, data, walk)
-    elif walk.ndim == 1 and walk.strides[0][0] == 0:
+    elif walk.ndim == 1 and walk.strides[0][0] == 0 and not folding.in_order:
         fold_stretch(folding, data, walk)
     elif cut_kept(&rows.grid, walk, folding.itemsize):
         rows.folding = folding
@@ -79,6 +83,8 @@ cdef void fold_parts(void *arg, char **data, const Walk *walk) noexcept nogil:
         rows.walk = walk
         rows.step = 0
         parallel_for(rows.grid.total, fold_rows, &rows)
+    elif folding.in_order:
+        folding.run(folding, data, walk)
     else:
         fold_partially(folding, data, walk)
 

@@ -92,6 +92,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     # The loops of bools are the slowest on columns.
     folding.any_order = x.dtype != BOOL and (kind_of[x.dtype] < KIND_FLOAT or (
         ufunc.name != "add" and ufunc.name != "multiply"))
+    folding.in_order = is_in_order(ufunc, x.dtype)
     if x.size < LARGE:
         return compute_on(&operands, &walk, fold, &folding, False)
     folding.decides = x.dtype == BOOL and (
@@ -114,7 +115,8 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     """Reduce in a pass if the array is large and in a file; return whether it is.
 
     Each tile is reduced to partial results: a row for each element of the result. The
-    rows are then reduced in order, so that the result does not depend on threads.
+    rows are then reduced in order, so that the result does not depend on threads. What
+    has to be in order is reduced by one thread, if reduced axes are cut.
     """
     cdef Pass job
     cdef Operands partials
@@ -132,7 +134,10 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
             count *= job.grid.counts[axis]
         else:
             kept *= walk.shape[axis]
-    if count == 1:
+    if count > 1 and folding.in_order:
+        job.threads = 1
+        job.first = 0
+    if count == 1 or folding.in_order:
         run(&job, NAMES[ufunc.name])
         return True
     # Axes of the partial results: the kept axes in the walk's order, then the tiles.
@@ -176,6 +181,11 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     finally:
         let_go(&partials)
     return True
+
+
+cdef bint is_in_order(Ufunc ufunc, int dtype):
+    """Whether partial results may not be combined (see `folds`)."""
+    return ufunc.name == "multiply" and kind_of[dtype] >= KIND_FLOAT
 
 
 cdef object identity(Ufunc ufunc, int dtype):

@@ -4,7 +4,6 @@ import math
 import os
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from helpers.examples import examples
 from helpers.patterns import LARGE_SHAPES, large_shapes
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from differential import elementwise, linear, manipulation, searching, statistical
-from differential.draws import arrays, small
+from differential.draws import arrays
 from differential.engine import Row, compare_call
 from differential.places import Places
 from differential.test_differential import TABLE as ALL
@@ -38,15 +37,6 @@ def products(draw):
             draw(arrays(kind, second, "small"))), {}  # fmt: skip
 
 
-@st.composite
-def signs(draw, row):
-    """Draw a call with factors of which no product leaves the range of their dtype."""
-    (x,), kwargs = draw(row.draws)
-    ones = small(x.dtype)
-    one = ones[np.abs(ones) == 1]
-    return (one[np.arange(x.size) % len(one)].reshape(x.shape),), kwargs
-
-
 SEARCHING = "argmax argmin count_nonzero searchsorted sort where"
 MOVING = "concat diff flip permute_dims roll stack"
 TABLE = elementwise.TABLE | statistical.TABLE
@@ -59,9 +49,6 @@ for name in ("std", "var"):
     # Their summands are rounded, and all of one sign: in Fortran's order NumPy adds
     # them one after the other, and may be off by as many units as there are.
     TABLE[name] = replace(TABLE[name], ulps=2 * max(map(math.prod, LARGE_SHAPES)))
-for name in ("prod", "cumulative_prod"):
-    row = TABLE[name]
-    TABLE[name] = Row(signs(row), row.numpy, ulps=row.ulps, refuses=row.refuses)
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport cast, copy_into, fill
 from ndx._compute.elementwise cimport binary, inplace
-from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
-from ndx._compute.reductions cimport identity, reduce
+from ndx._compute.reductions cimport identity, is_in_order, reduce, reduce_into
 from ndx._lib.dtypes cimport BOOL, itemsize_of
 from ndx._lib.layout cimport MAXDIMS, parse_axes
 
@@ -80,7 +80,7 @@ cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdi
     """Reduce the converted values of `x`; None if it is not large and in a file."""
     cdef bint chosen[MAXDIMS]
     cdef Py_ssize_t shape[MAXDIMS]
-    cdef BaseArray result, part, view
+    cdef BaseArray result, part, values, view
     cdef Steps steps
     cdef int i, kept = 0
     parse_axes(axis, x.ndim, chosen)
@@ -99,8 +99,13 @@ cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdi
             part = part_of(x, box)
             if number + 1 < len(boxes):
                 steps.ahead(part_of(x, boxes[number + 1]))
-            view = reduce(ufunc, converter.convert(part, box), axis, True)
-            inplace(ufunc, part_of(result, box), view)
+            values = converter.convert(part, box)
+            if is_in_order(ufunc, dtype):
+                reduce_into(part_of(result, box), ufunc, loop_of(ufunc, dtype), values,
+                            chosen, True)
+            else:
+                inplace(ufunc, part_of(result, box), reduce(ufunc, values, axis, True))
+            values = None
             steps.behind(part)
             steps.step(part.size * itemsize_of[part.dtype])
     finally:

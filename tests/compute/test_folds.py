@@ -1,0 +1,74 @@
+"""Products that leave the range of their dtype: as NumPy's, on every path."""
+
+import os
+
+import numpy as np
+import pytest
+from helpers.examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ndx
+
+MANY = 240_000
+SHAPES = [(MANY,), (2, MANY // 2), (MANY // 2, 2), (40, 60, 100), (1, MANY, 1)]
+# In another order, these have other products: 0, infinity, numbers, or none of them.
+STRETCHES = st.lists(
+    st.sampled_from([0.0, 1.0, -2.0, 0.5, 8.0, 1e-30, 1e30]), min_size=1, max_size=5
+)
+
+
+def stretches(values, shape, dtype):
+    """Return an array of stretches of equal elements."""
+    found = np.repeat(values, -(-MANY // len(values)))[:MANY]
+    return found.reshape(shape).astype(dtype)
+
+
+def assert_product(x, dtype=None, **kwargs):
+    with np.errstate(all="ignore"):
+        expected = np.prod(np.asarray(x), dtype=dtype, **kwargs)
+    found = np.asarray(ndx.prod(x, dtype=dtype and getattr(ndx, dtype), **kwargs))
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@st.composite
+def calls(draw):
+    shape = draw(st.sampled_from(SHAPES))
+    dtype = draw(st.sampled_from(["float64", "float32", "complex128"]))
+    values = draw(STRETCHES)
+    axis = draw(st.sampled_from([None, 0, -1, tuple(range(len(shape)))]))
+    return stretches(values, shape, dtype), axis
+
+
+@examples(25)
+@given(calls())
+def test_products_beyond_the_range(call):
+    a, axis = call
+    x = ndx.asarray(a)
+    assert_product(x, axis=axis)
+    assert_product(x.mT if x.ndim > 1 else x[::2], axis=axis)
+    assert_product(x[::-1], axis=axis)
+    if a.dtype == "float32":
+        assert_product(x, "float64", axis=axis)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps files")
+@examples(25)
+@given(calls(), st.sampled_from([4096, 65536]), st.sampled_from(["1KiB", "1GiB"]))
+def test_products_beyond_the_range_of_arrays_in_files(call, block, memory):
+    a, axis = call
+    with ndx.use("mmap"):
+        x = ndx.asarray(a)
+    with ndx.passes(threshold=0, block=block, memory=memory):
+        assert_product(x, axis=axis)
+        if a.dtype == "float32":
+            assert_product(x, "float64", axis=axis)
+
+
+def test_a_zero_before_an_overflow():
+    a = stretches([0.0, 8.0], MANY, "float64")
+    with np.errstate(all="ignore"):
+        assert np.prod(a) == 0
+    assert ndx.prod(ndx.asarray(a)) == 0
+    assert np.isnan(float(ndx.prod(ndx.asarray(a[::-1].copy()))))
