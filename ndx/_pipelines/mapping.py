@@ -172,7 +172,8 @@ def _processes_crew(
     try:
         return Crew(started.openers, stop=started.stop, name="ndx-map", computing=False)
     except BaseException:
-        started.stop()
+        # Those that have no thread yet.
+        started.close()
         raise
 
 

@@ -19,6 +19,7 @@ import ndx
 from ndx._pipelines import cores
 from ndx._pipelines.places import Place
 from ndx._pipelines.sharing import Exchange, forget_shared
+from ndx._pipelines.workers import close_at_exit
 
 __all__ = ["Processes"]
 
@@ -49,22 +50,25 @@ class Processes:
         threads: int | None,
     ):
         context = multiprocessing.get_context(start_method)
+        self._process = os.getpid()
         self._exchange = Exchange()
         self._children: list[_Child] = []
+        close_at_exit(self)
         try:
             # A forked child has the function and its arrays already.
             forked = context.get_start_method() == "fork"
             target: Any = fn if forked else self._pickled(fn)
             threads = threads or max(1, ndx.get_num_threads() // len(places))
             for place in places:
-                self._children.append(
-                    _Child(context, self._exchange, target, place.elsewhere(), threads)
+                child = _Child(
+                    context, self._exchange, target, place.elsewhere(), threads
                 )
+                # Had before it starts: Ctrl-C may come at any time.
+                self._children.append(child)
+                child.start()
         except BaseException:
-            self.stop()
-            self._join()
+            self.close()
             raise
-        self._left = len(places)
 
     def _pickled(self, fn: Callable[..., Any]) -> bytes:
         try:
@@ -87,8 +91,7 @@ class Processes:
         finally:
             child.end()
             # The last thread removes what nobody took.
-            self._left -= 1
-            if not self._left:
+            if all(each.is_ended for each in self._children):
                 self._exchange.close()
 
     def stop(self) -> None:
@@ -96,10 +99,19 @@ class Processes:
         for child in self._children:
             child.stop()
 
-    def _join(self) -> None:
+    def close(self) -> None:
+        """End the processes that have no thread (any more)."""
+        if os.getpid() != self._process:
+            return
         for child in self._children:
-            child.end()
+            if not child.is_ended:
+                child.end()
         self._exchange.close()
+
+    def __del__(self) -> None:
+        # Construction may have failed.
+        if hasattr(self, "_children"):
+            self.close()
 
 
 class _Child:
@@ -116,20 +128,21 @@ class _Child:
         self._exchange = exchange
         self._busy = False
         self._stopped = False
-        self._here, there = context.Pipe()
+        self.is_ended = False
+        self._here, self._there = context.Pipe()
         self._process = context.Process(
             target=_serve,
-            args=(there, target, place, threads, exchange.folders),
+            args=(self._there, target, place, threads, exchange.folders),
             name="ndx-map",
         )
+
+    def start(self) -> None:
+        """Start the process."""
         try:
             self._process.start()
-        except BaseException:
-            self._here.close()
-            raise
         finally:
             # The end of the process is then the end of the pipe.
-            there.close()
+            self._there.close()
 
     def call(self, *args: Any) -> Any:
         """Return what the function returns there, or raise what it raises."""
@@ -182,18 +195,20 @@ class _Child:
                 self._process.terminate()
 
     def end(self) -> None:
-        """Tell the process to end, and wait for it."""
+        """Tell the process to end, and wait for it; also if it has not started."""
         # Children that were forked later have this end of the pipe, too: to close it
         # says nothing.
         with contextlib.suppress(OSError):
             self._here.send_bytes(b"")
         self._here.close()
-        for end in (self._process.terminate, self._process.kill):
-            self._process.join(GRACE)
-            if not self._process.is_alive():
-                break
-            end()
-        self._process.join()
+        if self._process.pid is not None:
+            for end in (self._process.terminate, self._process.kill):
+                self._process.join(GRACE)
+                if not self._process.is_alive():
+                    break
+                end()
+            self._process.join()
+        self.is_ended = True
         self._process.close()
 
 

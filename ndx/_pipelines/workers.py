@@ -17,10 +17,12 @@ from ndx._lib.weak import members
 from ndx._pipelines import cores
 from ndx._pipelines.errors import with_index, without_stop_iteration
 
-__all__ = ["Crew", "Outcome", "Team"]
+__all__ = ["Crew", "Outcome", "Team", "close_at_exit"]
 
 # Those that run: ended when the interpreter exits.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
+# What is closed after them.
+_others: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Team:
@@ -102,10 +104,17 @@ class Team:
             self.close()
 
 
+def close_at_exit(made: Any) -> None:
+    """Have its method `close` called when the interpreter exits, after the teams."""
+    _others.add(made)
+
+
 @atexit.register
 def _close_all() -> None:
     for team in members(_teams):
         team.close()
+    for other in members(_others):
+        other.close()
 
 
 class Outcome(NamedTuple):

@@ -31,6 +31,7 @@ from helpers.parallel import (
 )
 
 import ndx
+from ndx._pipelines import mapping
 from ndx.testing import assert_equal
 
 pytestmark = [
@@ -253,7 +254,8 @@ import multiprocessing, os, sys, threading, ndx
 from helpers.parallel import shared_files, sleeps
 try:
     with ndx.parallel.map(sleeps, [1, 2], processes=2) as results:
-        print("running", flush=True)
+        # Python misses a signal that comes just before it waits for a lock.
+        threading.Timer(0.5, print, ["running"], {"flush": True}).start()
         list(results)
 except KeyboardInterrupt:
     pass
@@ -263,6 +265,62 @@ print(threading.active_count(), multiprocessing.active_children(), shared_files(
         sends=signal.SIGINT,
     )
     assert (status, out, err) == (0, "1 [] set()\n", "")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("moment", ["before a process", "after it", "before threads"])
+def test_an_interrupt_at_the_start_ends_the_processes(method, moment, monkeypatch):
+    """Ctrl-C may come between any two lines."""
+    started = []
+    start = multiprocessing.process.BaseProcess.start
+
+    def interrupted(process):
+        if started and moment == "before a process":
+            raise KeyboardInterrupt
+        start(process)
+        started.append(process)
+        if len(started) == 2 and moment == "after it":
+            raise KeyboardInterrupt
+
+    def no_threads(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", interrupted)
+    if moment == "before threads":
+        monkeypatch.setattr(mapping, "Crew", no_threads)
+    before = set(multiprocessing.active_children()), shared_files()
+    with pytest.raises(KeyboardInterrupt):
+        ndx.parallel.map(doubled, items(3), processes=3, start_method=method)
+    assert len(started) == {"before a process": 1, "after it": 2}.get(moment, 3)
+    assert (set(multiprocessing.active_children()), shared_files()) == before
+
+
+def test_an_abandoned_start_ends_with_the_interpreter():
+    """The traceback of an error that ends the program keeps what it has made."""
+    status, out, err = script(
+        """
+import multiprocessing, ndx
+from ndx._pipelines import mapping
+from helpers.parallel import doubled
+
+kept = []
+
+class Kept(mapping.Processes):
+    def close(self):
+        if kept:
+            super().close()
+        kept.append(self)
+
+mapping.Processes = Kept
+mapping.Crew = None
+try:
+    ndx.parallel.map(doubled, [1, 2], processes=2)
+except TypeError:
+    print("made", len(multiprocessing.active_children()), flush=True)
+""",
+        until="made 2",
+    )
+    assert (status, out, err) == (0, "", "")
 
 
 def test_the_end_of_the_parent_ends_the_processes(tmp_path):
