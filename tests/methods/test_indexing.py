@@ -292,6 +292,18 @@ def test_lists_tuples_and_masks():
     assert_same(x, a)
 
 
+@pytest.mark.parametrize("size", [3, 600, 40_000])
+def test_a_mask_that_shares_memory_with_its_target(size):
+    """It is read before anything is written; NumPy reads it meanwhile."""
+    a = np.arange(size) % 11 != 5
+    x, y = ndx.asarray(a, copy=True), ndx.asarray(a, copy=True)
+    expected = np.where(a[::-1], False, a)
+    x[::-1][x] = False
+    assert_same(x, expected)
+    y[::-1][y] = ndx.zeros(int(a.sum()), dtype="bool")
+    assert_same(y, expected)
+
+
 def test_a_mask_of_an_array_without_axes():
     x = ndx.asarray(3.0)
     assert_same(x[ndx.asarray(True)], np.array([3.0]))

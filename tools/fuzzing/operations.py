@@ -372,7 +372,10 @@ class Operations:
         target = self.find(dest, lambda m: m.flags.writeable, shared=False)
         m = self.ms[target]
         mask = self.find(first, lambda o: o.dtype.kind == "b" and o.shape == m.shape)
-        self.change(f"{target}[{mask}] = {scalar_for(m, draw)}", [target, mask])
+        value = scalar_for(m, draw)
+        # NumPy reads a mask while it writes, also if they share memory.
+        self.change(f"{target}[{mask}] = {value}", [target, mask],
+                    model=f"{target}[{mask}.copy()] = {value}")  # fmt: skip
 
     # ----------------------------------------------------------------- indexing
 
