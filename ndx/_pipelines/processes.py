@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -104,8 +105,7 @@ class Processes:
         if os.getpid() != self._process:
             return
         for child in self._children:
-            if not child.is_ended:
-                child.end()
+            child.end()
         self._exchange.close()
 
     def __del__(self) -> None:
@@ -129,6 +129,7 @@ class _Child:
         self._busy = False
         self._stopped = False
         self.is_ended = False
+        self._ending = threading.Lock()
         self._here, self._there = context.Pipe()
         self._process = context.Process(
             target=_serve,
@@ -196,20 +197,24 @@ class _Child:
 
     def end(self) -> None:
         """Tell the process to end, and wait for it; also if it has not started."""
-        # Children that were forked later have this end of the pipe, too: to close it
-        # says nothing.
-        with contextlib.suppress(OSError):
-            self._here.send_bytes(b"")
-        self._here.close()
-        if self._process.pid is not None:
-            for end in (self._process.terminate, self._process.kill):
-                self._process.join(GRACE)
-                if not self._process.is_alive():
-                    break
-                end()
-            self._process.join()
-        self.is_ended = True
-        self._process.close()
+        # If Ctrl-C comes while threads start, one of them may end its process, too.
+        with self._ending:
+            if self.is_ended:
+                return
+            # Children that were forked later have this end of the pipe, too: to close
+            # it says nothing.
+            with contextlib.suppress(OSError):
+                self._here.send_bytes(b"")
+            self._here.close()
+            if self._process.pid is not None:
+                for end in (self._process.terminate, self._process.kill):
+                    self._process.join(GRACE)
+                    if not self._process.is_alive():
+                        break
+                    end()
+                self._process.join()
+            self.is_ended = True
+            self._process.close()
 
 
 def _name_of(number: int) -> str:
