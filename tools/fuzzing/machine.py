@@ -29,10 +29,11 @@ class Skip(Exception):
 class Generation:
     """One cycle of a workspace, dead once its memory is reclaimed."""
 
-    __slots__ = ("dead", "name")
+    __slots__ = ("dead", "detaches", "name")
 
-    def __init__(self, name):
+    def __init__(self, name, detaches):
         self.name = name
+        self.detaches = detaches  # its arrays escape at its end
         self.dead = False
 
 

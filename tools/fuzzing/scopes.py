@@ -7,6 +7,7 @@ import ndx
 from fuzzing.machine import Failure, Generation, Skip
 
 DEPTH = 5  # of scopes
+ARENAS = 4  # the most backends of which a workspace keeps the arenas
 
 # Configs of a program's workspaces; `path` is a file of the program.
 CONFIGS = [
@@ -49,8 +50,7 @@ class Scope:
         self.detaches = config.get("escape") == "detach"
         self.fails = config.get("spill") == "fail"
         self.depth = 0
-        self.cycles = [None] * self.slots  # the generation of each slot
-        self.turn = -1
+        self.arenas = {}  # by backend: the generations of the slots, the oldest first
         self.now = None
 
 
@@ -111,12 +111,17 @@ class Scopes:
             scope.code = f"ndx.workspace({name!r}{words})"
         if scope.depth and draw(4):
             raise Skip
+        backend = id(ndx.current_backend())
+        if backend not in scope.arenas and len(scope.arenas) == ARENAS:
+            raise Skip
         self.enter("workspace", scope.code, scope)
         scope.depth += 1
         if scope.depth == 1:
-            scope.turn = (scope.turn + 1) % scope.slots
-            self.expire(scope, scope.turn)
-            scope.now = scope.cycles[scope.turn] = Generation(scope.name)
+            slots = scope.arenas.setdefault(backend, [])
+            if len(slots) == scope.slots:
+                self.expire(slots.pop(0))
+            scope.now = Generation(scope.name, scope.detaches)
+            slots.append(scope.now)
 
     def do_exit(self, *_):
         if not self.stack:
@@ -128,7 +133,7 @@ class Scopes:
             scope.depth -= 1
             if not scope.depth:
                 if not scope.ring:
-                    self.expire(scope, 0)
+                    self.expire(scope.now)
                 self.compare()
 
     def do_borrow(self, _, first, *rest):
@@ -152,9 +157,7 @@ class Scopes:
         closed = [scope for scope in self.scopes.values() if not scope.depth]
         if not closed:
             raise Skip
-        scope = closed[first % len(closed)]
-        self.destroy(scope)
-        scope.turn = -1
+        self.destroy(closed[first % len(closed)])
 
     def do_initialize(self, _, first, *rest):
         closed = [scope for scope in self.scopes.values() if not scope.depth]
@@ -177,15 +180,14 @@ class Scopes:
     def destroy(self, scope):
         self.say(f"{scope.code}.destroy()")
         self.workspace(scope).destroy()
-        for slot in range(scope.slots):
-            self.expire(scope, slot)
+        for slots in scope.arenas.values():
+            for generation in slots:
+                self.expire(generation)
+        scope.arenas.clear()
 
-    def expire(self, scope, slot):
+    def expire(self, generation):
         """Make the arrays of a cycle stale, or let them escape."""
-        generation, scope.cycles[slot] = scope.cycles[slot], None
-        if generation is None:
-            return
-        if scope.detaches:
+        if generation.detaches:
             for block in self.blocks.values():
                 if block.generation is generation:
                     block.generation = None
