@@ -199,6 +199,12 @@ def test_for_long(operation):
     workspace = ndx.workspace(size="2MiB")
     readers = [OPERATIONS[operation], OPERATIONS["add"], OPERATIONS["numpy view"]]
     for one_cycle in (ending_scopes(workspace), closing):
-        right, refused = run(300, readers, one_cycle)
+        right = refused = 0
+        # Whether a reader comes too late is up to the scheduler.
+        for _ in range(20):
+            found = run(300, readers, one_cycle)
+            right, refused = right + found[0], refused + found[1]
+            if right and refused:
+                break
         assert right
         assert refused
