@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
+import ndx.numpy
 
 MANY = 240_000
 SHAPES = [(MANY,), (2, MANY // 2), (MANY // 2, 2), (40, 60, 100), (1, MANY, 1)]
@@ -72,3 +73,14 @@ def test_a_zero_before_an_overflow():
         assert np.prod(a) == 0
     assert ndx.prod(ndx.asarray(a)) == 0
     assert np.isnan(float(ndx.prod(ndx.asarray(a[::-1].copy()))))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps files")
+def test_a_product_of_parts_while_errors_are_reported():
+    a = np.ones(MANY, "float32")
+    a[[0, 100_000, -1]] = 2, 3, 5
+    with ndx.use("mmap"):
+        x = ndx.asarray(a)
+    with ndx.passes(threshold=0, block=4096), ndx.numpy.errstate(all="raise"):
+        assert ndx.prod(x, dtype=ndx.float64) == 30
+        assert ndx.prod(x) == 30

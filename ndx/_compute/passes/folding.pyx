@@ -7,7 +7,7 @@ from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport cast, copy_into, fill
 from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
-from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.reductions cimport identity, is_in_order, reduce, reduce_into
 from ndx._lib.dtypes cimport BOOL, itemsize_of
@@ -100,7 +100,8 @@ cdef BaseArray fold(str name, Ufunc ufunc, BaseArray x, object axis, bint keepdi
             if number + 1 < len(boxes):
                 steps.ahead(part_of(x, boxes[number + 1]))
             values = converter.convert(part, box)
-            if is_in_order(ufunc, dtype):
+            # While errors are reported, NumPy's function reduces, from the identity on.
+            if is_in_order(ufunc, dtype) and not (reporting != 0 and reports()):
                 reduce_into(part_of(result, box), ufunc, loop_of(ufunc, dtype), values,
                             chosen, True)
             else:
