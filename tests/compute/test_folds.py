@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from helpers.examples import examples
+from helpers.passes import in_file
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def test_products_beyond_the_range(call):
 def test_products_beyond_the_range_of_arrays_in_files(call, block, memory):
     a, axis = call
     with ndx.use("mmap"):
-        x = ndx.asarray(a)
+        x = in_file(a)
     with ndx.passes(threshold=0, block=block, memory=memory):
         assert_product(x, axis=axis)
         if a.dtype == "float32":
@@ -80,7 +81,7 @@ def test_a_product_of_parts_while_errors_are_reported():
     a = np.ones(MANY, "float32")
     a[[0, 100_000, -1]] = 2, 3, 5
     with ndx.use("mmap"):
-        x = ndx.asarray(a)
+        x = in_file(a)
     with ndx.passes(threshold=0, block=4096), ndx.numpy.errstate(all="raise"):
         assert ndx.prod(x, dtype=ndx.float64) == 30
         assert ndx.prod(x) == 30
