@@ -9,7 +9,7 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
 from ndx._compute.reductions cimport reduce
-from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._compute.repeats cimport combinable, combined, distinct
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,
@@ -54,7 +54,7 @@ cdef BaseArray combine(str name, Ufunc ufunc, BaseArray x, int dtype, object axi
     if x.dtype == dtype:
         return reduce(ufunc, x, axis, keepdims)
     axis = read_axes(axis)
-    count = repeats(x, axis)
+    count = combinable(ufunc, dtype, x, axis)
     if count > 1:
         result = combine(name, ufunc, distinct(x, axis), dtype, axis, keepdims)
         return combined(ufunc, result, count)

@@ -12,12 +12,14 @@ from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray, require_live, strided
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport binary, inplace
-from ndx._compute.folds cimport Folding, combine, first_half, fold, fold_parts
+from ndx._compute.folds cimport (
+    Folding, combine, first_half, fold, fold_parts, is_in_order,
+)
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.passes.settings cimport settings
-from ndx._compute.reductions cimport identity, is_in_order, new_reduced, reduce
-from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._compute.reductions cimport identity, new_reduced, reduce
+from ndx._compute.repeats cimport combinable, combined, distinct
 from ndx._compute.transfers cimport (
     LARGE, Transfer, can_transfer, cast_between, transfer_block,
 )
@@ -86,7 +88,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     cdef Py_ssize_t count
     cdef int i, kept = 0
     axis = read_axes(axis)
-    count = repeats(x, axis)
+    count = combinable(ufunc, dtype, x, axis)
     if count > 1:
         # One element stands for all along the axes without a stride.
         result = compute(ufunc, distinct(x, axis), dtype, mean, axis, keepdims)

@@ -1,5 +1,5 @@
 from ndx._array.pinning cimport Compute
-from ndx._compute.loops cimport Loop
+from ndx._compute.loops cimport Loop, Ufunc
 from ndx._lib.layout cimport Walk
 
 # Arguments of a reduction.
@@ -14,6 +14,7 @@ cdef struct Folding:
     bint failed                      # no memory for partial results
     double[2] identity               # the bytes of an element, aligned for any dtype
 
+cdef bint is_in_order(Ufunc ufunc, int dtype)
 cdef void combine(const Folding *folding, char *a, char *b,
                   char *result) noexcept nogil
 cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil

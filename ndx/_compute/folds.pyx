@@ -16,9 +16,10 @@ has zero.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from ndx._compute.loops cimport run_gathered, run_reduce
+from ndx._compute.loops cimport Ufunc, run_gathered, run_reduce
 from ndx._compute.passes.tiles cimport Grid, find_place, tile_walk, walk_size
 from ndx._compute.threads cimport parallel_for
+from ndx._lib.dtypes cimport KIND_FLOAT, kind_of
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
 
 cdef extern from "ndx/internal/thread_pool.h" nogil:
@@ -39,6 +40,11 @@ cdef enum:
     ENOUGH = 16                  # parts
     LEAVES = 1024                # the most parts of a contiguous stretch, a power of 2
     ROWS = 32                    # the most rows of partial results
+
+
+cdef bint is_in_order(Ufunc ufunc, int dtype):
+    """Whether partial results may not be combined (see above)."""
+    return ufunc.name == "multiply" and kind_of[dtype] >= KIND_FLOAT
 
 
 cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:

@@ -4,6 +4,5 @@ from ndx._compute.loops cimport Loop, Ufunc
 cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims)
 cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray x,
                      bint *chosen, bint keepdims) except -1
-cdef bint is_in_order(Ufunc ufunc, int dtype)
 cdef object identity(Ufunc ufunc, int dtype)
 cdef BaseArray new_reduced(BaseArray x, int dtype, const bint *chosen, bint keepdims)

@@ -7,11 +7,11 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
-from ndx._compute.folds cimport Folding, fold, fold_parts
+from ndx._compute.folds cimport Folding, fold, fold_parts, is_in_order
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
-from ndx._compute.repeats cimport combined, distinct, repeats
+from ndx._compute.repeats cimport combinable, combined, distinct
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
 )
@@ -37,7 +37,7 @@ cdef BaseArray reduce(Ufunc ufunc, BaseArray x, object axis, bint keepdims):
     cdef BaseArray result
     cdef Py_ssize_t count
     axis = read_axes(axis)
-    count = repeats(x, axis)
+    count = combinable(ufunc, x.dtype, x, axis)
     if count > 1:
         return combined(ufunc, reduce(ufunc, distinct(x, axis), axis, keepdims), count)
     parse_axes(axis, x.ndim, chosen)
@@ -181,11 +181,6 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     finally:
         let_go(&partials)
     return True
-
-
-cdef bint is_in_order(Ufunc ufunc, int dtype):
-    """Whether partial results may not be combined (see `folds`)."""
-    return ufunc.name == "multiply" and kind_of[dtype] >= KIND_FLOAT
 
 
 cdef object identity(Ufunc ufunc, int dtype):

@@ -6,8 +6,12 @@ and combines copies of it by doubling.
 
 from ndx._array.storage cimport BaseArray, same_view, set_layout
 from ndx._compute.elementwise cimport binary
+from ndx._compute.folds cimport is_in_order
 from ndx._compute.loops cimport Ufunc
 from ndx._lib.layout cimport MAXDIMS, parse_axes
+
+cdef enum:
+    IN_ORDER = 1 << 28           # elements that are reduced in less than a second
 
 
 cdef Py_ssize_t repeats(BaseArray x, object axis) except -1:
@@ -21,6 +25,14 @@ cdef Py_ssize_t repeats(BaseArray x, object axis) except -1:
         if chosen[i] and x.strides[i] == 0:
             count *= x.shape[i]
     return count
+
+
+cdef Py_ssize_t combinable(Ufunc ufunc, int dtype, BaseArray x, object axis) except -1:
+    """Return of how many copies `combined` may make a reduction.
+
+    What has to be in order is not made of copies (1), unless it takes too long.
+    """
+    return 1 if is_in_order(ufunc, dtype) and x.size <= IN_ORDER else repeats(x, axis)
 
 
 cdef BaseArray distinct(BaseArray x, object axis):

@@ -34,6 +34,13 @@ def assert_product(x, dtype=None, **kwargs):
     np.testing.assert_array_equal(found, expected)
 
 
+def repeated(x):
+    """Return views in which elements follow each other, and stretches do."""
+    return ndx.broadcast_to(x[..., None], (*x.shape, 2)), ndx.broadcast_to(
+        x, (2, *x.shape)
+    )
+
+
 @st.composite
 def calls(draw):
     shape = draw(st.sampled_from(SHAPES))
@@ -49,10 +56,14 @@ def test_products_beyond_the_range(call):
     a, axis = call
     x = ndx.asarray(a)
     assert_product(x, axis=axis)
+    for y in repeated(x):
+        assert_product(y, axis=axis)
     assert_product(x.mT if x.ndim > 1 else x[::2], axis=axis)
     assert_product(x[::-1], axis=axis)
     if a.dtype == "float32":
         assert_product(x, "float64", axis=axis)
+        for y in repeated(x):
+            assert_product(y, "float64", axis=axis)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="maps files")
@@ -63,9 +74,10 @@ def test_products_beyond_the_range_of_arrays_in_files(call, block, memory):
     with ndx.use("mmap"):
         x = in_file(a)
     with ndx.passes(threshold=0, block=block, memory=memory):
-        assert_product(x, axis=axis)
-        if a.dtype == "float32":
-            assert_product(x, "float64", axis=axis)
+        for y in (x, *repeated(x)):
+            assert_product(y, axis=axis)
+            if a.dtype == "float32":
+                assert_product(y, "float64", axis=axis)
 
 
 def test_a_zero_before_an_overflow():
@@ -85,3 +97,11 @@ def test_a_product_of_parts_while_errors_are_reported():
     with ndx.passes(threshold=0, block=4096), ndx.numpy.errstate(all="raise"):
         assert ndx.prod(x, dtype=ndx.float64) == 30
         assert ndx.prod(x) == 30
+
+
+def test_a_product_of_more_equal_elements_than_can_be_read():
+    x = ndx.asarray([[0.5], [2.0]])
+    many = ndx.broadcast_to(x, (2, 2**58))
+    assert ndx.prod(many, axis=1).tolist() == [0.0, float("inf")]
+    assert ndx.prod(many, axis=1, dtype=ndx.complex128)[0] == 0
+    assert ndx.prod(ndx.broadcast_to(x[0], (2**59,))) == 0

@@ -6,10 +6,11 @@ from ndx._array.pinning cimport Operands, hold, let_go, put, view_of
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport cast, copy_into, fill
 from ndx._compute.elementwise cimport binary, inplace
+from ndx._compute.folds cimport is_in_order
 from ndx._compute.loops cimport Ufunc, find_ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
-from ndx._compute.reductions cimport identity, is_in_order, reduce, reduce_into
+from ndx._compute.reductions cimport identity, reduce, reduce_into
 from ndx._lib.dtypes cimport BOOL, itemsize_of
 from ndx._lib.layout cimport MAXDIMS, parse_axes
 
