@@ -1,9 +1,11 @@
 """Elementwise operations on many elements, in parts that threads take in turn."""
 
 from ndx._array.pinning cimport Compute, Operands, compute_held
+from ndx._array.storage cimport BaseArray
 from ndx._compute.aliasing cimport is_distinct
 from ndx._compute.passes.tiles cimport Grid, cut, find_place, tile_walk, walk_size
 from ndx._compute.threads cimport parallel_for, thread_count
+from ndx._lib.dtypes cimport KIND_COMPLEX, kind_of
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
 
 cdef enum:
@@ -46,7 +48,8 @@ cdef int compute_parts(Operands *operands, const Walk *walk,
         each += itemsizes[op]
     if name in slow:
         least = WORTHWHILE_IF_SLOW
-    if last < 0 or thread_count() < 2 or walk_size(walk) < least // each \
+    if last < 0 or walk_size(walk) < least // each \
+            or (thread_count() < 2 and not depends_on_parts(operands, name)) \
             or not is_distinct(walk.ndim, walk.shape, walk.strides[walk.nops - 1],
                                itemsizes[walk.nops - 1]):
         return compute_held(operands, walk, function, arg)
@@ -61,6 +64,20 @@ cdef int compute_parts(Operands *operands, const Walk *walk,
     parts.function = function
     parts.arg = arg
     return compute_held(operands, walk, compute_all, &parts)
+
+
+cdef bint depends_on_parts(const Operands *operands, str name):
+    """Whether the last bits depend on the steps and lengths that loops are called with.
+
+    One thread then computes the same parts as more do, so that results are equal.
+    Operations on real numbers that are not slow are exact.
+    """
+    cdef int op
+    for op in range(operands.count):
+        if operands.arrays[op] != NULL and kind_of[
+                (<BaseArray>operands.arrays[op]).dtype] == KIND_COMPLEX:
+            return True
+    return name in slow
 
 
 cdef void compute_all(void *arg, char **data, const Walk *walk) noexcept nogil:

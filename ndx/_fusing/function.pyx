@@ -473,7 +473,8 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
 
     Notes
     -----
-    Results, dtypes and errors are those of `function`; sums may be rounded otherwise.
+    Results, dtypes and errors are those of `function`; sums, and functions of strided
+    arrays such as `atan2`, may be rounded otherwise.
     What can't be recorded is computed by calling `function`: conditions on elements,
     indexing by arrays, sorting, products of matrices, arrays that are not arguments,
     arrays in large files. The function should have no effects but on its arguments.

@@ -139,7 +139,7 @@ def test_elementwise_results_are_equal_for_any_number_of_threads(data, shape, dt
     for function in (
         ndx.add,
         ndx.less,
-        ndx.atan2 if dtype == "float64" else ndx.multiply,
+        ndx.atan2 if dtype.startswith("float") else ndx.multiply,
     ):
         one = on_threads(1, function, a, b)
         assert same(one, on_threads(2, function, a, b))
@@ -149,6 +149,18 @@ def test_elementwise_results_are_equal_for_any_number_of_threads(data, shape, dt
     out = laid_out(data.draw, np.zeros_like(expected))
     on_threads(3, lambda: ndx.add(a, b, out=out))
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("name", ["atan2", "hypot", "pow"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_parts_with_short_rows(name, dtype):
+    """One thread reads them at the same steps as more: the last bits depend on that."""
+    x = ndx.asarray(abs(numbers((70, 4500), dtype)) + 1)
+    room = ndx.empty((4500, 280), dtype=dtype)
+    y = room[::-1, :140:2].T
+    y[...] = ndx.asarray(numbers((70, 4500), dtype, 1))
+    function = getattr(ndx, name)
+    assert same(on_threads(1, function, x, y), on_threads(2, function, x, y))
 
 
 def test_powers_of_floats_use_threads_and_those_of_integers_raise():
