@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 from helpers import dtypes, patterns
+from helpers.patterns import composite
 from hypothesis import strategies as st
 
 BY_KIND = {
@@ -44,34 +45,41 @@ def values(dtype, which):
     return patterns.pool(dtype, special=which == "all")
 
 
-@st.composite
+@composite
 def arrays(draw, kinds=ALL, shape=None, which="all", **limits):
     """Draw an array of a dtype of some kinds, in any layout."""
     name = draw(names(kinds))
     if shape is None:
         shape = draw(patterns.shapes(**limits))
-    return draw(patterns.foreign(name, shape, values=values(name, which)))
+    return patterns.draw_foreign(draw, name, shape, values=values(name, which))
 
 
+@functools.cache
 def scalars(kinds=ALL):
     """Return a strategy of Python scalars of some kinds, of small values."""
     found = [item for kind in kinds for item in SMALL[kind if kind != "i" else "u"]]
     return st.sampled_from(found)
 
 
-@st.composite
+@functools.cache
+def _several_axes(ndim):
+    """Return a strategy of lists of axes, each of them once."""
+    item = st.integers(-ndim, ndim - 1)
+    return st.lists(item, unique_by=lambda axis: axis % ndim, max_size=ndim)
+
+
+@composite
 def axes(draw, ndim, *, one=False, none=True):
     """Draw an axis argument; once in a while one that is out of range."""
     wrong = draw(scarcely) or not ndim
     if none and draw(st.integers(0, 2)) == 0:
         return None
     if wrong:
-        return draw(st.sampled_from([ndim, -ndim - 1]))
+        return draw(st.sampled_from((ndim, -ndim - 1)))
     item = st.integers(-ndim, ndim - 1)
     if one or draw(st.booleans()):
         return draw(item)
-    unique = st.lists(item, unique_by=lambda axis: axis % ndim, max_size=ndim)
-    chosen = draw(unique)
+    chosen = draw(_several_axes(ndim))
     if chosen and draw(scarcely):
         chosen.append(chosen[0])
     return tuple(chosen)
@@ -87,7 +95,7 @@ def chosen(draw, **options):
     }
 
 
-@st.composite
+@composite
 def pair_shapes(draw, count=2):
     """Draw shapes that broadcast; once in a while ones that (mostly) don't."""
     found = draw(patterns.broadcastable(count))
@@ -141,12 +149,12 @@ def pairs(draw, kinds=ALL, which="all", scalar=True):
     """Draw a call of two arrays that broadcast, or of one and a Python scalar."""
     first, second = draw(pair_shapes())
     name = draw(names(kinds))
-    x = draw(patterns.foreign(name, first, values=values(name, which)))
+    x = patterns.draw_foreign(draw, name, first, values=values(name, which))
     if scalar and draw(st.integers(0, 3)) == 0:
-        pair = [x, draw(scalars([k for k in kinds if k != "u"]))]
+        pair = [x, draw(scalars(kinds.replace("u", "")))]
         if draw(st.booleans()):
             pair.reverse()
         return tuple(pair), {}
     other = name if draw(st.booleans()) else draw(names(kinds))
-    y = draw(patterns.foreign(other, second, values=values(other, which)))
+    y = patterns.draw_foreign(draw, other, second, values=values(other, which))
     return (x, y), {}

@@ -105,14 +105,14 @@ WAYS = {
     "spread": spread_out,
     "foreign": lambda array: array,
 }
+A_WAY = st.sampled_from(list(WAYS))
 
 
 def as_ours(data):
     """Return the change of arguments to ndx's, in ways that are drawn."""
-    ways = st.sampled_from(list(WAYS))
 
     def change(value):
-        return value if isinstance(value, np.dtype) else WAYS[data.draw(ways)](value)
+        return value if isinstance(value, np.dtype) else WAYS[data.draw(A_WAY)](value)
 
     return change
 

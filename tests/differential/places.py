@@ -32,6 +32,16 @@ class Places:
         self.folder = folder
         self.backend = ndx.backends.MmapBackend(directory=folder)
         self.numbers = itertools.count()
+        self.backends = st.sampled_from([self.backend, "host"])
+        self.ways = st.sampled_from([
+            self.host,
+            ndx.asarray,
+            self.file,
+            self.file,
+            self.spread,
+            lambda array: self.opened(array, "r"),
+            lambda array: self.opened(array, "c"),
+        ])  # fmt: skip
 
     def host(self, array):
         with ndx.use("host"):
@@ -52,31 +62,18 @@ class Places:
             return ndx.load(path)
         return ndx.open(path, mode)
 
-    def ways(self):
-        """Return a strategy of what makes an array at such a place."""
-        return st.sampled_from([
-            self.host,
-            ndx.asarray,
-            self.file,
-            self.file,
-            self.spread,
-            lambda array: self.opened(array, "r"),
-            lambda array: self.opened(array, "c"),
-        ])  # fmt: skip
-
     def change(self, data):
         """Return the change of arguments to arrays at places that are drawn."""
-        ways = self.ways()
 
         def change(value):
-            return value if isinstance(value, np.dtype) else data.draw(ways)(value)
+            return value if isinstance(value, np.dtype) else data.draw(self.ways)(value)
 
         return change
 
     @contextlib.contextmanager
     def passing(self, data):
         """Make passes of all that may be one; results lie in files, or do not."""
-        backend = data.draw(st.sampled_from([self.backend, "host"]))
+        backend = data.draw(self.backends)
         options = data.draw(OPTIONS)
         with ndx.use(backend), ndx.passes(threshold=0, **options):
             yield

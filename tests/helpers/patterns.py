@@ -18,6 +18,15 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.75, -7.5, 1e30, 1e-30]
 SPECIAL = [np.inf, -np.inf, np.nan]
 
 
+def composite(function):
+    """Return a function that makes a composite strategy once for the same arguments.
+
+    A strategy that is new in each draw costs more than what it draws: it is validated,
+    and labelled. The arguments have to be hashable.
+    """
+    return functools.cache(st.composite(function))
+
+
 @functools.cache
 def pool(dtype, special=True):
     """Return telling values of a dtype."""
@@ -95,14 +104,9 @@ def _kinds(min_dims, max_dims):
     )
 
 
-@functools.cache
-def shapes(max_dims=3, max_side=4, min_dims=0, min_side=0):
-    """Return a strategy of shapes, of which many have single elements, or none."""
-    return _shapes_of(max_dims, max_side, min_dims, min_side)
-
-
-@st.composite
-def _shapes_of(draw, max_dims, max_side, min_dims, min_side):
+@composite
+def shapes(draw, max_dims=3, max_side=4, min_dims=0, min_side=0):
+    """Draw shapes, of which many have single elements, or none."""
     if _shapes[-1] is not None:
         fits = [
             shape
@@ -132,7 +136,7 @@ def _stretches(ndim, count):
     return st.tuples(*[st.sampled_from(one)] * count)
 
 
-@st.composite
+@composite
 def broadcastable(draw, count=2, max_dims=3):
     """Draw shapes that broadcast together."""
     full = draw(shapes(max_dims=max_dims))
@@ -158,8 +162,7 @@ def _layouts(ndim, broadcast):
 SEEDS = st.integers(0, 2**32)
 
 
-@st.composite
-def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
+def draw_array(draw, dtype, shape, special=True, broadcast=True, values=None):
     """Draw an array whose axes are permuted, skipped over, reversed or broadcast.
 
     Or, as broadcast ones, it is not writable, and its places share elements: windows of
@@ -194,13 +197,14 @@ def arrays(draw, dtype, shape, special=True, broadcast=True, values=None):
     return x
 
 
+arrays = st.composite(draw_array)
+
 FOREIGN = st.sampled_from(["as it is", "as it is", "unaligned", "swapped"])
 
 
-@st.composite
-def foreign(draw, dtype, shape, **kwargs):
+def draw_foreign(draw, dtype, shape, **kwargs):
     """Draw an array as of `arrays`, or one that is not aligned, or byte-swapped."""
-    x = draw(arrays(dtype, shape, **kwargs))
+    x = draw_array(draw, dtype, shape, **kwargs)
     kind = draw(FOREIGN)
     if kind == "swapped":
         return x.astype(x.dtype.newbyteorder())
@@ -210,3 +214,6 @@ def foreign(draw, dtype, shape, **kwargs):
         target[...] = x
         return target
     return x
+
+
+foreign = st.composite(draw_foreign)
