@@ -14,6 +14,7 @@ import numpy as np
 
 import ndx
 from fuzzing.escapes import Escapes
+from fuzzing.faces import Faces
 from fuzzing.files import Files
 from fuzzing.machine import NAMES, Failure, Machine, Skip
 from fuzzing.operations import Operations
@@ -33,6 +34,8 @@ WEIGHTS = {
     "drop": 6, "cycle": 1, "collect": 1, "leave": 4, "copy": 1, "close": 1,
     "export": 5, "drop_export": 4, "write_export": 3, "import": 2, "foreign": 1,
     "mixed": 2,
+    "fused": 4, "fused_in_place": 3, "ufunc": 3, "ufunc_where": 2, "ufunc_at": 1,
+    "method": 3, "method_view": 2, "method_in_place": 2,
     "save": 1, "load": 1, "open": 2, "flush": 1, "commit": 1,
 }  # fmt: skip
 # In programs with large arrays.
@@ -43,7 +46,7 @@ OPS = {
 }
 
 
-class Player(Operations, Scopes, Escapes, Files, Machine):
+class Player(Operations, Faces, Scopes, Escapes, Files, Machine):
     """A machine that has all steps."""
 
 
@@ -96,6 +99,7 @@ def run_program(
     player.xs.update(copy=copy, pickle=pickle)
     player.ms.update(copy=copy, pickle=pickle)
     player.large = program["large"]
+    player.start_faces()
     player.start_scopes(f"fuzz{label}")
     player.start_files()
     op, number = "start", 0

@@ -5,12 +5,13 @@ import os
 import signal
 from pathlib import Path
 
+from fuzzing.faces import FUSED
 from fuzzing.programs import temporary_folder
 
 TIMEOUT = 60  # seconds; a program may never end
 
 HEAD = '''\
-import contextlib, copy, gc, os, pickle, tempfile, threading
+import contextlib, copy, gc, os, pickle, tempfile, threading, types
 import numpy as np
 import ndx
 
@@ -28,6 +29,11 @@ def in_thread(function):
     thread.start()
     thread.join()
     return found.pop()
+
+fuse = ndx.fuse
+
+{functions}
+fused = types.SimpleNamespace(**globals())
 
 v20 = ndx.asarray(np.arange(12.0).reshape(3, 4) % 5)
 v21 = ndx.asarray(np.arange(40.0) % 7)
@@ -71,7 +77,7 @@ def read_script(path, folder):
             lines[-1] = f"with contextlib.suppress(Exception): {lines[-1]}"
         else:
             lines.append(line)
-    return HEAD.format(folder=folder) + "\n".join(lines) + "\n"
+    return HEAD.format(folder=folder, functions=FUSED) + "\n".join(lines) + "\n"
 
 
 def outcome_of(run, program, every, script=None):
