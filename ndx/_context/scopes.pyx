@@ -12,6 +12,7 @@ from libc.stdint cimport uint64_t
 from ndx._context.context cimport (
     Context, Entry, Scope, backend_of, before, is_here, top_context, variable,
 )
+from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport (
     Here, current_home, current_place, home_is_context, is_running,
 )
@@ -107,7 +108,18 @@ cdef uint64_t made = 0
 
 
 cdef int enter_context(Context context) except -1:
-    """Make a context the current one of this thread or task."""
+    """Make a context the current one of this thread or task.
+
+    The collector waits meanwhile: a finalizer could leave the context that is current.
+    """
+    cdef bint paused = pause_collector()
+    try:
+        return set_context(context)
+    finally:
+        resume_collector(paused)
+
+
+cdef int set_context(Context context) except -1:
     cdef Here here
     context.previous = top_context()
     if context.backend is not None and not context.backend.device_number:
@@ -136,13 +148,20 @@ cdef Context own_context():
     Pushing an entry does not set the variable, which is slow. A context without entries
     belongs to no task yet. If another task has entries in it, this one gets a context
     of its own, and keeps it.
+
+    The caller pushes it at once: any Python that runs before could leave the context.
     """
     cdef Context context = top_context()
     cdef Context made
+    cdef bint paused
     if context is not None and (context.home is None or is_here(context)):
         return context
-    made = Context(None if context is None else context.backend)
-    enter_context(made)
+    paused = pause_collector()
+    try:
+        made = Context(None if context is None else context.backend)
+        set_context(made)
+    finally:
+        resume_collector(paused)
     made.home = made.previous = None
     return made
 
@@ -209,18 +228,23 @@ cdef int leave_scope(Scope scope, object kind) except -1:
     cdef Context context = top_context()
     cdef Entry entry
     cdef Event event = LEAVE
+    cdef bint paused
     if context is not None and <PyObject *>context.home == here.home:
         entry = innermost(context)
         if entry is not None and entry.scope is scope and \
                 is_of(entry, &here) and scope.settled is None:
             # Fast path for the usual case: innermost, leave -> out, end.
             return end(entry, True, True)
-    entry = find_here(context, scope, &here)
-    if entry is None:
-        entry = find_elsewhere(scope, &here)
-        if entry is not None:
-            event = INHERIT if has_ended(entry) else \
-                CLOSE if kind is GeneratorExit else INTRUDE
+    paused = pause_collector()
+    try:
+        entry = find_here(context, scope, &here)
+        if entry is None:
+            entry = find_elsewhere(scope, &here)
+            if entry is not None:
+                event = INHERIT if has_ended(entry) else \
+                    CLOSE if kind is GeneratorExit else INTRUDE
+    finally:
+        resume_collector(paused)
     return obey(scope, entry, event)
 
 
@@ -228,6 +252,7 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
     """Apply the table's rule to an entry; None: no entry was found."""
     cdef State state = state_of(entry)
     cdef Rule rule = table[<int>state][<int>event]
+    cdef bint paused
     if rule.action == REFUSE:
         if rule.next == EARLY:
             entry.early = True
@@ -241,13 +266,17 @@ cdef int obey(Scope scope, Entry entry, Event event) except -1:
     else:
         if rule.next == SETTLED:
             # The exit may come in any thread, from a generator's owner for example.
-            settle(entry, NULL)
+            paused = pause_collector()
+            try:
+                settle(entry, NULL)
+            finally:
+                resume_collector(paused)
         end(entry, event == LEAVE, state == INNERMOST)
     return 0
 
 
 cdef State state_of(Entry entry):
-    if entry is None:
+    if entry is None or entry.scope is None:
         return OUT
     if entry.context is None:
         return SETTLED
@@ -340,6 +369,8 @@ cdef Entry find_elsewhere(Scope scope, const Here *here):
 
 cdef Entry innermost(Context context):
     """Return the innermost entry of a context; None without one."""
+    if context is None:
+        return None
     return context.gate if context.top is None else context.top
 
 
@@ -461,6 +492,7 @@ cdef void forget_settled(Entry mark) noexcept:
 
 cdef void remove(Context context) noexcept:
     """Make the previous context current again."""
+    cdef bint paused = pause_collector()
     restore_numpy(context.numpy_before)
     try:
         PyContextVar_Set(variable, context.previous)
@@ -468,6 +500,7 @@ cdef void remove(Context context) noexcept:
         # Leaving must not fail. The context stays the variable's value, but is skipped.
         context.abandoned = True
     context.home = context.gate = None
+    resume_collector(paused)
 
 
 cdef void hollow_out(Context context) noexcept:

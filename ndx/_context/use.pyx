@@ -6,6 +6,7 @@ import inspect
 from ndx._context.context cimport Context, Entry, Scope, check_numpy, plain_numpy
 from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
+from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
 from ndx.backends.base cimport Backend
@@ -97,16 +98,24 @@ class use(Scope):
 
 cdef int enter_use(Context context, object numpy) except -1:
     """Enter a context, and set the allocator of NumPy's arrays."""
+    cdef PlainNumpy plain = None
+    cdef bint paused
     if numpy is None:
         return enter_context(context)
-    before = switch_numpy(numpy)
+    if numpy:
+        plain = PlainNumpy(context.backend)
+    paused = pause_collector()
     try:
-        enter_context(context)
-    except BaseException:
-        restore_numpy(before)
-        raise
-    context.numpy_before = before
-    context.numpy = PlainNumpy(context.backend) if numpy else None
+        before = switch_numpy(numpy)
+        try:
+            enter_context(context)
+        except BaseException:
+            restore_numpy(before)
+            raise
+        context.numpy_before = before
+        context.numpy = plain
+    finally:
+        resume_collector(paused)
     return 0
 
 
@@ -146,9 +155,10 @@ class no_workspace(Scope):
         return "ndx.no_workspace()"
 
     def __enter__(self) -> None:
+        cdef Entry entry = Entry(<Scope?>self)
         cdef Context context = own_context()
         cdef Here here = current_place()
-        push(context, Entry(<Scope?>self), self, &here)
+        push(context, entry, self, &here)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:

@@ -108,8 +108,13 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
     found.follows = backend is None and wanted.path is None and \
         wanted.mirror == "none" and wanted.spill != "host"
     if not found.follows:
-        # Where its memory is to be is known; otherwise, when a cycle starts.
-        found.slots.get_memory(found.slots.now)
+        # Where its memory is to be is known; otherwise, when a cycle starts. What runs
+        # if memory is short may find the workspace: it is not ready yet.
+        found.busy = True
+        try:
+            found.slots.get_memory(found.slots.now)
+        finally:
+            found.busy = False
     if named is None:
         note_nameless(found)
     else:
@@ -120,7 +125,11 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
 
 cdef int note_nameless(Workspace made) except -1:
     """Tell, once for each line, that it makes a workspace again for every cycle."""
-    frame = sys._getframe()
+    try:
+        frame = sys._getframe()
+    except ValueError:
+        # A thread may have no Python function, but this one.
+        return 0
     file, line = frame.f_code.co_filename, frame.f_lineno
     if made.arena is None or is_ours(file):
         return 0

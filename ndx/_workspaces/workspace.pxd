@@ -1,10 +1,11 @@
 from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
-from ndx._context.context cimport Context, Entry, Scope
+from ndx._context.context cimport Entry, Scope
 from ndx._lib.interpreter cimport Here
 from ndx._workspaces.siblings cimport Member
 from ndx._workspaces.slots cimport Slots
+from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
 
 cdef class Workspace(Member):
@@ -27,11 +28,12 @@ cdef class Workspace(Member):
     cdef object __weakref__
 
     cdef int note_task(self, const Here *here) except -1
-    cdef int start(self, Context context) except -1
+    cdef int start(self) except -1
+    cdef int end_cycle(self, Backend outside) except -1
     cdef Workspace own(self)
-    cdef Workspace enter_family(self, Context context, const Here *here)
+    cdef Workspace enter_family(self, const Here *here)
     cdef Workspace new_sibling(self)
-    cdef Workspace enter(self, Context context, const Here *here)
+    cdef Workspace enter(self, const Here *here)
     cdef int check_owner(self, const Here *here) except -1
     cdef int check_closed(self, str what) except -1
     cdef int check_idle(self, str what) except -1

@@ -5,12 +5,13 @@ import weakref
 
 from ndx._arenas.arena cimport Arena
 from ndx._context.context cimport (
-    Context, Entry, Scope, default_backend_of_new, drop_entry,
+    Context, Entry, Scope, default_backend_of_new, drop_entry, outer_backend,
+    top_context,
 )
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
 )
-from ndx._lib.collector cimport scope_ended
+from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.counters cimport counters_of
@@ -61,20 +62,20 @@ cdef class Workspace(Member):
 
     # ------------------------------------------------------------------ its family
 
-    cdef Workspace enter_family(self, Context context, const Here *here):
+    cdef Workspace enter_family(self, const Here *here):
         """Enter this task's member of the family; make a sibling if there is none."""
         cdef Workspace each = self.entered_here()
         if each is not None:
-            return each.enter(context, here)
+            return each.enter(here)
         self.check_owner(here)
         if not self.depth:
-            return self.enter(context, here)
+            return self.enter(here)
         for each in self.family():
             if not each.depth and not each.busy:
-                return each.enter(context, here)
+                return each.enter(here)
         each = self.new_sibling()
         try:
-            return each.enter(context, here)
+            return each.enter(here)
         except BaseException:
             each.leave_family()
             raise
@@ -96,30 +97,41 @@ cdef class Workspace(Member):
     # ------------------------------------------------------------------ scopes
 
     def __enter__(self) -> Self:
-        cdef Context context = own_context()
+        # Before the place: it gives this thread or task a home, if it has none.
+        own_context()
         cdef Here here = current_place()
         if self.depth or self.related:
-            return self.enter_family(context, &here)
-        return self.enter(context, &here)
+            return self.enter_family(&here)
+        return self.enter(&here)
 
-    cdef Workspace enter(self, Context context, const Here *here):
+    cdef Workspace enter(self, const Here *here):
         cdef Entry entry = self.spare
+        cdef bint paused
         # Usually the thread or task is that of the last entry.
         if self.last_home != here.home or self.owner_id != here.thread or (
                 self.task is not None and has_gone(self.task)):
             self.note_task(here)
-        if self.depth:
-            # Entered again, where it is open: the same cycle goes on.
-            entry = Entry(self, self.arena)
-        else:
+        if not self.depth:
             self.check_idle("entered")
             if not self.bypassed:
-                self.start(context)
-            entry.arena = self.arena
-            entry.scope = self
-        entry.task = self.task
-        push(context, entry, self, here)
-        self.depth += 1
+                self.start()
+        # What ran until here may have left the scope that was current.
+        paused = pause_collector()
+        try:
+            if self.depth:
+                # Entered again, where it is open: the same cycle goes on.
+                entry = Entry(self, self.arena)
+            else:
+                entry.arena = self.arena
+                entry.scope = self
+            entry.task = self.task
+            push(own_context(), entry, self, here)
+            self.depth += 1
+        finally:
+            resume_collector(paused)
+            if not self.depth:
+                # There was no memory for a context of this task.
+                self.end_cycle(outer_backend())
         return self
 
     cdef int note_task(self, const Here *here) except -1:
@@ -131,11 +143,11 @@ cdef class Workspace(Member):
         self.last_home = here.home
         return 0
 
-    cdef int start(self, Context context) except -1:
+    cdef int start(self) except -1:
         """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
         cdef Slots slots = self.slots
         cdef Row row = slots.now
-        cdef Backend backend = next_backend(self, context)
+        cdef Backend backend = next_backend(self)
         cdef Arena arena = self.arena
         self.busy = True
         try:
@@ -163,7 +175,13 @@ cdef class Workspace(Member):
     cdef int left(self, Entry entry, Backend outside) except -1:
         drop_entry(entry)
         self.depth -= 1
-        if self.depth or self.bypassed:
+        if not self.depth:
+            self.end_cycle(outside)
+        return 0
+
+    cdef int end_cycle(self, Backend outside) except -1:
+        """End the cycle: reclaim what was made in it."""
+        if self.bypassed:
             return 0
         self.busy = True
         try:
@@ -316,7 +334,7 @@ cdef class Workspace(Member):
         self.check_closed("enlarged")
         self.busy = True
         try:
-            self.slots.reserve(next_backend(self, own_context()), size)
+            self.slots.reserve(next_backend(self), size)
         finally:
             self.busy = False
         self.arena = self.slots.current()
@@ -524,20 +542,32 @@ cdef class Borrowed(Scope):
         self.workspace = workspace
 
     def __enter__(self):
-        cdef Context context = own_context()
-        cdef Here here = current_place()
-        cdef Workspace found = self.workspace.entered_here()
+        cdef Workspace found
         cdef Entry entry
+        cdef bint paused
+        own_context()
+        cdef Here here = current_place()
+        self.find_open().note_task(&here)
+        # What ran until here may have left the scope.
+        paused = pause_collector()
+        try:
+            found = self.find_open()
+            # An entry of the workspace, too, which stays open until the last one ends.
+            entry = Entry(self, found.arena)
+            entry.task = found.task
+            push(own_context(), entry, found, &here)
+            found.depth += 1
+        finally:
+            resume_collector(paused)
+        return found
+
+    cdef Workspace find_open(self):
+        """Return the member of the family that is entered here; or raise."""
+        cdef Workspace found = self.workspace.entered_here()
         if found is None:
             raise WorkspaceError(
                 f"{self.workspace} can't be borrowed: no scope of it is open here. "
                 "Enter it first: with ndx.workspace(name): ...")
-        # An entry of the workspace, too, which stays open until the last one ends.
-        entry = Entry(self, found.arena)
-        found.note_task(&here)
-        entry.task = found.task
-        push(context, entry, found, &here)
-        found.depth += 1
         return found
 
     def __exit__(self, kind, error, traceback):
@@ -555,10 +585,14 @@ cdef class Borrowed(Scope):
         return f"<borrowed {self.workspace!r}>"
 
 
-cdef inline Backend next_backend(Workspace scope, Context context):
+cdef inline Backend next_backend(Workspace scope):
     """Return where a cycle that starts now has its arena."""
+    cdef Context context
     if not scope.follows:
         return scope.slots.now.backend
+    context = top_context()
+    if context is None:
+        return default_backend_of_new()
     return default_backend_of_new() if context.backend is None else context.backend
 
 
