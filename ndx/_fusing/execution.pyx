@@ -1,10 +1,11 @@
 """The blocks of a program's stages: what runs without Python, on one thread or on all.
 
 A block is a few rows of the innermost axis, or a part of one. Its steps are calls of
-inner loops, whose intermediate values are in registers: pieces of the stack.
+inner loops, whose intermediate values are in registers: pieces of a thread's scratch.
 """
 
 from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ndx._compute.threads cimport parallel_for
@@ -22,10 +23,27 @@ cdef struct Job:
 
 
 cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Compute the blocks from `first` to before `last` of a stage, with own scratch."""
-    cdef const Job *job = <const Job *>arg
-    cdef const Stage *stage = job.stage
+    """Compute the blocks from `first` to before `last` of a stage, with own scratch.
+
+    Not on the stack, of which a thread may have little, unless there is no other memory.
+    """
+    cdef void *room = malloc(SCRATCH + LINE)
+    if room == NULL:
+        run_blocks_on_stack(<const Job *>arg, first, last)
+        return
+    run_blocks_in(<const Job *>arg, first, last, <char *>room)
+    free(room)
+
+
+cdef void run_blocks_on_stack(const Job *job, Py_ssize_t first,
+                              Py_ssize_t last) noexcept nogil:
     cdef char[SCRATCH + LINE] room
+    run_blocks_in(job, first, last, room)
+
+
+cdef void run_blocks_in(const Job *job, Py_ssize_t first, Py_ssize_t last,
+                        char *room) noexcept nogil:
+    cdef const Stage *stage = job.stage
     # Vectors that lie across two cache lines take twice as long.
     cdef char *scratch = room + (-<uintptr_t>room & (LINE - 1))
     cdef char *rows[MAX_LEAVES][MOST_ROWS]

@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
 import collections
+import collections.abc
 import functools
 import random
 import types
@@ -177,6 +178,7 @@ cdef class FusedFunction:
     cdef dict seen               # hashes of signatures that were met once
     cdef uint64_t by_value       # bits of floats on which the recording depended
     cdef Py_ssize_t signatures
+    cdef Py_ssize_t cleared      # how often
     cdef Py_ssize_t unfit        # calls whose arguments have no signature
     cdef dict __dict__
     cdef object __weakref__
@@ -218,6 +220,7 @@ cdef class FusedFunction:
         self.seen = {}
         self.by_value = 0
         self.signatures = 0
+        self.cleared += 1
 
     cdef int describe(self, Words *found, PyObject **args, Py_ssize_t count,
                       PyObject *names, dict canonical, list owned,
@@ -279,6 +282,9 @@ cdef class FusedFunction:
                 self.describe_value(found, item, canonical, owned, kept)
         elif value is None or kind is bool:
             add_address(found, IDENTICAL, value)
+        elif isinstance(value, np.void):
+            # Its fields can be assigned to.
+            found.fits = False
         elif kind is str or kind is bytes or kind is complex or \
                 isinstance(value, (np.dtype, np.generic)):
             one = one_of(value, canonical)
@@ -306,6 +312,7 @@ cdef class FusedFunction:
     cdef Entry find(self, const Words *found, uint64_t hash):
         cdef Entry entry
         cdef list entries = self.entries
+        cdef list moved
         cdef Py_ssize_t i
         for i in range(len(entries)):
             entry = <Entry>entries[i]
@@ -313,15 +320,19 @@ cdef class FusedFunction:
                     <char *>entry.words, found.words, 8 * found.count) == 0:
                 if i > 4:
                     # A new list: another thread may be walking along this one.
-                    self.entries = [
+                    moved = [
                         entry, *[other for other in entries if other is not entry]]
+                    if self.entries is entries:
+                        self.entries = moved
                 return entry
         return None
 
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
                      PyObject *names, dict canonical, list owned):
-        """Record a new signature; None: it is too early."""
+        """Record a new signature; None: it is too early, or `clear` came meanwhile."""
         global recordings
+        cdef Py_ssize_t cleared = self.cleared
+        cdef list entries
         cdef Entry entry = Entry()
         cdef uint64_t hash = hash_of(found)
         cdef Py_ssize_t i
@@ -357,8 +368,11 @@ cdef class FusedFunction:
         entry.hash = hash
         entry.count = found.count
         entry.words = (<char *>found.words)[:8 * found.count]
+        entries = [entry, *self.entries[:PROGRAMS - 1]]
+        if self.cleared != cleared:
+            return None
         self.signatures += 1
-        self.entries = [entry, *self.entries[:PROGRAMS - 1]]
+        self.entries = entries
         return entry
 
 
@@ -369,16 +383,25 @@ cdef inline void add_address(Words *found, Tag tag, object value) noexcept:
 
 cdef object one_of(object value, dict canonical):
     """Return the object that stands for all that equal `value`."""
-    if isinstance(value, (complex, np.generic)):
-        # -0.0 equals 0.0, and a NaN nothing.
-        value = (type(value), repr(value))
+    # -0.0 equals 0.0, and a NaN nothing.
+    if isinstance(value, np.generic):
+        value = (value.dtype, value.tobytes())
+    elif isinstance(value, complex):
+        value = repr(value)
     return canonical.setdefault(value, value)
+
+
+# Containers, and what shows one that may change.
+cdef tuple CHANGING = (
+    list, dict, set, collections.deque, np.ndarray, random.Random,
+    collections.abc.Mapping, collections.abc.MutableSequence,
+    collections.abc.MutableSet,
+)
 
 
 cdef bint may_change(object value) except -1:
     """Whether the same object may be another value at the next call."""
-    return isinstance(value, (list, dict, set, collections.deque, np.ndarray,
-                              random.Random)) \
+    return isinstance(value, CHANGING) \
         or PyIter_Check(value) or PyObject_CheckBuffer(value) \
         or str(type(value).__module__).startswith("numpy.random")
 
@@ -431,8 +454,8 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         entry = fused.find(&found, hash_of(&found))
         if entry is None:
             entry = fused.learn(&found, args, count, names, canonical, owned)
-        if recordings and found.narrays and entry is not None:
-            call_of_fused(fused, entry.writes())
+        if recordings and found.narrays:
+            call_of_fused(fused, entry is not None and entry.writes())
         if entry is not None and entry.program is not None:
             hindrance = entry.program.hindrance(found.arrays)
             if hindrance == 0:
@@ -446,6 +469,9 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
             entry.hindered[<int>OVERLAP] += 1
     elif not found.fits and not found.inside:
         fused.unfit += 1
+        if recordings:
+            # The arguments may be, or contain, arrays that are not the outer one's.
+            call_of_fused(fused, False)
     return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
 
 

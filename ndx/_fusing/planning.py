@@ -183,9 +183,7 @@ class Planner:
         if kind == "array":
             buffer = value._buffer
             slot = self.slot(buffer)
-            if value._offset == 0 and (value.shape, value.strides) == (
-                buffer.shape, buffer.strides
-            ):  # fmt: skip
+            if not value._is_view and value.shape == buffer.shape:
                 return ("slot", slot)
             return ("view", slot, value._offset, value.shape, value.strides)
         if kind in ("tuple", "list"):

@@ -289,7 +289,8 @@ class Tracer(StandIn):
     """
 
     __slots__ = (
-        "_buffer", "_foreign", "_offset", "_readonly", "_shape", "_strides", "_trace",
+        "_buffer", "_foreign", "_is_view", "_offset", "_readonly", "_shape", "_strides",
+        "_trace",
     )  # fmt: skip
     __hash__ = None
 
@@ -298,6 +299,7 @@ class Tracer(StandIn):
         self._trace, self._buffer, self._offset = trace, buffer, offset
         self._shape, self._strides = shape, strides
         self._foreign, self._readonly = foreign, readonly
+        self._is_view = False
 
     def _use(self):
         """Note that the array must not be stale, even if no element of it is read."""
@@ -319,8 +321,10 @@ class Tracer(StandIn):
         self._use()
         if 0 in shape:
             _, strides = rules.layout_of(shape, [], self.itemsize)
-        return Tracer(self._trace, self._buffer, self._offset + offset, shape, strides,
+        made = Tracer(self._trace, self._buffer, self._offset + offset, shape, strides,
                       self._foreign, self._readonly)  # fmt: skip
+        made._is_view = True
+        return made
 
     def _require_writeable(self):
         """Refuse writes that would raise, or that write an element twice."""

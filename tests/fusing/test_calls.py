@@ -245,3 +245,43 @@ def test_fused_functions_without_arrays_are_called_while_one_is_recorded():
     for _ in range(3):
         assert step(ndx.ones(2)).tolist() == [14.0, 14.0]
     assert "stage over" in step.explain()
+
+
+@pytest.mark.parametrize("weights", [[2.0], {"w": 2.0}, np.zeros(1, "O")])
+def test_calls_without_a_signature_are_seen(weights):
+    """An array that is not an argument may change; so may a list."""
+    other = ndx.ones(3)
+
+    @ndx.fuse
+    def inner(a, weights):
+        return a * 2
+
+    @ndx.fuse
+    def outer(x):
+        return x + float(inner(other, weights)[0])
+
+    x = ndx.ones(3)
+    assert outer(x).tolist() == [3, 3, 3]
+    other[0] = 100
+    assert outer(x).tolist() == [201] * 3
+    assert "inner of what is not an argument" in outer.explain()
+
+
+def test_calls_that_are_not_recorded_yet_are_seen():
+    other = ndx.ones(3)
+
+    @ndx.fuse
+    def inner(a, n):
+        return a * n
+
+    for n in range(20):
+        inner(other, n)
+
+    @ndx.fuse
+    def outer(x):
+        return x + float(inner(other, 1000)[0])
+
+    x = ndx.ones(3)
+    assert outer(x).tolist() == [1001] * 3
+    other[0] = 2
+    assert outer(x).tolist() == [2001] * 3
