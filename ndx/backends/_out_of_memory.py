@@ -13,6 +13,7 @@ from ndx.backends._budget import (
     resident_bound,
     resident_nbytes,
 )
+from ndx.backends._pressure import innermost, is_adaptor
 
 __all__ = ["error"]
 
@@ -76,8 +77,7 @@ def _explain(backend, nbytes, reason, raised):
     """Return why a backend refused, and what may be done about that."""
     if reason == "adaptor":
         return _of_adaptor(backend, nbytes)
-    while hasattr(backend, "upstream"):
-        backend = backend.upstream
+    backend = innermost(backend)
     limit = backend.limit
     arena = getattr(backend, "arena_nbytes", 0)
     if reason == "process":
@@ -190,7 +190,7 @@ def _of_source(backend, nbytes):
 def _of_adaptor(backend, nbytes):
     """Say which adaptor did not let a request pass."""
     found = backend
-    while hasattr(found, "upstream"):
+    while is_adaptor(found):
         bound = getattr(found, "allowed", None)
         if bound is not None:
             live = found.stats()["allocated_bytes"]
@@ -224,7 +224,7 @@ def _fallback_that_would_do(backend, nbytes, reason):
 def _holdings(backend, stats):
     """Return what a backend holds, as a part of a sentence."""
     live = f"{format_size(stats['allocated_bytes'])} in {stats['allocated_count']} "
-    if hasattr(backend, "upstream"):
+    if is_adaptor(backend):
         return f"it has {live}arrays"
     reserved = format_size(stats["reserved_bytes"])
     return f"it holds {live}arrays ({reserved} reserved)"
@@ -235,7 +235,7 @@ def _table(backend, count):
     holders = backend.largest_live()
     if not holders:
         return ""
-    if hasattr(backend, "upstream"):
+    if is_adaptor(backend):
         whose = f"all ranges of the backend {backend.name!r} that is behind it"
     else:
         whose = f"its {count} ranges"

@@ -21,6 +21,7 @@ __all__ = [
     "callbacks",
     "fallback_of",
     "innermost",
+    "is_adaptor",
     "is_asked_again",
     "live_backends",
     "live_pools",
@@ -29,12 +30,15 @@ __all__ = [
     "release_on_disk",
     "release_others",
     "release_own",
+    "register_class",
     "remove_callback",
     "set_asked_again",
 ]
 
 # All of them, by `id`: those that users write need not be hashable.
 backends = weakref.WeakValueDictionary()
+
+_classes = {}
 
 # Backends that keep idle memory, which others may need more.
 pooled = weakref.WeakSet()
@@ -139,16 +143,32 @@ def live_backends():
     return [each for each in found if each is not None]
 
 
+def register_class(kind, cls):
+    """Set the base class of adaptors or of pools, whose modules import this one."""
+    _classes[kind] = cls
+
+
+def is_adaptor(backend):
+    """Whether a backend has an upstream, not just an attribute of that name."""
+    return isinstance(backend, _classes.get("adaptor", ()))
+
+
+def is_pool(backend):
+    """Whether a backend keeps idle memory in a pool of ndx."""
+    return isinstance(backend, _classes.get("pool", ()))
+
+
 def innermost(backend):
     """Return the backend that adaptors are around."""
-    while hasattr(backend, "upstream"):
+    while is_adaptor(backend):
         backend = backend.upstream
     return backend
 
 
 def fallback_of(backend):
-    """Return the backend's fallback, or None."""
-    return getattr(innermost(backend), "fallback", None)
+    """Return the backend's fallback, or None: only pools have one."""
+    found = innermost(backend)
+    return found.fallback if is_pool(found) else None
 
 
 def release_on_disk(disk):
@@ -161,7 +181,7 @@ def release_own(backend):
     """Let a backend without a pool give back idle memory; return the bytes."""
     found = innermost(backend)
     # Pools have tried their idle memory before they refused.
-    return 0 if found in pooled else found.trim()
+    return 0 if is_pool(found) else found.trim()
 
 
 def release_others(backend, nbytes, reason):

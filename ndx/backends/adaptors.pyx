@@ -21,7 +21,9 @@ import traceback
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.text import Text
-from ndx.backends._pressure import is_asked_again, note_asked_again, set_asked_again
+from ndx.backends._pressure import (
+    is_asked_again, note_asked_again, register_class, set_asked_again,
+)
 from ndx.backends._registry import get
 
 __all__ = [
@@ -236,6 +238,9 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     # Live until now: `released` and upstream may let other threads run.
     counters_remove(&self.counters, nbytes)
     put_error_back(pending)
+
+
+register_class("adaptor", Adaptor)
 
 
 cdef class LimitingAdaptor(Adaptor):

@@ -500,6 +500,9 @@ cdef class PooledBackend(Backend):
         self.hooked = False
 
 
+_pressure.register_class("pool", PooledBackend)
+
+
 cdef size_t limit_on(Source source, object value) except? 0:
     """Return the bytes of a limit on what a source gives."""
     cdef size_t total = 0

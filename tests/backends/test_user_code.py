@@ -443,3 +443,29 @@ def test_a_fork_inside_acquire_stays_inside():
     with ndx.use(make_backend(acquire, lambda _, buffer: None)):
         ndx.ones(3)
     assert found == [0]
+
+
+class Named(PythonBackend):
+    """Has attributes of the names that adaptors and pools have."""
+
+    def __init__(self, *, limit=None):
+        self.fallback = "host"
+        self.arrays = 0
+
+    def acquire(self, nbytes):
+        return bytearray(nbytes)
+
+
+class BehindItself(Named):
+    @property
+    def upstream(self):
+        return self
+
+
+@pytest.mark.parametrize("kind", [Named, BehindItself])
+def test_attributes_of_a_backend_are_its_own(kind):
+    backend = kind(limit="1KiB")
+    if kind is Named:
+        backend.upstream = "host"
+    with ndx.use(backend), pytest.raises(ndx.OutOfMemoryError, match="limit is 1 KiB"):
+        ndx.ones(10**6)
