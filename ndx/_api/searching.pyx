@@ -24,8 +24,8 @@ from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._compute.searches cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
-    INT64, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of, promote_table,
-    scalar_dtype,
+    INT64, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
+    promote_table, scalar_dtype,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
@@ -428,6 +428,9 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
     elif kind_of[array.dtype] in (KIND_INT, KIND_UINT) \
             and scalar_dtype(array.dtype, x2) == array.dtype:
         x2, side = integer_key(array, x2, side)
+    elif kind_of[array.dtype] >= KIND_FLOAT \
+            and scalar_dtype(array.dtype, x2) == array.dtype:
+        x2 = asarray(x2, dtype=dtype_object(array.dtype), device=(<object>array).device)
     if sorter is None and is_array(x2) \
             and not array.block.device | (<BaseArray>x2).block.device:
         found = search(array, x2, side == "right")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.lib._arraysetops_impl as _results
 
+from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import astype
 from ndx._api.elementwise import (
     equal,
@@ -201,10 +202,13 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
     """
     if isinstance(x1, (bool, int, float, complex)):
         x2 = argument(x2, "isin")
+        x1 = as_its_kind(x1, x2)
     elif isinstance(x2, (bool, int, float, complex)):
         x1 = argument(x1, "isin")
+        x2 = as_its_kind(x2, x1)
     else:
         x1, x2 = argument(x1, "isin"), argument(x2, "isin")
+    if hasattr(x1, "dtype") and hasattr(x2, "dtype"):
         if x1.dtype == x2.dtype:
             # NumPy looks up many integers in a table.
             few = 0 < x2.size <= FEW and (x1.size < MANY or x1.dtype.kind not in "biu")
@@ -213,6 +217,14 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> NDArray:
         elif np.uint64 in (x1.dtype, x2.dtype) and "i" in x1.dtype.kind + x2.dtype.kind:
             return is_in_signed(x1, x2, invert)
     return call("isin", x1, x2, invert=invert)
+
+
+def as_its_kind(scalar, x: NDArray):
+    """Return a scalar in the dtype of an array of floats, where it takes that dtype."""
+    kind = x.dtype.kind
+    if kind == "c" or (kind == "f" and not isinstance(scalar, complex)):
+        return asarray(scalar, dtype=x.dtype, device=x.device)
+    return scalar
 
 
 def is_in_signed(x: NDArray, others: NDArray, invert: bool) -> NDArray:

@@ -298,3 +298,23 @@ def test_a_stable_sort_to_the_last_bit(dtype, size, special, descending):
     wanted = np.sort(a[::-1] if descending else a, kind="stable")
     wanted = wanted[::-1] if descending else wanted
     assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_numbers_take_the_dtype_of_the_array(dtype):
+    """As they do in comparisons."""
+    x = ndx.asarray([0.1, 0.5, 0.9], dtype=dtype)
+    assert (
+        ndx.isin(x, 0.1).tolist() == ndx.equal(x, 0.1).tolist() == [True, False, False]
+    )
+    assert bool(ndx.isin(0.9, x))
+    assert ndx.isin(x, 1).tolist() == [False] * 3
+    if dtype != "complex64":
+        assert ndx.searchsorted(x, 0.1) == 0
+        assert ndx.searchsorted(x, 0.1, side="right") == 1
+        assert ndx.searchsorted(x, 0.9) == 2
+    z = ndx.asarray([0.1 + 0.1j], dtype=ndx.complex64)
+    assert ndx.isin(z, 0.1 + 0.1j).tolist() == [True]
+    # Of another kind: not the array's dtype, but one that has both.
+    assert ndx.isin(ndx.asarray([0.5, 2.0]), 2 + 0j).tolist() == [False, True]
+    assert ndx.isin(ndx.asarray([1, 2]), 1.5).tolist() == [False, False]
