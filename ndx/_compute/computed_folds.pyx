@@ -13,7 +13,7 @@ from ndx._array.storage cimport BaseArray, require_live, strided
 from ndx._compute.copies cimport cast, fill, require_castable
 from ndx._compute.elementwise cimport binary, inplace
 from ndx._compute.folds cimport (
-    Folding, combine, first_half, fold, fold_parts, is_in_order,
+    Folding, combine, first_half, fold, fold_parts, is_in_order, may_overflow,
 )
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
@@ -133,6 +133,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     computing.folding.two_parts = kind_of[dtype] == KIND_COMPLEX
     computing.folding.any_order = kind_of[dtype] < KIND_FLOAT
     computing.folding.in_order = is_in_order(ufunc, dtype)
+    computing.folding.may_overflow = may_overflow(ufunc, dtype)
     computing.folding.decides = computing.folding.failed = False
     store_scalar(identity(ufunc, dtype), dtype, <char *>computing.folding.identity)
     operands.count = 0

@@ -11,10 +11,14 @@ cdef struct Folding:
     bint two_parts                  # an element is two numbers
     bint any_order                   # the result does not depend on the order
     bint in_order                    # parts of a reduced axis are not combined
+    bint may_overflow                # parts of finite elements may be infinite
     bint failed                      # no memory for partial results
     double[2] identity               # the bytes of an element, aligned for any dtype
 
 cdef bint is_in_order(Ufunc ufunc, int dtype)
+cdef bint may_overflow(Ufunc ufunc, int dtype)
+cdef bint any_infinite(const Folding *folding, const char *results,
+                       Py_ssize_t nbytes) noexcept nogil
 cdef void combine(const Folding *folding, char *a, char *b,
                   char *result) noexcept nogil
 cdef Py_ssize_t first_half(Py_ssize_t count, bint two_parts) noexcept nogil

@@ -11,8 +11,12 @@ results are combined in a fixed order. So the result is the same for any number.
 Products of floats are not cut along reduced axes. A part of which the product is too
 large is infinite, and infinity times another part's zero is not a number, where NumPy
 has zero.
+
+Sums of floats are cut, but computed once more in order if a part is infinite: the sum of
+the rest may be of the other sign, so that NumPy's is finite.
 """
 
+from libc.math cimport isinf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -45,6 +49,26 @@ cdef enum:
 cdef bint is_in_order(Ufunc ufunc, int dtype):
     """Whether partial results may not be combined (see above)."""
     return ufunc.name == "multiply" and kind_of[dtype] >= KIND_FLOAT
+
+
+cdef bint may_overflow(Ufunc ufunc, int dtype):
+    """Whether a part of finite elements can be infinite, but not all of them."""
+    return ufunc.name == "add" and kind_of[dtype] >= KIND_FLOAT
+
+
+cdef bint any_infinite(const Folding *folding, const char *results,
+                       Py_ssize_t nbytes) noexcept nogil:
+    """Whether one of some results, which are floats, is infinite."""
+    cdef Py_ssize_t i
+    if folding.itemsize >> folding.two_parts == sizeof(float):
+        for i in range(nbytes // <Py_ssize_t>sizeof(float)):
+            if isinf((<const float *>results)[i]):
+                return True
+        return False
+    for i in range(nbytes // <Py_ssize_t>sizeof(double)):
+        if isinf((<const double *>results)[i]):
+            return True
+    return False
 
 
 cdef void fold(void *arg, char **data, const Walk *walk) noexcept nogil:
@@ -290,6 +314,10 @@ cdef void fold_partially(Folding *folding, char **data,
     parts[0] = room
     rows.step = kept * itemsize
     parallel_for(rows.grid.total, fold_rows, &rows)
+    if folding.may_overflow and any_infinite(folding, room, rows.grid.total * rows.step):
+        free(room)
+        folding.run(folding, data, walk)
+        return
     together.shape[0] = rows.grid.total
     together.strides[0][0] = 0
     together.strides[1][0] = kept * itemsize

@@ -7,7 +7,9 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport BaseArray, new_empty, new_view, require_live, set_layout
 from ndx._compute.copies cimport LARGE, copy_into, fill
-from ndx._compute.folds cimport Folding, fold, fold_parts, is_in_order
+from ndx._compute.folds cimport (
+    Folding, any_infinite, fold, fold_parts, is_in_order, may_overflow,
+)
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
@@ -93,6 +95,7 @@ cdef int reduce_into(BaseArray result, Ufunc ufunc, const Loop *loop, BaseArray 
     folding.any_order = x.dtype != BOOL and (kind_of[x.dtype] < KIND_FLOAT or (
         ufunc.name != "add" and ufunc.name != "multiply"))
     folding.in_order = is_in_order(ufunc, x.dtype)
+    folding.may_overflow = may_overflow(ufunc, x.dtype)
     if x.size < LARGE:
         return compute_on(&operands, &walk, fold, &folding, False)
     folding.decides = x.dtype == BOOL and (
@@ -125,6 +128,7 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
     cdef Py_ssize_t itemsize = itemsize_of[dtype], count = 1, kept = 1, step, size
     cdef Py_ssize_t[2] itemsizes = [itemsize, itemsize]
     cdef int axis
+    cdef bint overflow
     if not begin(&job, held, walk, itemsizes, 0):
         return False
     job.compute = fold
@@ -177,23 +181,38 @@ cdef bint reduce_in_pass(Ufunc ufunc, Folding *folding, Operands *held,
         job.ops[0].data = partials.data[1]
         job.ops[0].mapped = False
         run(&job, NAMES[ufunc.name])
-        compute_held(&partials, &rows, fold, folding)
+        overflow = folding.may_overflow and any_infinite(
+            folding, partials.data[1], size * itemsize)
+        if not overflow:
+            compute_held(&partials, &rows, fold, folding)
     finally:
         let_go(&partials)
+    if overflow:
+        begin(&job, held, walk, itemsizes, 0)
+        job.compute = fold
+        job.arg = folding
+        job.threads = 1
+        job.first = 0
+        run(&job, NAMES[ufunc.name])
     return True
 
 
 cdef object identity(Ufunc ufunc, int dtype):
     """Return the identity element of an operation."""
+    cdef bint is_complex = kind_of[dtype] == KIND_COMPLEX
     if ufunc.name == "add":
         # Adding -0.0 changes no float, not even -0.0.
+        if is_complex:
+            return complex(-0.0, -0.0)
         return -0.0 if kind_of[dtype] >= KIND_FLOAT else 0
     if ufunc.name == "multiply" or ufunc.name == "logical_and":
         return 1
     if ufunc.name == "logical_or" or dtype == BOOL:
         return ufunc.name == "minimum"
     if kind_of[dtype] >= KIND_FLOAT:
-        return float("inf" if ufunc.name == "minimum" else "-inf")
+        extreme = float("inf" if ufunc.name == "minimum" else "-inf")
+        # Equal real parts are ordered by the imaginary ones.
+        return complex(extreme, extreme) if is_complex else extreme
     limits = np.iinfo(dtype_object(dtype))
     return limits.max if ufunc.name == "minimum" else limits.min
 

@@ -105,3 +105,68 @@ def test_a_product_of_more_equal_elements_than_can_be_read():
     assert ndx.prod(many, axis=1).tolist() == [0.0, float("inf")]
     assert ndx.prod(many, axis=1, dtype=ndx.complex128)[0] == 0
     assert ndx.prod(ndx.broadcast_to(x[0], (2**59,))) == 0
+
+
+def overflowing(dtype, rows=40_000, columns=30):
+    """Return an array of which the sums are finite in order, and infinite in parts."""
+    a = np.zeros((rows, columns), dtype)
+    largest = np.finfo(dtype).max / 2
+    a[0], a[5000], a[5001] = -1.2 * largest, 1.2 * largest, 1.2 * largest
+    return a
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("function", ["sum", "mean"])
+def test_parts_that_overflow(dtype, function):
+    a = overflowing(dtype)
+    expected = getattr(np, function)(a, axis=0)
+    assert np.all(np.isfinite(expected))
+    np.testing.assert_array_equal(
+        getattr(ndx, function)(ndx.asarray(a), axis=0), expected
+    )
+    # In one part, as in all.
+    a[7] = np.inf
+    found = getattr(ndx, function)(ndx.asarray(a), axis=0)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, getattr(np, function)(a, axis=0))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps files")
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("memory", [0, "1GiB"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_that_overflow_in_files(dtype, memory, threads):
+    a = overflowing(dtype)
+    with ndx.use("mmap"):
+        x = in_file(a)
+    with ndx.passes(threshold=0, block="64KiB", memory=memory, threads=threads):
+        np.testing.assert_array_equal(ndx.sum(x, axis=0), np.sum(a, axis=0))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_extremes_of_infinite_complex_numbers(name, dtype):
+    """Equal real parts are ordered by the imaginary ones, in parts, too."""
+    sign = -1 if name == "max" else 1
+    a = np.full((700, 300), complex(sign * np.inf, sign * 5), dtype)
+    x = ndx.asarray(a)
+    for axis in (None, 0, 1):
+        found = getattr(ndx, name)(x, axis=axis)
+        np.testing.assert_array_equal(found, getattr(np, name)(a, axis=axis))
+    assert bool(ndx.any(x == getattr(ndx, name)(x)))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps files")
+def test_extremes_of_infinite_complex_numbers_in_files():
+    a = np.full(40_000, complex(-np.inf, -5))
+    with ndx.use("mmap"):
+        x = in_file(a)
+    with ndx.passes(threshold=0, memory=0, block="4KiB"):
+        assert ndx.max(x) == complex(-np.inf, -5)
+
+
+def test_a_sum_of_negative_zeros_is_one():
+    x = ndx.asarray([complex(-0.0, -0.0)] * 3)
+    total = complex(ndx.sum(x))
+    assert np.signbit(total.real)
+    assert np.signbit(total.imag)
