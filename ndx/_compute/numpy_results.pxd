@@ -3,6 +3,6 @@ from ndx._array.storage cimport BaseArray
 cdef object call_numpy(object function, tuple args, dict kwargs)
 cdef int recheck_views(object item) except -1
 cdef BaseArray own_result(object array)
-cdef object own_or_keep(object array, views, foreign)
+cdef object own_or_keep(object array, views, foreign, bint shares)
 cdef object root_of(object array)
 cdef object adopted_backend(object memory_owner)

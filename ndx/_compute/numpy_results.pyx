@@ -322,12 +322,15 @@ cdef BaseArray own_result(object array):
             and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
         return adopt_result(array, base)
     foreign = from_numpy(array)
+    if foreign is None and code_or_none(array.dtype) >= 0:
+        # Its elements are not aligned.
+        foreign = from_numpy(array.copy())
     if foreign is None:
         raise TypeError(f"{array.dtype} is not a dtype of the array API")
     return copy(foreign)
 
 
-cdef object own_or_keep(object array, views, foreign):
+cdef object own_or_keep(object array, views, foreign, bint shares):
     """Like `own_result`, for results of any of NumPy's functions.
 
     Parameters
@@ -339,6 +342,8 @@ cdef object own_or_keep(object array, views, foreign):
     foreign : sequence
         The roots of NumPy's own arrays that were operands. Views of them share their
         memory.
+    shares : bool
+        Whether the result shares memory of others that the function took it from.
     """
     cdef BaseArray x
     cdef ExportGuard guard
@@ -351,7 +356,7 @@ cdef object own_or_keep(object array, views, foreign):
         array = array.astype(native)
     base = root_of(array)
     if isinstance(base, ExportGuard):
-        return view_or_copy(array, <ExportGuard>base)
+        return view_of_aligned(array, <ExportGuard>base)
     for each in foreign:
         if base is each:
             x = from_numpy(array)
@@ -361,8 +366,24 @@ cdef object own_or_keep(object array, views, foreign):
         for view in views:
             guard = root_of(view)
             if lies_within(array, guard):
-                return view_or_copy(array, guard)
+                return view_of_aligned(array, guard)
+    if shares and is_of_others(base):
+        x = from_numpy(array)
+        if x is not None:
+            return x
     return own_result(array)
+
+
+cdef bint is_of_others(object base) except -1:
+    """Whether memory belongs to an object that NumPy's result keeps alive.
+
+    It is that of a buffer or a capsule, or of an array that such an object has made, as
+    in `frombuffer`. The result is to share it, as NumPy's does.
+    """
+    if not isinstance(base, cnp.ndarray):
+        return True
+    return cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
+        and PyArray_HANDLER(base) != <PyObject *>handler_capsule
 
 
 cdef void reach_of(ExportGuard guard, Py_ssize_t *low, Py_ssize_t *high) noexcept:
@@ -383,11 +404,14 @@ cdef bint lies_within(object array, ExportGuard guard) noexcept:
     return low <= at and at < high
 
 
-cdef BaseArray view_or_copy(object array, ExportGuard guard):
-    """Return a view of one of our arrays, or a copy if its elements are not aligned."""
+cdef BaseArray view_of_aligned(object array, ExportGuard guard):
+    """Return a view of one of our arrays; raise if its elements are not aligned."""
     cdef cnp.ndarray source = array
     if not cnp.PyArray_ISALIGNED(source):
-        return own_result(array.copy())
+        raise ValueError(
+            f"a view of dtype {array.dtype} would begin at an address that is no "
+            f"multiple of {array.dtype.alignment} bytes, which no NDArray has; take "
+            "NumPy's, or copy the bytes first: x[1:].copy().view(dtype)")
     return view_of_block(array, guard)
 
 

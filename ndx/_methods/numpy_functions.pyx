@@ -105,9 +105,11 @@ cdef class Call:
                 return result
             if not self.arrays and placing_device() and code_or_none(result.dtype) >= 0:
                 return device_engine().upload(result, placing_device())
-            return own_or_keep(result, self.views, self.foreign)
+            return own_or_keep(result, self.views, self.foreign, True)
         if isinstance(result, np.generic):
-            return own_or_keep(np.asarray(result), (), ()) if self.arrays else result
+            if not self.arrays:
+                return result
+            return own_or_keep(np.asarray(result), (), (), False)
         if kind is tuple:
             return tuple([self.wrap(item) for item in result])
         if kind is list:

@@ -80,3 +80,71 @@ def test_choices_need_not_be_shuffled():
     found = ndx.random.default_rng(1).choice(9, 4, replace=False, shuffle=False)
     options = {"replace": False, "shuffle": False}
     assert np.array_equal(found, np.random.default_rng(1).choice(9, 4, **options))
+
+
+class Made:
+    """Has the method that NumPy asks for an array."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+class Described:
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+
+SHARING = {
+    "asarray of a buffer": lambda a: face.asarray(memoryview(a)),
+    "array without a copy": lambda a: face.array(memoryview(a), copy=False),
+    "frombuffer": lambda a: face.frombuffer(memoryview(a).cast("B"), a.dtype),
+    "from_dlpack": lambda a: face.from_dlpack(a, copy=False),
+    "__array__": lambda a: face.asarray(Made(a)),
+    "__array_interface__": lambda a: face.array(Described(a), copy=False),
+    "ndarray": lambda a: face.ndarray(a.shape, a.dtype, memoryview(a)),
+    "as_strided": lambda a: face.lib.stride_tricks.as_strided(a, a.shape, a.strides),
+    "array.array": lambda a: face.asarray(memoryview(a).cast("B").cast("d")),
+}
+
+
+@pytest.mark.parametrize("way", SHARING)
+def test_memory_of_others_is_shared_where_numpy_shares_it(way):
+    a = np.zeros(5)
+    x = SHARING[way](a)
+    assert type(x) is ndx.NDArray
+    x[1] = 7
+    assert a.tolist() == [0, 7, 0, 0, 0]
+    a[2] = 8
+    assert x[2] == 8
+    del a
+    assert x.tolist() == [0, 7, 8, 0, 0]
+
+
+def test_memory_that_is_read_only_stays_so():
+    x = face.frombuffer(b"abcdefgh", "u1")
+    assert not x.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1
+
+
+def test_a_file_that_is_mapped_by_numpy_is_not_copied(tmp_path):
+    mapped = np.memmap(tmp_path / "data", dtype="f8", mode="w+", shape=(10,))
+    x = face.asarray(mapped)
+    x[3] = 4
+    assert mapped[3] == 4
+
+
+def test_elements_that_are_not_aligned():
+    data = bytearray(range(33))
+    x = face.frombuffer(data, "f8", offset=1)
+    np.testing.assert_array_equal(x, np.frombuffer(data, "f8", offset=1))
+    u = ndx.zeros(17, dtype=ndx.uint8)
+    z = ndx.zeros(3, dtype=ndx.complex128)
+    for view in (lambda: u[1:].view("float64"), lambda: z.getfield("float64", 4)):
+        with pytest.raises(ValueError, match="multiple of 8 bytes"):
+            view()
+    assert u[1:].copy().view("float64").shape == (2,)
