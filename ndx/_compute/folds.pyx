@@ -12,8 +12,8 @@ Products of floats are not cut along reduced axes. A part of which the product i
 large is infinite, and infinity times another part's zero is not a number, where NumPy
 has zero.
 
-Sums of floats are cut, but computed once more in order if a part is infinite: the sum of
-the rest may be of the other sign, so that NumPy's is finite.
+Sums of floats are cut, but computed once more in order if a part is infinite: the sum
+of the rest may be of the other sign, so that NumPy's is finite.
 """
 
 from libc.math cimport isinf
@@ -314,7 +314,8 @@ cdef void fold_partially(Folding *folding, char **data,
     parts[0] = room
     rows.step = kept * itemsize
     parallel_for(rows.grid.total, fold_rows, &rows)
-    if folding.may_overflow and any_infinite(folding, room, rows.grid.total * rows.step):
+    if folding.may_overflow and any_infinite(
+            folding, room, rows.grid.total * rows.step):
         free(room)
         folding.run(folding, data, walk)
         return

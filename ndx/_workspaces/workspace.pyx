@@ -4,10 +4,8 @@ import threading
 import weakref
 
 from ndx._arenas.arena cimport Arena
-from ndx._context.context cimport (
-    Context, Entry, Scope, default_backend_of_new, drop_entry, outer_backend,
-    top_context,
-)
+from ndx._context.context cimport Entry, Scope, drop_entry, outer_backend
+from ndx._context.placement cimport placing_backend
 from ndx._context.scopes cimport (
     abandon, has_ended, has_gone, leave_scope, own_context, push,
 )
@@ -548,7 +546,6 @@ cdef class Borrowed(Scope):
         own_context()
         cdef Here here = current_place()
         self.find_open().note_task(&here)
-        # What ran until here may have left the scope.
         paused = pause_collector()
         try:
             found = self.find_open()
@@ -587,13 +584,7 @@ cdef class Borrowed(Scope):
 
 cdef inline Backend next_backend(Workspace scope):
     """Return where a cycle that starts now has its arena."""
-    cdef Context context
-    if not scope.follows:
-        return scope.slots.now.backend
-    context = top_context()
-    if context is None:
-        return default_backend_of_new()
-    return default_backend_of_new() if context.backend is None else context.backend
+    return placing_backend() if scope.follows else scope.slots.now.backend
 
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,

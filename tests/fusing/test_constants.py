@@ -1,0 +1,111 @@
+"""What a recording takes for a constant, and what it must not; and what it keeps."""
+
+import collections
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import ndx
+
+
+def test_recordings_that_are_cleared_while_they_are_made():
+    """By another thread, or a finalizer."""
+    factor = [1.0]
+
+    @ndx.fuse
+    def scaled(x):
+        k = factor[0]
+        if factor[0] == 1.0:
+            factor[0] = 2.0
+            scaled.clear()
+        return x * k
+
+    x = ndx.ones(2)
+    scaled(x)
+    assert scaled(x).tolist() == [2, 2]
+
+
+class Settings(collections.UserDict):
+    pass
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [types.MappingProxyType, Settings, collections.ChainMap, collections.Counter],
+    ids=lambda wrap: wrap.__name__,
+)
+def test_containers_are_no_constants(wrap):
+    values = {"rate": 1}
+    given = wrap(values)
+
+    @ndx.fuse
+    def scaled(x, options):
+        return x * float(options["rate"])
+
+    x = ndx.ones(2)
+    assert scaled(x, given).tolist() == [1, 1]
+    values["rate"] = 5
+    if not isinstance(given, types.MappingProxyType):
+        given["rate"] = 5
+    assert scaled(x, given).tolist() == [5, 5]
+
+
+def test_records_are_no_constants():
+    records = np.zeros(2, [("w", "f8", 2000)])
+    records["w"][1, 1000] = 1
+
+    @ndx.fuse
+    def total(x, record):
+        return x * float(record["w"].sum())
+
+    x = ndx.ones(2)
+    assert total(x, records[0]).tolist() == [0, 0]
+    assert total(x, records[1]).tolist() == [1, 1]
+    record = records[0]
+    record["w"][:] = 1
+    assert total(x, record).tolist() == [2000] * 2
+
+
+@pytest.mark.parametrize("value", [np.float32(0.1), np.complex64(1 - 0j), np.int8(3)])
+def test_scalars_of_numpy_are_told_apart_by_their_bits(value):
+    @ndx.fuse
+    def scaled(x, factor):
+        return x * factor
+
+    x = ndx.ones(2, dtype=value.dtype)
+    for other in (value, -value, value + value, value):
+        np.testing.assert_array_equal(scaled(x, other), np.asarray(x) * other)
+
+
+def test_views_of_the_whole_are_other_arrays():
+    @ndx.fuse
+    def both(x):
+        a = x + 1
+        return a, a[:], x[...], a
+
+    x = ndx.asarray([1.0, 2.0])
+    for _ in range(2):
+        a, view, whole, again = both(x)
+        assert again is a
+        assert view is not a
+        assert whole is not x
+        view[0] = 9
+        assert a.tolist() == [9, 3]
+
+
+def test_threads_with_a_small_stack():
+    f = ndx.fuse(lambda x, y: (x * y + x - y) * 2)
+    x = ndx.ones((30, 30))
+    found = []
+    before = threading.stack_size(64 * 1024)
+    try:
+        thread = threading.Thread(
+            target=lambda: found.append(f(x[1:-1, 1:-1], x[2:, 2:]))
+        )
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert ndx.all(found[0] == 2)
