@@ -66,9 +66,12 @@ def exact_product(a, b=None):
 def exact_power(a, b):
     """Whether no part of a complex square is rounded, and a reciprocal is finite.
 
-    NumPy squares by products, and its inverse power of infinity is not a number.
+    NumPy squares by products, and its inverse power of infinity is not a number. Its
+    power of -inf and 0.5 is that of `sqrt`, where the standard has infinity.
     """
-    if np.ndim(b) or np.result_type(a, b).kind != "c":
+    if np.result_type(a, b).kind != "c":
+        return ~((np.asarray(a) == -np.inf) & (np.asarray(b) == 0.5))
+    if np.ndim(b):
         return True
     if b == -1:
         with np.errstate(all="ignore"):
