@@ -430,6 +430,9 @@ cdef class NDArray(NumPyMethods):
         return values
 
     def __format__(self, spec: str) -> str:
+        if not isinstance(spec, str):
+            raise TypeError(
+                f"a format specification is a str, not {type(spec).__name__}")
         if self.ndim == 0 and spec:
             return format(scalar_of(self, "format"), spec)
         return format(str(self), spec)

@@ -22,6 +22,7 @@ from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, dtype_code, dtype_object, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
+from ndx._lib.numpy_objects cimport is_numpy_scalar
 
 from ndx._api.manipulation_joining import stack
 from ndx._lib.device import device_of, find_device
@@ -141,7 +142,7 @@ cdef BaseArray shared_array(object obj):
         return None
     if isinstance(obj, np.ndarray):
         return from_numpy(obj)
-    if isinstance(obj, (np.generic, str, bytes)):
+    if isinstance(obj, (str, bytes)) or is_numpy_scalar(obj):
         return None
     if is_gpu_array(obj):
         return device_engine().from_other(obj)
@@ -223,7 +224,8 @@ cdef bint takes_any_int(int code) noexcept:
 cdef bint holds_numbers(object found) except -1:
     """Whether an array of objects holds only numbers of Python and NumPy."""
     return found.dtype.kind == "O" and all([
-        isinstance(item, (int, float, complex, np.number, np.bool_))
+        isinstance(item, (int, float, complex)) or isinstance(item, np.number)
+        or isinstance(item, np.bool_)
         for item in found.flat])
 
 

@@ -300,6 +300,8 @@ def isdtype(dtype: AnyDType,
     ------
     ValueError
         If there is no such kind.
+    TypeError
+        If a kind is no dtype, or a tuple is in a tuple.
 
     Notes
     -----
@@ -313,6 +315,9 @@ def isdtype(dtype: AnyDType,
     """
     cdef int code = dtype_code(dtype)
     if isinstance(kind, tuple):
+        for item in kind:
+            if isinstance(item, tuple):
+                raise TypeError("a tuple of kinds can't have tuples in it")
         return any([isdtype(dtype, item) for item in kind])
     if isinstance(kind, str):
         if kind not in KINDS:

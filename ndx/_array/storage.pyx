@@ -38,6 +38,8 @@ from ndx._lib.errors import (
 cnp.import_array()
 
 cdef extern from "Python.h":
+    bint PyMemoryView_Check(object o) noexcept
+    PyObject *PyMemoryView_GET_BASE(object o) noexcept
     void PyObject_GC_UnTrack(PyObject *op) noexcept
     void PyObject_GC_Track(PyObject *op) noexcept
     void PyObject_ClearWeakRefs(PyObject *op) noexcept
@@ -485,7 +487,8 @@ cdef object transient_view(BaseArray x):
 
 cdef BaseArray lay_out(cnp.ndarray source):
     """Return an array with a NumPy array's layout, and no block; None: unsupported."""
-    cdef int dtype = code_or_none(source.dtype), axis
+    # Not `source.dtype`, by which a subclass may say something else.
+    cdef int dtype = code_or_none(<object>cnp.PyArray_DESCR(source)), axis
     cdef BaseArray x
     if dtype < 0 or not cnp.PyArray_ISALIGNED(source) or source.ndim > MAXDIMS:
         return None
@@ -512,8 +515,31 @@ cdef BaseArray from_numpy(object array):
     x.readonly = not cnp.PyArray_ISWRITEABLE(source)
     x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
                          x.readonly, None)
-    set_base(x, array)
+    set_base(x, keeper_of(array))
     return x
+
+
+cdef object keeper_of(object array):
+    """Return what keeps the memory of a NumPy array alive.
+
+    The array itself; or, if it was made of one of ours over memory of others, what that
+    one keeps. Else each trip of an array to NumPy and back would leave a link of a
+    chain, which is as long as its life.
+    """
+    cdef ExportGuard guard
+    cdef PyObject *at = <PyObject *>array
+    while at != NULL and isinstance(<object>at, cnp.ndarray):
+        at = cnp.PyArray_BASE(<cnp.ndarray>at)
+    if at != NULL and PyMemoryView_Check(<object>at):
+        at = PyMemoryView_GET_BASE(<object>at)
+        if at != NULL and is_array(<object>at) and \
+                <PyObject *>(<BaseArray>at).base != NULL:
+            return (<BaseArray>at).base
+    elif at != NULL and isinstance(<object>at, ExportGuard):
+        guard = <ExportGuard>at
+        if guard.base is not None:
+            return guard.base
+    return array
 
 
 cdef BaseArray adopt_numpy(object array):

@@ -19,6 +19,7 @@ from ndx._compute.elementwise cimport as_operand
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
 from ndx._lib.layout cimport items_of, normalize_axis
+from ndx._lib.numpy_objects cimport DEEPEST, is_numpy_scalar
 
 __all__ = [
     "argument", "as_int", "axes_of", "axis_index", "call", "host_argument", "into",
@@ -110,18 +111,26 @@ cdef object find(object name):
     return function
 
 
-cdef object unwrapped(object x):
+cdef object unwrapped(object x, int depth=0, dict entered=None):
     """Return a NumPy view, which pins, of an array; sequences item by item."""
     if is_array(x):
         return numpy_view(<BaseArray>x)
-    if type(x) is list or type(x) is tuple:
-        return type(x)([unwrapped(item) for item in x])
-    return x
+    if depth == DEEPEST or type(x) is not list and type(x) is not tuple:
+        return x
+    if entered is None:
+        entered = {}
+    elif id(x) in entered:
+        # One that is met again, or contains itself.
+        return entered[id(x)][1]
+    entered[id(x)] = x, x
+    found = type(x)([unwrapped(item, depth + 1, entered) for item in x])
+    entered[id(x)] = x, found
+    return found
 
 
 cdef object wrapped(object x):
     """Return NumPy's arrays and scalars as arrays; tuples item by item."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, np.ndarray) or is_numpy_scalar(x):
         return own_result(np.asarray(x))
     if isinstance(x, tuple):
         items = [wrapped(item) for item in x]

@@ -30,6 +30,7 @@ from ndx._lib.dtypes cimport (
     KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
+from ndx._lib.numpy_objects cimport DEEPEST
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
@@ -128,17 +129,19 @@ def common_index(name, values):
         f"x.to_device({where[len(where) - 1]!r})")
 
 
-cdef int collect(object value, set found) except -1:
+cdef int collect(object value, set found, int depth=0) except -1:
     """Add the numbers of the devices of the arrays in an argument; 0 is the CPU."""
+    if depth == DEEPEST:
+        return 0
     if is_array(value):
         found.add((<BaseArray>value).block.device)
     elif isinstance(value, np.ndarray):
         found.add(0)
     elif isinstance(value, (tuple, list)):
         for item in value:
-            collect(item, found)
+            collect(item, found, depth + 1)
     elif isinstance(value, dict):
-        collect(tuple(value.values()), found)
+        collect(tuple(value.values()), found, depth + 1)
     return 0
 
 

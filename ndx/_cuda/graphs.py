@@ -248,7 +248,7 @@ class _Captured:
 
     def __del__(self, is_finalizing=sys.is_finalizing, is_forked=_cupy.is_forked):
         # The memory is freed only after the graph. At exit, modules may be empty.
-        if not is_finalizing() and not is_forked():
+        if not is_finalizing() and not is_forked() and hasattr(self, "session"):
             with self.session.device:
                 self.last.synchronize()
 

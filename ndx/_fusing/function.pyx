@@ -27,6 +27,7 @@ from ndx._compute.elementwise cimport as_operand
 from ndx._fusing.replay cimport (
     ERRORS, FILES, HINDRANCES, MAX_SLOTS, OVERLAP, Program, are_apart,
 )
+from ndx._lib.numpy_objects cimport is_numpy_scalar
 
 from ndx._fusing.calls import call_of_fused
 from ndx._fusing.explaining import explain
@@ -282,11 +283,11 @@ cdef class FusedFunction:
                 self.describe_value(found, item, canonical, owned, kept)
         elif value is None or kind is bool:
             add_address(found, IDENTICAL, value)
-        elif isinstance(value, np.void):
+        elif issubclass(kind, np.void):
             # Its fields can be assigned to.
             found.fits = False
         elif kind is str or kind is bytes or kind is complex or \
-                isinstance(value, (np.dtype, np.generic)):
+                issubclass(kind, np.dtype) or is_numpy_scalar(value):
             one = one_of(value, canonical)
             add_address(found, EQUAL, one)
             if kept is not None:
@@ -384,7 +385,7 @@ cdef inline void add_address(Words *found, Tag tag, object value) noexcept:
 cdef object one_of(object value, dict canonical):
     """Return the object that stands for all that equal `value`."""
     # -0.0 equals 0.0, and a NaN nothing.
-    if isinstance(value, np.generic):
+    if is_numpy_scalar(value):
         value = (value.dtype, value.tobytes())
     elif isinstance(value, complex):
         value = repr(value)
@@ -401,7 +402,8 @@ cdef tuple CHANGING = (
 
 cdef bint may_change(object value) except -1:
     """Whether the same object may be another value at the next call."""
-    return isinstance(value, CHANGING) \
+    # Not `isinstance`, which may run code of the value's class.
+    return issubclass(type(value), CHANGING) \
         or PyIter_Check(value) or PyObject_CheckBuffer(value) \
         or str(type(value).__module__).startswith("numpy.random")
 

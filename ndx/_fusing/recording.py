@@ -142,8 +142,8 @@ def _words(value):
         plain = type(value) is np.ndarray or is_contiguous(value)
         layout = "" if plain else ", strided"
         return f"{value.dtype}[{lengths}{layout}]"
-    if isinstance(value, tuple):
+    if issubclass(type(value), tuple):
         return f"({', '.join(map(_words, value))})"
-    if isinstance(value, _PLAIN):
+    if issubclass(type(value), _PLAIN):
         return repr(value)
     return type(value).__name__

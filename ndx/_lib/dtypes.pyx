@@ -56,7 +56,10 @@ cdef object dtype_object(int code):
 
 cdef int code_or_none(object dtype) noexcept:
     """Return the code of an ``np.dtype``; -1 if unsupported or not in native order."""
-    cdef int num = (<cnp.dtype>dtype).num
+    cdef int num
+    if not isinstance(dtype, cnp.dtype):
+        return -1
+    num = (<cnp.dtype>dtype).num
     if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == SWAPPED:
         return -1
     return code_of_typenum[num]

@@ -61,7 +61,8 @@ cdef dict arrays_in(Arena arena, object result):
             seen[id(item)] = item
             if isinstance(item, dict):
                 left.extend(item.values())
-            elif isinstance(item, (tuple, list, set, frozenset, collections.deque)):
+            elif isinstance(item, (tuple, list, set, frozenset)) \
+                    or isinstance(item, collections.deque):
                 left.extend(item)
             elif dataclasses.is_dataclass(item) and not isinstance(item, type):
                 left.extend([getattr(item, field.name, None)

@@ -481,6 +481,8 @@ cdef class PooledBackend(Backend):
         allocation, and is reported where a release can't fail. A hook may not make
         arrays in this backend; NumPy's arrays are NumPy's own meanwhile.
         """
+        if not callable(hook):
+            raise TypeError(f"a hook is a function, not {type(hook).__name__}")
         self.hooks = (*self.hooks, hook)
         self.hooked = True
 
