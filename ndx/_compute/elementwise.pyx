@@ -38,6 +38,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
     memory_order, shape_tuple, walk_merge, walk_order,
 )
+from ndx._lib.numpy_objects cimport is_numpy_scalar
 
 cnp.import_array()
 
@@ -68,7 +69,7 @@ cdef bint is_scalar(object x) noexcept:
     cls = type(x)
     if cls is float or cls is int or cls is bool or cls is complex:
         return True
-    return isinstance(x, (int, float, complex)) and not isinstance(x, generic)
+    return isinstance(x, (int, float, complex)) and not is_numpy_scalar(x)
 
 
 cdef BaseArray as_operand(object x):
@@ -100,8 +101,8 @@ cdef bint computes_itself(object x) except -1:
 
 
 cdef object operand_error(Ufunc ufunc, object x1, object x2):
-    bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, (ndarray, generic)) \
-        else x1
+    bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, ndarray) \
+        or is_numpy_scalar(x1) else x1
     return unfit(ufunc.name, bad, False)
 
 
@@ -245,6 +246,8 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     if is_scalar(other):
         dtype = scalar_dtype(x.dtype, other)
     else:
+        if not is_array(other) and computes_itself(other):
+            return ufunc.public(x, other, out=x)
         b = as_operand(other)
         if b is None:
             return NotImplemented

@@ -25,7 +25,7 @@ from ndx._lib.dtypes cimport (
 cdef enum:
     LEAST = 19                   # fewest elements of a trial: an odd number
     BYTES = 70                   # fewest bytes of a trial: more than a SIMD vector
-    SPREAD = 3                   # the largest step, in elements
+    SPREAD = 8                   # the largest step, in elements
     PIECE = 256                  # elements copied at a time
     LARGEST = 16                 # bytes of the largest element
 
@@ -64,8 +64,10 @@ cdef struct Trial:
     char found[BYTES * LARGEST]
 
 # Steps, in elements: of the operands, then of the result.
-cdef int[6][3] STEPS = [
+cdef int[8][3] STEPS = [
     [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1], [1, 0, -2], [0, 2, 1],
+    # As many elements as one has bytes: NumPy's `negative` compares the two.
+    [4, 1, 2], [8, 1, 2],
 ]
 cdef list pools = [None] * NDTYPES
 # The lengths of a product (m, n) @ (n, p), and layouts of both operands and the result.
@@ -120,7 +122,7 @@ cdef bint is_right(str name, int nin, int in_dtype, int out_dtype,
     for op in range(2):
         memcpy(trial.plain[op], &values[op * trial.count * trial.itemsizes[0]],
                trial.count * trial.itemsizes[0])
-    for i in range(6):
+    for i in range(8):
         steps = STEPS[i]
         if plain:
             steps[2] = 1

@@ -35,6 +35,7 @@ from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport set_handlers
+from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
@@ -291,15 +292,16 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
     raise error
 
 
-cdef int recheck_views(object item) except -1:
+cdef int recheck_views(object item, int depth=0) except -1:
     """Raise if pages were lost under an array whose view was passed to NumPy."""
-    if not any_lost():
+    # The arguments and the keywords are two levels more.
+    if depth > DEEPEST + 2 or not any_lost():
         return 0
     if isinstance(item, dict):
         item = list(item.values())
     if isinstance(item, (list, tuple)):
         for each in item:
-            recheck_views(each)
+            recheck_views(each, depth + 1)
         return 0
     base = root_of(item)
     if isinstance(base, ExportGuard):
@@ -351,16 +353,16 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         if array.dtype.isnative:
             return array
         native = array.dtype.newbyteorder("=")
-        if code_or_none(native) < 0:
+        if code_or_none(native) < 0 or not is_one_of(root_of(array), foreign):
+            # The caller has asked for bytes in this order.
             return array
         array = array.astype(native)
     base = root_of(array)
     if isinstance(base, ExportGuard):
         return view_of_aligned(array, <ExportGuard>base)
-    for each in foreign:
-        if base is each:
-            x = from_numpy(array)
-            return own_result(array) if x is None else x
+    if is_one_of(base, foreign):
+        x = from_numpy(array)
+        return own_result(array) if x is None else x
     if not isinstance(base, cnp.ndarray) and array.size:
         # Functions such as `as_strided` hide the base behind an object of their own.
         for view in views:
@@ -372,6 +374,13 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         if x is not None:
             return x
     return own_result(array)
+
+
+cdef bint is_one_of(object base, foreign) except -1:
+    for each in foreign:
+        if base is each:
+            return True
+    return False
 
 
 cdef bint is_of_others(object base) except -1:

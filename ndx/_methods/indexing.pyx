@@ -23,9 +23,11 @@ from ndx._compute.copies cimport (
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, dtype_object, itemsize_of, kind_of, scalar_dtype,
+    KIND_BOOL, KIND_COMPLEX, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
+    scalar_dtype,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
+from ndx._lib.numpy_objects cimport is_numpy_bool
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
     write_selected,
@@ -43,17 +45,27 @@ cdef extern from "Python.h":
         PyObject *stop
         PyObject *step
     Py_ssize_t PyNumber_AsSsize_t(object o, PyObject *exc) except? -1
+    object PyNumber_Index(object o)
     PyObject *PyExc_IndexError
 
 cdef object getitem = np.ndarray.__getitem__
 cdef object setitem = np.ndarray.__setitem__
 
 
+cdef inline bint is_integer_element(BaseArray x) noexcept:
+    """Whether an array has no axes, and an integer, as NumPy's scalars: `x[0]`."""
+    return x.ndim == 0 and not x.block.device and (
+        kind_of[x.dtype] == KIND_INT or kind_of[x.dtype] == KIND_UINT)
+
+
 cdef inline bint is_integer(object item) noexcept:
-    """Whether an index is one integer: not a bool, and not an array of integers."""
-    return PyLong_CheckExact(item) or (
-        PyIndex_Check(item) and not isinstance(item, (bool, np.bool, cnp.ndarray))
-        and not is_array(item))
+    """Whether an index is one integer: not a bool, and no array but an element's."""
+    if PyLong_CheckExact(item):
+        return True
+    if is_array(item):
+        return is_integer_element(<BaseArray>item)
+    return PyIndex_Check(item) and not isinstance(item, bool) \
+        and not is_numpy_bool(item) and not isinstance(item, cnp.ndarray)
 
 
 cdef inline Py_ssize_t checked_index(BaseArray x, object item, int axis) except -1:
@@ -306,9 +318,10 @@ cdef inline bint is_other_tuple(object key) noexcept:
 
 cdef bint is_array_like(object item) except -1:
     """Whether NumPy makes an array of an item of a key, which is none yet."""
-    if isinstance(item, (cnp.ndarray, str, bytes)):
+    if isinstance(item, (str, bytes)) or isinstance(item, cnp.ndarray):
         return False
-    return isinstance(item, (bool, list, tuple, Sequence)) or hasattr(item, "__array__")
+    return isinstance(item, (bool, list, tuple)) or isinstance(item, Sequence) \
+        or hasattr(item, "__array__")
 
 
 cdef object numpy_key(BaseArray x, object key):
@@ -400,6 +413,8 @@ cdef object get_item(BaseArray x, object key):
     cdef Py_ssize_t offset = 0
     if PyLong_CheckExact(key) and x.ndim == 1:
         return element(x, checked_index(x, key, 0) * x.strides[0])
+    if is_array(key) and is_integer_element(<BaseArray>key):
+        key = PyNumber_Index(key)
     if not PySlice_Check(key):
         if is_array(key) and not x.block.device:
             view = selected(x, key)
@@ -471,6 +486,19 @@ cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except
     return 0
 
 
+cdef object array_for(BaseArray x, object value):
+    """Return nested lists, or a buffer, as an array of NumPy to assign to `x`.
+
+    Its dtype is that of `x`, as in NumPy: integers of a list need not fit a common
+    dtype, and those that don't fit this one raise. Imaginary parts are not dropped.
+    """
+    found = np.asarray(value)
+    if type(value) is not list and type(value) is not tuple or \
+            found.dtype.kind == "c" or found.dtype == dtype_object(x.dtype):
+        return found
+    return np.asarray(value, dtype=dtype_object(x.dtype))
+
+
 cdef int set_item(BaseArray x, object key, object value) except -1:
     """Write ``x[key] = value``: cast to the array's dtype, as NumPy does.
 
@@ -484,6 +512,8 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
         require_writeable(x)
     if is_other_tuple(key):
         key = tuple(key)
+    elif is_array(key) and is_integer_element(<BaseArray>key):
+        key = PyNumber_Index(key)
     if is_scalar(value):
         if not can_store(scalar_dtype(x.dtype, value), x.dtype):
             value = converted(value, x.dtype)
@@ -494,8 +524,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     else:
         source = as_operand(value)
         if source is None:
-            # Nested lists and buffers, as `ndx.asarray` accepts them.
-            source = as_operand(np.asarray(value))
+            source = as_operand(array_for(x, value))
         require_usable(source)
         if source.ndim == 0 and source.dtype == x.dtype \
                 and not source.block.device | x.block.device \

@@ -11,7 +11,7 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.complex_parts cimport part
 from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_code, itemsize_of, kind_of
-from ndx._methods.indexing cimport flat_element
+from ndx._methods.indexing cimport array_for, flat_element
 from ndx._methods.numpy_functions cimport call_function
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
@@ -271,7 +271,7 @@ cdef class FlatIterator:
             return
         if is_array(key):
             key = np.asarray(key)
-        numpy_view(x).flat[key] = np.asarray(value)
+        numpy_view(x).flat[key] = array_for(x, value)
 
     def __richcmp__(self, other: Any, int op) -> NDArray:
         return PyObject_RichCompare(elements_of(self), elements_of(other), op)

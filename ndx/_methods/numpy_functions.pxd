@@ -3,12 +3,13 @@ cdef class Call:
     cdef list arrays             # and the NDArrays
     cdef list foreign            # the memory of NumPy's arrays among the arguments
     cdef tuple outs              # `out=`, which the call returns
+    cdef dict entered            # sequences within others, and what stands for each
     cdef bint on_device
     cdef bint calls_back          # callables get NDArrays
     cdef object function
     cdef tuple args
     cdef object unwrap(self, object x, int depth)
-    cdef object wrap(self, object result)
+    cdef object wrap(self, object result, int depth)
     cdef bint is_output(self, object result) except -1
 
 cdef object call_function(object function, tuple args, dict kwargs)

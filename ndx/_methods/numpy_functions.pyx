@@ -31,6 +31,7 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
+from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._methods.numpy_shortcuts cimport shortcut
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
@@ -45,10 +46,6 @@ cdef frozenset CALLING_BACK = frozenset((
 # Sequences of other items than arrays.
 cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
 
-cdef enum:
-    DEEPEST = 64                 # NumPy takes no sequences that are nested more deeply
-
-
 cdef class Call:
     """The operands of one call, and the exchange of arrays for NumPy's views."""
 
@@ -56,6 +53,7 @@ cdef class Call:
         self.views = []
         self.arrays = []
         self.foreign = []
+        self.entered = {}
         self.outs = ()
         self.function = None
         self.args = ()
@@ -76,13 +74,21 @@ cdef class Call:
         if isinstance(x, np.ndarray):
             self.foreign.append(root_of(x))
         elif depth < DEEPEST and is_sequence(x):
+            if depth > 1:
+                # In sequences that contain each other there are 2**64 paths.
+                if id(x) in self.entered:
+                    return self.entered[id(x)][1]
+                self.entered[id(x)] = x, x
             items = list(x)
             for i in range(len(items)):
                 item = self.unwrap(items[i], depth + 1)
                 changed |= item is not items[i]
                 items[i] = item
             if changed:
-                return tuple(items) if isinstance(x, tuple) else items
+                items = tuple(items) if isinstance(x, tuple) else items
+                if depth > 1:
+                    self.entered[id(x)] = x, items
+                return items
         elif kind is dict and depth < DEEPEST:
             found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
             return found
@@ -90,7 +96,7 @@ cdef class Call:
             return functools.partial(call_back, self, x)
         return x
 
-    cdef object wrap(self, object result):
+    cdef object wrap(self, object result, int depth):
         """Return a result of NumPy with NDArrays in place of its arrays."""
         cdef Py_ssize_t i
         kind = type(result)
@@ -110,13 +116,22 @@ cdef class Call:
             if not self.arrays:
                 return result
             return own_or_keep(np.asarray(result), (), (), False)
-        if kind is tuple:
-            return tuple([self.wrap(item) for item in result])
-        if kind is list:
-            return [self.wrap(item) for item in result]
-        if isinstance(result, tuple) and hasattr(kind, "_fields"):
-            return kind(*[self.wrap(item) for item in result])
-        return result
+        if kind is not tuple and kind is not list and not (
+                issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            return result
+        # What a caller's function has returned may contain itself.
+        if depth == 0:
+            self.entered = {}
+        elif depth == DEEPEST:
+            return result
+        elif id(result) in self.entered:
+            return self.entered[id(result)][1]
+        self.entered[id(result)] = result, result
+        items = [self.wrap(item, depth + 1) for item in result]
+        if kind is not list:
+            items = tuple(items) if kind is tuple else kind(*items)
+        self.entered[id(result)] = result, items
+        return items
 
     cdef bint is_output(self, object result) except -1:
         """Whether an array of NumPy's was given by position as the output."""
@@ -160,7 +175,27 @@ cdef int load_modules() except -1:
 
 def call_back(Call call not None, object function, /, *args, **kwargs):
     """Call a caller's function for NumPy, with NDArrays in place of its arrays."""
-    return function(*call.wrap(args), **kwargs)
+    return function(*call.wrap(args, 0), **kwargs)
+
+
+cdef frozenset SHUFFLES = frozenset((
+    np.random.shuffle, np.random.Generator.shuffle, np.random.RandomState.shuffle,
+))
+
+# Which read beyond an output without axes.
+cdef frozenset RUNNING = frozenset((
+    np.cumsum, np.cumprod, np.add.accumulate, np.multiply.accumulate,
+    np.ndarray.cumsum, np.ndarray.cumprod,
+))
+
+
+cdef int check_running_output(object function, object out) except -1:
+    """Raise for an output on which NumPy (2.5 and before) crashes."""
+    if out is not None and getattr(out, "ndim", 1) == 0:
+        raise ValueError(
+            f"{name_of(function)}: out has no axes, but the result has; give an array "
+            "of the result's shape")
+    return 0
 
 
 cdef object call_function(object function, tuple args, dict kwargs):
@@ -168,6 +203,9 @@ cdef object call_function(object function, tuple args, dict kwargs):
     cdef Call call = Call()
     if not loaded:
         load_modules()
+    if function in SHUFFLES and list in map(type, args):
+        # It is the caller's list that is shuffled.
+        return call_numpy(function, args, kwargs)
     call.calls_back = function in CALLING_BACK
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
@@ -177,7 +215,9 @@ cdef object call_function(object function, tuple args, dict kwargs):
     call.args = args
     if call.on_device:
         return device_engine().numpy_function(name_of(function), args, kwargs)
-    return call.wrap(call_numpy(function, taken, named))
+    if function in RUNNING and len(call.outs) == 1:
+        check_running_output(function, call.outs[0])
+    return call.wrap(call_numpy(function, taken, named), 0)
 
 
 cdef str name_of(object function):
@@ -185,7 +225,7 @@ cdef str name_of(object function):
     owner = getattr(function, "__objclass__", None) or getattr(
         function, "__self__", None)
     name = getattr(function, "__name__", str(function))
-    if isinstance(owner, (type, np.ufunc)):
+    if isinstance(owner, type) or isinstance(owner, np.ufunc):
         return f"{owner.__name__}.{name}"
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module}.{name}".removeprefix("numpy.")

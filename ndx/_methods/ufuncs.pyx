@@ -69,13 +69,21 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
             # NumPy takes more dtypes, bools for example; or it says why not.
             result = NotImplemented
         except ValueError:
-            if out is None:
+            if out is None or is_shape_of(inputs, out[0]):
                 raise
             # NumPy repeats the result in a larger output; or it says why not.
             result = NotImplemented
         if result is not NotImplemented:
             return result
     return compute_method(ufunc, "__call__", inputs, out, kwargs)
+
+
+cdef bint is_shape_of(tuple inputs, object out) except -1:
+    """Whether an output has the shape of the result."""
+    try:
+        return np.broadcast_shapes(*[np.shape(x) for x in inputs]) == out.shape
+    except ValueError:
+        return False
 
 
 cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,

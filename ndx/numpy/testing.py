@@ -1,3 +1,39 @@
-"""NumPy's `numpy.testing`, which takes arrays of ndx as it is."""
+"""NumPy's `numpy.testing`, which takes arrays of ndx."""
 
+import functools as _functools
+
+import numpy as _np
+from numpy import testing as _testing
 from numpy.testing import *
+
+from ndx._core import NDArray as _NDArray
+
+
+def _as_numpys(value):
+    """Return a value with NumPy's arrays and scalars in place of NDArrays."""
+    if isinstance(value, _NDArray):
+        return _np.asarray(value)[()]
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_numpys, value))
+    if type(value) is dict:
+        return {key: _as_numpys(item) for key, item in value.items()}
+    return value
+
+
+def _taking_arrays(function):
+    """Return a function that compares arrays of ndx as NumPy's own.
+
+    Only for arrays of NumPy's class do these compare element by element.
+    """
+
+    @_functools.wraps(function)
+    def compare(actual, desired, *args, **kwargs):
+        __tracebackhide__ = True
+        return function(_as_numpys(actual), _as_numpys(desired), *args, **kwargs)
+
+    return compare
+
+
+assert_equal = _taking_arrays(_testing.assert_equal)
+assert_almost_equal = _taking_arrays(_testing.assert_almost_equal)
+assert_approx_equal = _taking_arrays(_testing.assert_approx_equal)
