@@ -54,8 +54,8 @@ cdef object setitem = np.ndarray.__setitem__
 
 cdef inline bint is_integer_element(BaseArray x) noexcept:
     """Whether an array has no axes, and an integer, as NumPy's scalars: `x[0]`."""
-    return x.ndim == 0 and not x.block.device and (
-        kind_of[x.dtype] == KIND_INT or kind_of[x.dtype] == KIND_UINT)
+    return x.ndim == 0 and not x.block.device \
+        and kind_of[x.dtype] in (KIND_INT, KIND_UINT)
 
 
 cdef inline bint is_integer(object item) noexcept:
@@ -487,11 +487,7 @@ cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except
 
 
 cdef object array_for(BaseArray x, object value):
-    """Return nested lists, or a buffer, as an array of NumPy to assign to `x`.
-
-    Its dtype is that of `x`, as in NumPy: integers of a list need not fit a common
-    dtype, and those that don't fit this one raise. Imaginary parts are not dropped.
-    """
+    """Return nested lists, in the dtype of `x`, or a buffer as an array of NumPy."""
     found = np.asarray(value)
     if type(value) is not list and type(value) is not tuple or \
             found.dtype.kind == "c" or found.dtype == dtype_object(x.dtype):
