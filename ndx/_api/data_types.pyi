@@ -260,6 +260,8 @@ def isdtype(
     ------
     ValueError
         If there is no such kind.
+    TypeError
+        If a kind is no dtype, or a tuple is in a tuple.
 
     Notes
     -----
