@@ -65,9 +65,12 @@ cdef struct Trial:
 
 # Steps, in elements: of the operands, then of the result.
 cdef int[8][3] STEPS = [
-    [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1], [1, 0, -2], [0, 2, 1],
+    [2, -1, 2], [-1, 3, -1], [1, 1, 3], [3, 2, 1],
     # As many elements as one has bytes: NumPy's `negative` compares the two.
     [4, 1, 2], [8, 1, 2],
+    # The first trial, and those of a repeated operand, compute what is expected of the
+    # ones after them.
+    [1, 0, -2], [0, 2, 1],
 ]
 cdef list pools = [None] * NDTYPES
 # The lengths of a product (m, n) @ (n, p), and layouts of both operands and the result.
