@@ -606,8 +606,9 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.5, 0.5])
         """
         if (
-                has_axes(self, axis) and is_real_floating(self) and dtype is None and
-                out is None and where is True and mean is ...):
+                has_axes(self, axis) and is_real_floating(self) and type(ddof) is int
+                and 0 <= ddof <= 1 and dtype is None and out is None and where is True
+                and mean is ...):
             return ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
@@ -757,8 +758,9 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.25, 0.25])
         """
         if (
-                has_axes(self, axis) and is_real_floating(self) and dtype is None and
-                out is None and where is True and mean is ...):
+                has_axes(self, axis) and is_real_floating(self) and type(ddof) is int
+                and 0 <= ddof <= 1 and dtype is None and out is None and where is True
+                and mean is ...):
             return ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims)
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,

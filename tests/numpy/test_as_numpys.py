@@ -1,5 +1,7 @@
 """What NumPy's programs do that has other results where an array is no scalar."""
 
+import warnings
+
 import numpy
 import pytest
 
@@ -160,3 +162,16 @@ def test_numpys_assertions_take_arrays():
         np.testing.assert_equal(x, x + 1)
     with pytest.raises(AssertionError):
         np.testing.assert_almost_equal([x[0]], [2.0])
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("ddof", [0, 1, 2, 3, 4, 2.5])
+def test_more_degrees_of_freedom_than_elements(name, ddof):
+    values = numpy.array([1.0, 2.0, 4.0])
+    x = np.asarray(values)
+    with numpy.errstate(all="ignore"):
+        for function in (lambda a: getattr(a, name)(ddof=ddof),
+                         lambda a: getattr(numpy, name)(a, ddof=ddof)):  # fmt: skip
+            with warnings.catch_warnings(action="ignore"):
+                expected = function(values)
+            numpy.testing.assert_allclose(numpy.asarray(function(x)), expected)

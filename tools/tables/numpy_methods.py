@@ -120,7 +120,7 @@ _REDUCTIONS = [
         "Return the standard deviation along axes.",
         _X + ">>> x.std(axis=0)\nNDArray([0.5, 0.5])",
         direct="ndx.std(self, axis=axis, correction=ddof, keepdims=keepdims)",
-        only="is_real_floating(self)",
+        only="is_real_floating(self) and type(ddof) is int and 0 <= ddof <= 1",
     ),
     _reduction(
         "sum",
@@ -145,7 +145,7 @@ _REDUCTIONS = [
         "Return the variance along axes.",
         _X + ">>> x.var(axis=0)\nNDArray([0.25, 0.25])",
         direct="ndx.var(self, axis=axis, correction=ddof, keepdims=keepdims)",
-        only="is_real_floating(self)",
+        only="is_real_floating(self) and type(ddof) is int and 0 <= ddof <= 1",
     ),
 ]
 
