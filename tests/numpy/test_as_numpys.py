@@ -168,10 +168,12 @@ def test_numpys_assertions_take_arrays():
 @pytest.mark.parametrize("ddof", [0, 1, 2, 3, 4, 2.5])
 def test_more_degrees_of_freedom_than_elements(name, ddof):
     values = numpy.array([1.0, 2.0, 4.0])
-    x = np.asarray(values)
-    with numpy.errstate(all="ignore"):
-        for function in (lambda a: getattr(a, name)(ddof=ddof),
-                         lambda a: getattr(numpy, name)(a, ddof=ddof)):  # fmt: skip
-            with warnings.catch_warnings(action="ignore"):
-                expected = function(values)
-            numpy.testing.assert_allclose(numpy.asarray(function(x)), expected)
+    functions = [
+        lambda a: getattr(a, name)(ddof=ddof),
+        lambda a: getattr(numpy, name)(a, ddof=ddof),
+    ]
+    with numpy.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        for function in functions:
+            numpy.testing.assert_allclose(
+                numpy.asarray(function(np.asarray(values))), function(values)
+            )
