@@ -430,7 +430,14 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
         x2, side = integer_key(array, x2, side)
     elif kind_of[array.dtype] >= KIND_FLOAT \
             and scalar_dtype(array.dtype, x2) == array.dtype:
-        x2 = asarray(x2, dtype=dtype_object(array.dtype), device=(<object>array).device)
+        try:
+            x2 = asarray(
+                x2, dtype=dtype_object(array.dtype), device=(<object>array).device)
+        except OverflowError:
+            # An integer that is larger than all floats.
+            x2 = float("inf") if x2 > 0 else float("-inf")
+            side = "left" if x2 > 0 else "right"
+            x2 = asarray(x2, device=(<object>array).device)
     if sorter is None and is_array(x2) \
             and not array.block.device | (<BaseArray>x2).block.device:
         found = search(array, x2, side == "right")

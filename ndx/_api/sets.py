@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -223,7 +224,8 @@ def as_its_kind(scalar, x: NDArray):
     """Return a scalar in the dtype of an array of floats, where it takes that dtype."""
     kind = x.dtype.kind
     if kind == "c" or (kind == "f" and not isinstance(scalar, complex)):
-        return asarray(scalar, dtype=x.dtype, device=x.device)
+        with contextlib.suppress(OverflowError):
+            return asarray(scalar, dtype=x.dtype, device=x.device)
     return scalar
 
 

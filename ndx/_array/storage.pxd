@@ -58,6 +58,7 @@ cdef ExportGuard guard_export(BaseArray x)
 cdef object numpy_view(BaseArray x)
 cdef object transient_view(BaseArray x)
 cdef BaseArray from_numpy(object array)
+cdef BaseArray from_kept(object array, object keeper)
 cdef BaseArray adopt_numpy(object array)
 cdef object require_writeable(BaseArray x)
 

@@ -508,6 +508,11 @@ cdef BaseArray from_numpy(object array):
     Returns None if the dtype is not supported or not in native byte order, or the
     elements are not aligned: the caller decides whether to copy.
     """
+    return from_kept(array, keeper_of(array))
+
+
+cdef BaseArray from_kept(object array, object keeper):
+    """Do so with another object that keeps the memory alive, or in its place."""
     cdef cnp.ndarray source = array
     cdef BaseArray x = lay_out(source)
     if x is None:
@@ -515,7 +520,7 @@ cdef BaseArray from_numpy(object array):
     x.readonly = not cnp.PyArray_ISWRITEABLE(source)
     x.block = block_wrap(<char *>cnp.PyArray_DATA(source), cnp.PyArray_NBYTES(source),
                          x.readonly, None)
-    set_base(x, keeper_of(array))
+    set_base(x, keeper)
     return x
 
 

@@ -13,6 +13,7 @@ NEP 49, data allocation strategies: https://numpy.org/neps/nep-0049
 """
 
 cimport numpy as cnp
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
@@ -22,7 +23,7 @@ from libc.string cimport memcpy, strncpy
 
 from ndx._array.storage cimport (
     BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, find_block_loss,
-    from_numpy, require_intact_file, require_live, set_base, set_layout,
+    from_kept, from_numpy, require_intact_file, require_live, set_base, set_layout,
 )
 from ndx._blocks.block cimport allocate_memory, block_incref
 from ndx._compute.copies cimport copy
@@ -38,6 +39,11 @@ from ndx._lib.numpy_handler cimport set_handlers
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+
+try:
+    from numpy.lib._stride_tricks_impl import DummyArray
+except ImportError:
+    DummyArray = None
 
 cnp.import_array()
 
@@ -353,7 +359,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         if array.dtype.isnative:
             return array
         native = array.dtype.newbyteorder("=")
-        if code_or_none(native) < 0 or not is_one_of(root_of(array), foreign):
+        if code_or_none(native) < 0 or not (
+                is_one_of(root_of(array), foreign) or any_swapped(foreign)):
             # The caller has asked for bytes in this order.
             return array
         array = array.astype(native)
@@ -370,10 +377,22 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
             if lies_within(array, guard):
                 return view_of_aligned(array, guard)
     if shares and is_of_others(base):
-        x = from_numpy(array)
+        if PyObject_CheckBuffer(base) and not isinstance(base, cnp.ndarray):
+            # NumPy's `ndarray` keeps the object, but may not lock its memory.
+            x = from_kept(array, memoryview(base))
+        else:
+            x = from_numpy(array)
         if x is not None:
             return x
     return own_result(array)
+
+
+cdef bint any_swapped(foreign) except -1:
+    """Whether an operand has its bytes in another order, as a result may have then."""
+    for each in foreign:
+        if isinstance(each, cnp.ndarray) and not cnp.PyArray_ISNOTSWAPPED(each):
+            return True
+    return False
 
 
 cdef bint is_one_of(object base, foreign) except -1:
@@ -450,9 +469,14 @@ cdef BaseArray adopt_result(object array, object base):
 
 cdef object root_of(object array):
     """Return the object at the end of a NumPy array's chain of bases."""
-    while isinstance(array, cnp.ndarray) and array.base is not None:
-        array = array.base
-    return array
+    while True:
+        if isinstance(array, cnp.ndarray):
+            base = array.base
+        else:
+            base = array.base if type(array) is DummyArray else None
+        if base is None:
+            return array
+        array = base
 
 
 cdef BaseArray view_of_block(object array, ExportGuard guard):

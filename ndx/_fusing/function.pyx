@@ -283,8 +283,9 @@ cdef class FusedFunction:
                 self.describe_value(found, item, canonical, owned, kept)
         elif value is None or kind is bool:
             add_address(found, IDENTICAL, value)
-        elif issubclass(kind, np.void):
-            # Its fields can be assigned to.
+        elif is_numpy_scalar(value) and (
+                issubclass(kind, np.void) or value.dtype.type is not kind):
+            # Fields can be assigned to, and attributes of subclasses.
             found.fits = False
         elif kind is str or kind is bytes or kind is complex or \
                 issubclass(kind, np.dtype) or is_numpy_scalar(value):
@@ -388,7 +389,7 @@ cdef object one_of(object value, dict canonical):
     if is_numpy_scalar(value):
         value = (value.dtype, value.tobytes())
     elif isinstance(value, complex):
-        value = repr(value)
+        value = (complex, repr(value))
     return canonical.setdefault(value, value)
 
 

@@ -23,8 +23,8 @@ from ndx._compute.copies cimport (
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
-    scalar_dtype,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object, itemsize_of,
+    kind_of, scalar_dtype,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._lib.numpy_objects cimport is_numpy_bool
@@ -490,7 +490,8 @@ cdef object array_for(BaseArray x, object value):
     """Return nested lists, in the dtype of `x`, or a buffer as an array of NumPy."""
     found = np.asarray(value)
     if type(value) is not list and type(value) is not tuple or \
-            found.dtype.kind == "c" or found.dtype == dtype_object(x.dtype):
+            found.dtype.kind == "c" or \
+            found.dtype.kind != "O" and kind_of[x.dtype] >= KIND_FLOAT:
         return found
     return np.asarray(value, dtype=dtype_object(x.dtype))
 

@@ -182,11 +182,19 @@ cdef frozenset SHUFFLES = frozenset((
     np.random.shuffle, np.random.Generator.shuffle, np.random.RandomState.shuffle,
 ))
 
-# Which read beyond an output without axes.
+# Which read beyond an output without axes, as `accumulate` of all ufuncs does.
 cdef frozenset RUNNING = frozenset((
-    np.cumsum, np.cumprod, np.add.accumulate, np.multiply.accumulate,
-    np.ndarray.cumsum, np.ndarray.cumprod,
+    np.cumsum, np.cumprod,
+    np.ndarray.cumsum, np.ndarray.cumprod, np.nancumsum, np.nancumprod,
+    np.cumulative_sum, np.cumulative_prod,
 ))
+
+
+cdef bint any_array(object values) except -1:
+    for value in values:
+        if is_array(value):
+            return True
+    return False
 
 
 cdef int check_running_output(object function, object out) except -1:
@@ -203,8 +211,8 @@ cdef object call_function(object function, tuple args, dict kwargs):
     cdef Call call = Call()
     if not loaded:
         load_modules()
-    if function in SHUFFLES and list in map(type, args):
-        # It is the caller's list that is shuffled.
+    if function in SHUFFLES and not any_array(args) and not any_array(kwargs.values()):
+        # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     call.calls_back = function in CALLING_BACK
     taken = call.unwrap(args, 0)
@@ -215,8 +223,9 @@ cdef object call_function(object function, tuple args, dict kwargs):
     call.args = args
     if call.on_device:
         return device_engine().numpy_function(name_of(function), args, kwargs)
-    if function in RUNNING and len(call.outs) == 1:
-        check_running_output(function, call.outs[0])
+    if out is not None and (
+            function in RUNNING or getattr(function, "__name__", "") == "accumulate"):
+        check_running_output(function, call.outs[0] if call.outs else None)
     return call.wrap(call_numpy(function, taken, named), 0)
 
 

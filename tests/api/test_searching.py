@@ -318,3 +318,12 @@ def test_numbers_take_the_dtype_of_the_array(dtype):
     # Of another kind: not the array's dtype, but one that has both.
     assert ndx.isin(ndx.asarray([0.5, 2.0]), 2 + 0j).tolist() == [False, True]
     assert ndx.isin(ndx.asarray([1, 2]), 1.5).tolist() == [False, False]
+
+
+def test_integers_beyond_all_floats():
+    x = ndx.asarray([-ndx.inf, 1.0, ndx.inf])
+    for side in ("left", "right"):
+        assert ndx.searchsorted(x, 10**400, side=side) == 2
+        assert ndx.searchsorted(x, -(10**400), side=side) == 1
+    assert not ndx.any(ndx.isin(x, 10**400))
+    assert not ndx.isin(10**400, x)

@@ -109,3 +109,29 @@ def test_threads_with_a_small_stack():
     finally:
         threading.stack_size(before)
     assert ndx.all(found[0] == 2)
+
+
+def test_values_of_different_types_are_different_constants():
+    class Single(np.float32):
+        pass
+
+    @ndx.fuse
+    def named(x, value):
+        return x * {str: 1, complex: 2, np.float32: 3, Single: 4}[type(value)]
+
+    x = ndx.ones(1)
+    values = [(1j, 2), ("1j", 1), (np.float32(2), 3), (Single(2), 4)]
+    for _ in range(4):
+        for value, expected in values:
+            assert named(x, value)[0] == expected
+
+
+def test_attributes_of_scalars_are_no_constants():
+    class Marked(np.float64):
+        pass
+
+    fused = ndx.fuse(lambda x, value: x * value.mark)
+    value = Marked(2)
+    for mark in (1.0, 5.0):
+        value.mark = mark
+        assert fused(ndx.ones(1), value)[0] == mark

@@ -1,5 +1,6 @@
 """What NumPy's programs do that has other results where an array is no scalar."""
 
+import collections
 import warnings
 
 import numpy
@@ -88,14 +89,28 @@ def test_arrays_in_another_order_of_bytes_stay_with_numpy():
     view[0] = 1
     assert x[0] == 1 << 24
     # Data of others is converted.
-    assert type(np.asarray(numpy.zeros(2, ">f8"))) is ndx.NDArray
+    swapped = numpy.arange(3, dtype=">f8")
+    for function in (np.asarray, np.sort, np.flip, np.copy, np.zeros_like, np.unique):
+        assert type(function(swapped)) is ndx.NDArray
+        numpy.testing.assert_array_equal(
+            function(swapped), getattr(numpy, function.__name__)(swapped)
+        )
 
 
+class OtherList(list):
+    pass
+
+
+@pytest.mark.parametrize("kind", [list, OtherList, collections.deque])
+@pytest.mark.parametrize("keyword", [False, True])
 @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-def test_lists_of_arrays_are_shuffled(make):
-    arrays = [np.full(2, i) for i in range(6)]
+def test_lists_of_arrays_are_shuffled(make, kind, keyword):
+    arrays = kind([np.full(2, i) for i in range(6)])
     numbers = list(range(6))
-    make(0).shuffle(arrays)
+    if keyword:
+        make(0).shuffle(x=arrays)
+    else:
+        make(0).shuffle(arrays)
     make(0).shuffle(numbers)
     assert [int(x[0]) for x in arrays] == numbers != list(range(6))
     x = np.arange(5)
@@ -141,6 +156,16 @@ def test_negative_of_columns(dtype, step):
     numpy.testing.assert_array_equal(
         numpy.negative(x[:, 0], out=x[:, 0]), -values[:, 0].copy()
     )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.nancumsum, np.nancumprod, np.cumulative_sum, np.cumulative_prod]
+    + [ufunc.accumulate for ufunc in (np.maximum, np.logaddexp, np.logical_and)],
+)
+def test_other_running_totals_into_an_output_without_axes(function):
+    with pytest.raises(ValueError, match="out has no axes"):
+        function([1.0, 2.0], out=ndx.asarray(0.0))
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])

@@ -1,5 +1,7 @@
 """NumPy's functions on NDArrays over memory of NumPy, and on its newer dtypes."""
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,33 @@ def test_elements_that_are_not_aligned():
         with pytest.raises(ValueError, match="multiple of 8 bytes"):
             view()
     assert u[1:].copy().view("float64").shape == (2,)
+
+
+def test_memory_of_others_can_not_go_away():
+    """NumPy's own `ndarray` does not lock it."""
+    data = bytearray(64)
+    x = face.ndarray((8,), "f8", data)
+    with pytest.raises(BufferError):
+        data.extend(b"1" * 1000)
+    mapped = mmap.mmap(-1, 4096)
+    y = face.ndarray((8,), "f8", mapped)
+    with pytest.raises(BufferError):
+        mapped.close()
+    view = memoryview(bytearray(64))
+    z = face.ndarray((8,), "f8", view)
+    view.release()
+    assert x.sum() == y.sum() == z.sum() == 0
+    del x, y
+    data.extend(b"1")
+    mapped.close()
+
+
+@pytest.mark.parametrize("name", ["sliding_window_view", "as_strided"])
+def test_views_of_what_numpy_made_of_a_list_are_in_the_workspace(name):
+    function = getattr(face.lib.stride_tricks, name)
+    with ndx.workspace("views") as ws:
+        x = function([1.0, 2.0, 3.0], (2,))
+        assert x.workspace == "views"
+    with pytest.raises(ndx.StaleArrayError):
+        x + 1
+    ws.destroy()
