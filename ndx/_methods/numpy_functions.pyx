@@ -182,6 +182,9 @@ cdef frozenset SHUFFLES = frozenset((
     np.random.shuffle, np.random.Generator.shuffle, np.random.RandomState.shuffle,
 ))
 
+# So many are sorted by indices of 8 bytes; NumPy does not check that these fit.
+cdef object MOST_KEYS = 1 << 58
+
 # Which read beyond an output without axes, as `accumulate` of all ufuncs does.
 cdef frozenset RUNNING = frozenset((
     np.cumsum, np.cumprod,
@@ -221,6 +224,11 @@ cdef object call_function(object function, tuple args, dict kwargs):
     call.outs = out if type(out) is tuple else (out,)
     call.function = function
     call.args = args
+    if function is np.lexsort:
+        for x in call.arrays:
+            if x.size >= MOST_KEYS:
+                raise ValueError(
+                    f"lexsort: {x.size} keys are more than can be in memory")
     if call.on_device:
         return device_engine().numpy_function(name_of(function), args, kwargs)
     if out is not None and (

@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import ndx
 from ndx._pipelines.trees import map_tree
 
 __all__ = ["add", "copied", "mean", "mean_of_sums"]
 
 
+def _ours(leaf: Any) -> Any:
+    """Return an array of NumPy as one of ndx, over the same memory; others as is."""
+    if isinstance(leaf, np.ndarray) or (
+        isinstance(leaf, np.generic) and not isinstance(leaf, float | complex)
+    ):
+        try:
+            return ndx.asarray(leaf)
+        except TypeError:
+            # Text, for example, which has no mean.
+            return leaf
+    return leaf
+
+
 def _is_averaged(leaf: Any) -> bool:
     """Return whether a leaf has a mean: counters, names and switches have none."""
+    leaf = _ours(leaf)
     if isinstance(leaf, ndx.NDArray):
         return bool(ndx.isdtype(leaf.dtype, ("real floating", "complex floating")))
     return isinstance(leaf, float | complex)
@@ -39,7 +55,8 @@ def mean(trees: Sequence[Any], weights: Sequence[int]) -> Any:
 def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
     """Return the sum of trees of sums, by the count of what was added."""
 
-    def of(*found: Any) -> Any:
+    def of(*leaves: Any) -> Any:
+        found = [_ours(leaf) for leaf in leaves]
         if not any(map(_is_averaged, found)):
             return found[0]
         added = found[0]
@@ -52,17 +69,22 @@ def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
 
 def add(tree: Any, other: Any) -> Any:
     """Return the sum of two trees of gradients."""
-    return map_tree(
-        lambda x, y: x + _beside(y, x) if _is_averaged(x) or _is_averaged(y) else x,
-        tree,
-        other,
-    )
+
+    def of(*leaves: Any) -> Any:
+        x, y = map(_ours, leaves)
+        return x + _beside(y, x) if _is_averaged(x) or _is_averaged(y) else x
+
+    return map_tree(of, tree, other)
 
 
 def copied(tree: Any, device: Any = None) -> Any:
-    """Return a tree with arrays of its own, in no workspace; on a device, if given."""
+    """Return a tree with arrays of its own, in no workspace; on a device, if given.
+
+    Arrays of NumPy become arrays of ndx.
+    """
 
     def of(leaf: Any) -> Any:
+        leaf = _ours(leaf)
         if not isinstance(leaf, ndx.NDArray):
             return leaf
         if device is not None and leaf.device != device:

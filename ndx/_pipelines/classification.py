@@ -191,7 +191,7 @@ class Classification:
         if expected.shape == (*shape, 1):
             expected = expected[..., 0]
         elif expected.shape == (*shape, classes):
-            expected = ndx.argmax(expected, axis=-1)
+            expected = _hottest(expected)
         if expected.shape != shape:
             msg = (
                 f"expected values of shape {expected.shape} don't fit predictions of "
@@ -290,6 +290,9 @@ class ClassificationResult:
         expected, predicted = self.support, ndx.sum(self.confusion, axis=0)
         total = float(ndx.sum(expected))
         right = float(ndx.linalg.trace(self.confusion))
+        if any(int(ndx.count_nonzero(each)) < 2 for each in (expected, predicted)):
+            # Constant, which rounded sums would not show.
+            return 0.0
         both = right * total - float(ndx.vecdot(expected, predicted))
         spread = [
             total**2 - float(ndx.vecdot(each, each)) for each in (expected, predicted)
@@ -516,3 +519,14 @@ def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDA
     """Return quotients, and a number where there is nothing to divide by."""
     some = whole > 0
     return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))
+
+
+def _hottest(expected: ndx.NDArray) -> ndx.NDArray:
+    """Return the classes of one-hot values; NaN where there is one among them."""
+    found = ndx.argmax(expected, axis=-1)
+    if not ndx.isdtype(expected.dtype, "real floating"):
+        return found
+    bad = ndx.any(ndx.isnan(expected), axis=-1)
+    if not ndx.any(bad):
+        return found
+    return ndx.where(bad, ndx.nan, ndx.astype(found, ndx.float64))

@@ -125,17 +125,31 @@ class ROC:
             msg = f"outputs of dtype {scores.dtype} can't be ranked; scores are real"
             raise TypeError(msg)
         # A column of scores needs no axis of its own.
-        if scores.ndim == 1 or (self._columns == 1 and scores.shape == expected.shape):
+        if scores.ndim == 1 or (
+            self._columns == 1
+            and scores.shape == expected.shape
+            and scores.shape[-1] != 1
+        ):
             scores = scores[..., None]
         shape, columns = scores.shape[:-1], self._checked(scores.shape)
         scores = ndx.reshape(scores, (-1, columns))
         given = flat_weights(weights, shape)
+        omitted = 0
         if ndx.isdtype(scores.dtype, "real floating"):
             bad = ndx.any(ndx.isnan(scores), axis=1)
             given, omitted = without_bad(bad, given, self._nan, "NaN")
-            self._omitted += omitted
+        if ndx.isdtype(expected.dtype, "real floating"):
+            missing = ndx.isnan(expected)
+            if ndx.any(missing) and missing.size % given.size == 0:
+                bad = ndx.any(ndx.reshape(missing, (given.size, -1)), axis=1)
+                given, more = without_bad(bad, given, self._nan, "NaN")
+                omitted += more
+                expected = ndx.where(missing, 0.0, expected)
         positive = _positive(expected, shape, columns, given)
         self._store.add(Batch(kept(scores, given[:, None]), positive, given))
+        # Only now: a batch that was refused changes nothing.
+        self._columns = columns
+        self._omitted += omitted
 
     def _checked(self, shape: tuple[int, ...]) -> int:
         columns = shape[-1] if shape else 0
@@ -146,7 +160,6 @@ class ROC:
                 f"metric has {there}"
             )
             raise ValueError(msg)
-        self._columns = columns
         return columns
 
     def result(self) -> ROCResult:

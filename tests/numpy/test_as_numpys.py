@@ -202,3 +202,11 @@ def test_more_degrees_of_freedom_than_elements(name, ddof):
             numpy.testing.assert_allclose(
                 numpy.asarray(function(np.asarray(values))), function(values)
             )
+
+
+def test_more_keys_than_there_can_be():
+    """NumPy's function crashes: it does not check that their indices fit."""
+    many = ndx.broadcast_to(ndx.asarray(3, dtype=ndx.int8), (2**62,))
+    with pytest.raises(ValueError, match="can be in memory"):
+        np.lexsort(many[None])
+    assert np.lexsort((np.array([3, 1, 2]),)).tolist() == [1, 2, 0]

@@ -255,3 +255,29 @@ def test_results_stay_when_the_metric_goes_on():
     copy.update(np.array([1]), np.array([1.0]))
     assert copy.result().accuracy == 1.0
     assert math.isnan(metric.result().accuracy)
+
+
+def test_missing_values_in_one_hot_ones():
+    expected = np.array([[0, 1], [np.nan, np.nan], [1, np.nan]])
+    scores = np.array([[0.1, 0.9]] * 3)
+    with pytest.raises(ValueError, match="2 of 3"):
+        Classification(2).update(expected, scores)
+    metric = Classification(2, nan="omit")
+    metric.update(expected, scores)
+    assert metric.result().confusion.tolist() == [[0, 0], [0, 1]]
+    assert metric.result().omitted == 2
+
+
+def test_correlation_with_a_constant():
+    """The sums of many weights are rounded, so that they tell nothing of it."""
+    rng = np.random.default_rng(983)
+    labels = rng.integers(0, 11, 20)
+    weights = np.where(labels == 0, rng.random(20) * 1e6, rng.random(20) * 1e-9)
+    for expected, predicted, counts in [
+        (np.arange(9), np.zeros(9, int), np.full(9, 0.1)),
+        (np.zeros(9, int), np.arange(9), np.full(9, 0.1)),
+        (labels, np.zeros(20, int), weights),
+    ]:
+        metric = Classification(11)
+        metric.update(expected, predicted, counts)
+        assert metric.result().matthews_correlation == 0.0

@@ -436,3 +436,35 @@ def test_an_update_that_returns_nothing():
 def test_functions_are_checked_at_once(name):
     with pytest.raises(TypeError, match=f"{name} must be callable, not int"):
         ndx.parallel.train(lambda p, b: (p, 0.0), {}, [1], **{name: 3})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("kind", [np.zeros, lambda n: np.zeros(n, "f4")[0], ndx.zeros])
+def test_arrays_of_numpy_are_averaged(workers, kind):
+    """They are arrays of ndx in the workers, and the caller's stay as they are."""
+
+    def step(params, batch):
+        return {"w": params["w"] + batch, "name": "n"}, 0.0
+
+    def in_place(params, batch):
+        params["w"] += batch
+        return params, 0.0
+
+    for function in (step, in_place):
+        params = {"w": kind(1), "name": "n"}
+        found = ndx.parallel.train(function, params, [1.0, 3.0], workers=workers).params
+        assert found["w"] == (4.0 if workers == 1 else 2.0)
+        assert found["name"] == "n"
+        assert params["w"] == 0
+
+
+def test_gradients_of_numpy_are_added():
+    found = ndx.parallel.train(
+        lambda params, batch: ({"w": np.array([batch])}, 0.0),
+        {"w": ndx.zeros(1)},
+        [1.0, 3.0],
+        workers=1,
+        average_every=2,
+        update=lambda params, gradients: {"w": params["w"] + gradients["w"]},
+    ).params
+    assert found["w"] == 2.0

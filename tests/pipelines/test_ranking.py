@@ -257,3 +257,33 @@ def test_dtypes_of_later_batches_may_be_wider():
         warnings.simplefilter("ignore")
         theirs = sk.roc_auc_score([0, 1, 1, 0], [0.5, np.float32(0.6), value, 0.1])
     closely(metric.result().auc(), theirs)
+
+
+def test_columns_of_one_score_in_many_batches():
+    metric = ROC()
+    for _ in range(3):
+        metric.update(np.array([[0], [1]]), np.array([[0.2], [0.7]]), np.ones(2))
+        metric.update(np.array([0, 1]), np.array([0.2, 0.7]), np.ones(2))
+    assert metric.result().auc() == 1.0
+    assert ROC(classes=1).update(np.array([[0]]), np.array([[0.5]]), np.ones(1)) is None
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_missing_expected_values(columns):
+    expected, scores = np.array([0.0, 1.0, np.nan]), np.array([0.1, 0.9, 0.5])
+    if columns:
+        expected, scores = np.stack([expected] * 2, 1), np.stack([scores] * 2, 1)
+    with pytest.raises(ValueError, match="1 of 3"):
+        ROC().update(expected, scores)
+    metric = ROC(nan="omit")
+    metric.update(expected, scores)
+    assert metric.result().omitted == 1
+    assert metric.result().auc() == 1.0
+
+
+def test_a_batch_that_is_refused_changes_nothing():
+    metric = ROC()
+    with pytest.raises(ValueError, match="fit"):
+        metric.update(np.zeros(3, int), np.zeros((4, 5)))
+    metric.update(np.array([0, 1]), np.array([0.1, 0.2]))
+    assert metric.result().auc() == 1.0
