@@ -239,7 +239,7 @@ def matrix_rank(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
         s = svdvals(x)
         least = _max(s, axis=-1, keepdims=True) * _relative_tolerance(x.shape, s)
         return count_nonzero(s > least, axis=-1)
-    return call("linalg.matrix_rank", x, rtol=rtol)
+    return call("linalg.matrix_rank", _shortened(x), rtol=rtol)
 
 
 def pinv(x: Array, /, *, rtol: Array | float | None = None) -> NDArray:
@@ -386,7 +386,17 @@ def svdvals(x: Array, /) -> NDArray:
     >>> ndx.linalg.svdvals(ndx.asarray([[3.0, 0.0], [0.0, 4.0]]))
     NDArray([4., 3.])
     """
-    return linalg("svdvals", argument(x, "svdvals"))
+    return linalg("svdvals", _shortened(argument(x, "svdvals")))
+
+
+def _shortened(x):
+    """Return matrices without rows or columns as matrices without both.
+
+    NumPy needs memory and time for the lengths, however few elements there are.
+    """
+    if x.ndim >= 2 and not min(x.shape[-2:]):
+        return x[..., :0, :0]
+    return x
 
 
 def _has_elements(x):

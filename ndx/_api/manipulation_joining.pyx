@@ -1,6 +1,6 @@
 """Manipulation functions of the standard that join arrays."""
 
-from ndx._array.storage cimport BaseArray
+from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.joining cimport join, same_lengths, shapes_error
 from ndx._compute.numpy_calls cimport argument
 from ndx._lib.layout cimport check_axes, normalize_axis
@@ -9,9 +9,17 @@ from ndx._api.manipulation_views import reshape
 
 __all__ = ["concat", "stack"]
 
+# An array that repeats a few rows can have more than there is memory for views of them.
+cdef Py_ssize_t MOST_ROWS = <Py_ssize_t>1 << 32
+
 cdef list arguments(object arrays, str name):
     """Return the arrays of a sequence; raise if it is empty."""
     cdef list found
+    if is_array(arrays) and (<BaseArray>arrays).ndim and \
+            (<BaseArray>arrays).shape[0] > MOST_ROWS:
+        raise ValueError(
+            f"{name} takes a sequence of arrays; an array with "
+            f"{(<BaseArray>arrays).shape[0]} rows is one of more than fit into memory")
     try:
         items = iter(arrays)
     except TypeError:

@@ -519,13 +519,16 @@ cdef void hollow_out(Context context) noexcept:
 
 
 cdef void serve_as_before(Context context, object home) noexcept:
-    """Let the hollow contexts of a home serve as the one below them, lowest first."""
-    cdef Context outer
-    if context is None:
-        return
-    outer = before(context)
-    serve_as_before(outer, home)
-    if context.hollow and context.home is home:
-        context.backend = None if outer is None else outer.backend
-        context.host = None if outer is None else outer.host
-        context.numpy = None if outer is None else outer.numpy
+    """Let the hollow contexts of a home serve as the first other one below them."""
+    cdef Context inner = context, outer
+    while inner is not None:
+        outer = inner
+        while outer is not None and outer.hollow and outer.home is home:
+            outer = before(outer)
+        while inner is not None and inner is not outer:
+            inner.backend = None if outer is None else outer.backend
+            inner.host = None if outer is None else outer.host
+            inner.numpy = None if outer is None else outer.numpy
+            inner = before(inner)
+        if inner is not None:
+            inner = before(inner)

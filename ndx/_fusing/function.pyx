@@ -53,6 +53,10 @@ cdef dict HINDERED = {
     OVERLAP: "arguments overlap where one is written",
 }
 
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char *where) except -1
+    void Py_LeaveRecursiveCall()
+
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
         PyObject *, PyObject **, size_t, PyObject *) noexcept
@@ -350,11 +354,14 @@ cdef class FusedFunction:
         named = () if names == NULL else <tuple>names
         positional = tuple([<object>args[i] for i in range(count)])
         keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
+        # Fused functions that call each other may be nested deeper than the C stack.
+        Py_EnterRecursiveCall(" while recording a fused function")
         recordings += 1
         try:
             recording = record(self.function, positional, keywords, found.device != 0)
         finally:
             recordings -= 1
+            Py_LeaveRecursiveCall()
         entry.reason = recording.reason
         entry.label = recording.label
         if found.device == 0:
@@ -475,7 +482,12 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         if recordings:
             # The arguments may be, or contain, arrays that are not the outer one's.
             call_of_fused(fused, False)
-    return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
+    # A fused function may call itself, and fuse a fused function.
+    Py_EnterRecursiveCall(" while calling a fused function")
+    try:
+        return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
+    finally:
+        Py_LeaveRecursiveCall()
 
 
 def fuse(function: Callable[P, R], /) -> Fused[P, R]:

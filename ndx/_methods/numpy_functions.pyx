@@ -185,6 +185,16 @@ cdef frozenset SHUFFLES = frozenset((
 # So many are sorted by indices of 8 bytes; NumPy does not check that these fit.
 cdef object MOST_KEYS = 1 << 58
 
+# NumPy visits each element, also of an array that repeats a few: for years, of more.
+cdef object MOST_VISITED = 1 << 48
+cdef frozenset VISITING = frozenset((
+    np.average, np.median, np.nanmax, np.nanmean, np.nanmedian, np.nanmin, np.nanprod,
+    np.nanstd, np.nansum, np.nanvar, np.ptp,
+    *[getattr(np.ndarray, name) for name in (
+        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum",
+        "var")],
+))
+
 # Which read beyond an output without axes, as `accumulate` of all ufuncs does.
 cdef frozenset RUNNING = frozenset((
     np.cumsum, np.cumprod,
@@ -209,6 +219,21 @@ cdef int check_running_output(object function, object out) except -1:
     return 0
 
 
+cdef int check_sizes(list arrays, object function) except -1:
+    """Raise for arrays that repeat a few elements so often that NumPy would not end."""
+    for x in arrays:
+        if function is np.lexsort:
+            if x.size >= MOST_KEYS:
+                raise ValueError(
+                    f"lexsort: {x.size} keys are more than can be in memory")
+        elif x.size > MOST_VISITED:
+            raise ValueError(
+                f"{name_of(function)}: NumPy would visit each of the {x.size} elements "
+                f"of an array that repeats a few, which takes years; it is done for at "
+                f"most {MOST_VISITED}. Compute it from the elements that are repeated")
+    return 0
+
+
 cdef object call_function(object function, tuple args, dict kwargs):
     """Return the result of NumPy's function for arguments with NDArrays."""
     cdef Call call = Call()
@@ -224,11 +249,8 @@ cdef object call_function(object function, tuple args, dict kwargs):
     call.outs = out if type(out) is tuple else (out,)
     call.function = function
     call.args = args
-    if function is np.lexsort:
-        for x in call.arrays:
-            if x.size >= MOST_KEYS:
-                raise ValueError(
-                    f"lexsort: {x.size} keys are more than can be in memory")
+    if function is np.lexsort or function in VISITING:
+        check_sizes(call.arrays, function)
     if call.on_device:
         return device_engine().numpy_function(name_of(function), args, kwargs)
     if out is not None and (

@@ -37,6 +37,9 @@ __all__ = [
 cdef Backend NO_UPSTREAM = Backend()
 
 
+cdef int MOST_NESTED = 100
+
+
 @cython.no_gc_clear
 cdef class Adaptor(Backend):
     """Base class: counts the requests that pass. Override the methods that are called.
@@ -51,6 +54,7 @@ cdef class Adaptor(Backend):
     cdef dict servers            # address -> the fallback that served the range
     cdef size_t bound            # on the bytes of live ranges
     cdef size_t on_their_way     # bytes of requests that upstream is asked for
+    cdef int nested              # how many adaptors pass a request on
 
     def __cinit__(self, *args, **options):
         self.servers = {}
@@ -63,6 +67,11 @@ cdef class Adaptor(Backend):
             raise RuntimeError(
                 f"{self!r} has an upstream already, to which its ranges go back; make "
                 "another adaptor")
+        self.nested = 1 + (<Adaptor>found).nested if isinstance(found, Adaptor) else 1
+        if self.nested > MOST_NESTED:
+            raise ValueError(
+                f"{type(self).__name__} of a chain of {MOST_NESTED} adaptors: each "
+                "passes each request on, and longer chains do not fit on the stack")
         self.upstream = found
         self.name = found.name
         self.device = found.device

@@ -184,6 +184,16 @@ def test_what_is_no_backend_is_refused_by_buffers_and_adaptors(make):
         make("nothing")
 
 
+def test_chains_of_adaptors_fit_on_the_stack():
+    last = "host"
+    for _ in range(100):
+        last = ndx.memory.Adaptor(last)
+    with pytest.raises(ValueError, match="a chain of 100 adaptors"):
+        ndx.memory.TrackingAdaptor(last)
+    with ndx.use(last):
+        assert ndx.ones(3).tolist() == [1.0] * 3
+
+
 def test_a_buffer_is_of_a_pool():
     adaptor = ndx.memory.Adaptor("host")
     with pytest.raises(TypeError, match="a buffer is a range of a pool, and .* has"):

@@ -34,3 +34,15 @@ def test_arrays_of_many_axes(ndim):
             assert found.shape == expected.shape
             assert ndx.all(found == expected)
     assert all(x.tolist() == [1.0] * 3 for x in around)
+
+
+def test_fused_functions_of_fused_functions():
+    def nested(depth):
+        fused = ndx.fuse(lambda x: x + 1.0)
+        for _ in range(depth):
+            fused = ndx.fuse(fused)
+        return fused
+
+    assert nested(10)(ndx.zeros(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(RecursionError):
+        nested(100_000)(ndx.zeros(2))

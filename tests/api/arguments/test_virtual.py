@@ -1,6 +1,7 @@
 """Broadcast views of more elements than there is memory for: computed, or refused."""
 
 import copy
+import functools
 import math
 import pickle
 
@@ -173,6 +174,8 @@ REFUSED = {
     "indices": lambda: X[ndx.broadcast_to(ndx.asarray(0), X.shape)],
     "more indices": lambda: square(X)[ndx.broadcast_to(ndx.asarray(0), (2**40,))],
     "unstack": lambda: ndx.unstack(X),
+    "concat": lambda: ndx.concat(X),
+    "stack": lambda: ndx.stack(X),
     "x[...] = 1": lambda: X.__setitem__(..., 1),
     "y[...] = x": lambda: ndx.ones(3).__setitem__(..., X),
     "np.add": lambda: np.add(X, 1),
@@ -215,3 +218,24 @@ def test_what_needs_no_memory():
     assert np.from_dlpack(x).shape == x.shape
     assert x.detach() is x
     assert memoryview(x).nbytes == x.nbytes
+
+
+@pytest.mark.parametrize("name", ["max", "mean", "min", "ptp", "std", "sum", "var"])
+def test_what_numpy_would_compute_for_years(name):
+    x = ndx.broadcast_to(ndx.asarray(3, dtype=ndx.int8), (2**62,))
+    where = ndx.broadcast_to(ndx.asarray(True), x.shape)
+    options = {"where": where} if name not in ("ptp", "std", "var", "mean") else {}
+    options |= {"initial": 0} if name in ("max", "min") else {}
+    for call in getattr(x, name), functools.partial(getattr(np, name), x):
+        with pytest.raises(ValueError, match=f"{name}: .* takes years"):
+            call(**options)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40), (2**40, 0), (3, 0, 2**40)])
+def test_matrices_without_elements(shape):
+    x = ndx.ones(shape, dtype="float32")
+    values = ndx.linalg.svdvals(x)
+    assert (values.shape, values.dtype) == ((*shape[:-2], 0), ndx.float32)
+    ranks = ndx.linalg.matrix_rank(x)
+    assert ranks.shape == shape[:-2]
+    assert not ndx.any(ranks)
