@@ -263,8 +263,8 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
                 f"{ufunc.name} of {dtype_object(x.dtype)} and "
                 f"{dtype_object(b.dtype) if b is not None else type(other).__name__} "
                 f"is {dtype_object(result)}, which can't be cast to the dtype of the "
-                f"array in place, {dtype_object(x.dtype)}; use x = x op y, or "
-                "ndx.astype")
+                f"array in place, {dtype_object(x.dtype)}; use x = x op y (for an "
+                "element x[k] = x[k] op y), or ndx.astype")
         # The operand does not fit the array's dtype: compute a new array, then cast
         # it into `x`.
         return store_inplace(ufunc, x, binary(ufunc, x, other, None))

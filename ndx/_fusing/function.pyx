@@ -16,6 +16,7 @@ from libc.string cimport memcmp, memcpy
 import collections
 import collections.abc
 import functools
+import queue
 import random
 import types
 
@@ -402,18 +403,43 @@ cdef object one_of(object value, dict canonical):
 
 # Containers, and what shows one that may change.
 cdef tuple CHANGING = (
-    list, dict, set, collections.deque, np.ndarray, random.Random,
-    collections.abc.Mapping, collections.abc.MutableSequence,
+    list, dict, set, collections.deque, np.ndarray, queue.Queue, queue.SimpleQueue,
+    random.Random, collections.abc.Mapping, collections.abc.MutableSequence,
     collections.abc.MutableSet,
 )
 
 
+# Modules of random generators, whose classes a program may derive from.
+cdef tuple GENERATORS = ("numpy.random", "ndx.random")
+
+cdef tuple METHODS = (
+    types.MethodType, types.BuiltinMethodType, types.MethodWrapperType,
+)
+
+
 cdef bint may_change(object value) except -1:
-    """Whether the same object may be another value at the next call."""
+    """Whether the same object, if called too, may be another value at the next call."""
+    kind = type(value)
+    if issubclass(kind, METHODS):
+        return holds_state(value.__self__)
+    if kind is functools.partial:
+        for part in (value.func, *value.args, *value.keywords.values()):
+            if type(part) is functools.partial or may_change(part):
+                return True
+        return False
+    return holds_state(value)
+
+
+cdef bint holds_state(object value) except -1:
     # Not `isinstance`, which may run code of the value's class.
-    return issubclass(type(value), CHANGING) \
-        or PyIter_Check(value) or PyObject_CheckBuffer(value) \
-        or str(type(value).__module__).startswith("numpy.random")
+    kind = type(value)
+    if issubclass(kind, CHANGING) or PyIter_Check(value) \
+            or PyObject_CheckBuffer(value):
+        return True
+    for base in type.mro(kind):
+        if str(base.__module__).startswith(GENERATORS):
+            return True
+    return False
 
 
 cdef int describe_array(Words *found, BaseArray x, Tag tag) except -1:

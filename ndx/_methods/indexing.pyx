@@ -23,8 +23,8 @@ from ndx._compute.copies cimport (
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object, itemsize_of,
-    kind_of, scalar_dtype,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
+    dtype_object, itemsize_of, kind_of, scalar_dtype,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._lib.numpy_objects cimport is_numpy_bool
@@ -487,8 +487,15 @@ cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except
 
 
 cdef object array_for(BaseArray x, object value):
-    """Return nested lists, in the dtype of `x`, or a buffer as an array of NumPy."""
+    """Return what is no array of ndx's dtypes as one of NumPy's that is.
+
+    Nested lists are in the dtype of `x`, as are strings of numbers, arrays of objects
+    and NumPy's other floats. NumPy would take dates, and None for a NaN.
+    """
     found = np.asarray(value)
+    if found.dtype.kind in "SUf" and code_or_none(found.dtype) < 0 or \
+            found.dtype.kind == "O" and isinstance(value, np.ndarray):
+        return found.astype(dtype_object(x.dtype))
     if type(value) is not list and type(value) is not tuple or \
             found.dtype.kind == "c" or \
             found.dtype.kind != "O" and kind_of[x.dtype] >= KIND_FLOAT:
@@ -519,7 +526,11 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
                 and find_element(x, key, &offset):
             return write_element(x, offset, stored)
     else:
-        source = as_operand(value)
+        try:
+            source = as_operand(value)
+        except TypeError:
+            # NumPy's, of a dtype that no NDArray has.
+            source = None
         if source is None:
             source = as_operand(array_for(x, value))
         require_usable(source)

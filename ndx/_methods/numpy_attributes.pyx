@@ -31,7 +31,11 @@ cdef object attribute(BaseArray x, str name):
             return part(x, name == "imag")
         if name == "real":
             return x
-    return call_function(GETTERS[name], (x,), {})
+    result = call_function(GETTERS[name], (x,), {})
+    if not x.block.device:
+        # Zeros, which belong to no array.
+        (<BaseArray>result).readonly = True
+    return result
 
 
 cdef int set_attribute(BaseArray x, str name, object value) except -1:

@@ -1,5 +1,7 @@
 """`ndx.numpy.ndarray`: NumPy's constructor of arrays, for NDArrays."""
 
+from types import GenericAlias
+
 import numpy as np
 
 from ndx._core import NDArray
@@ -50,6 +52,9 @@ class ndarray(metaclass=_ArrayType):
         cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None
     ):
         return call_function(np.ndarray, shape, dtype, buffer, offset, strides, order)
+
+    # For annotations, as `ndarray[tuple[int], dtype[float64]]`.
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init_subclass__(cls, **kwargs):
         msg = "NDArray has no subclasses; keep an array as an attribute instead"

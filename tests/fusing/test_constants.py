@@ -1,6 +1,9 @@
 """What a recording takes for a constant, and what it must not; and what it keeps."""
 
 import collections
+import functools
+import itertools
+import queue
 import threading
 import types
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 
 import ndx
+import ndx.numpy
 
 
 def test_recordings_that_are_cleared_while_they_are_made():
@@ -135,3 +139,70 @@ def test_attributes_of_scalars_are_no_constants():
     for mark in (1.0, 5.0):
         value.mark = mark
         assert fused(ndx.ones(1), value)[0] == mark
+
+
+def generators():
+    yield "numpy", np.random.default_rng(1)
+    yield "numpy.RandomState", np.random.RandomState(1)
+    yield "ndx.numpy", ndx.numpy.random.default_rng(1)
+    yield "ndx.numpy.RandomState", ndx.numpy.random.RandomState(1)
+    yield "ndx", ndx.random.default_rng(1)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in generators()])
+def test_random_generators_are_no_constants(name):
+    x = ndx.zeros(3)
+    for draw in (
+        lambda x, rng: x + float(rng.normal()),
+        lambda x, rng: x + rng.normal(size=3),
+        lambda x, rng: x if float(rng.normal()) < 0 else x + 1,
+    ):
+        fused = ndx.fuse(draw)
+        own, expected = dict(generators())[name], dict(generators())[name]
+        for _ in range(5):
+            assert fused(x, own).tolist() == draw(x, expected).tolist()
+
+
+METHODS = {
+    "generator": lambda: np.random.default_rng(1).random,
+    "iterator": lambda: itertools.count(1).__next__,
+    "list": lambda: [3, 2, 1].pop,
+    "queue": lambda: filled(queue.SimpleQueue()).get,
+    "partial": lambda: functools.partial(next, itertools.count(1)),
+    "partial method": lambda: functools.partial(np.random.default_rng(1).random),
+    "partial in it": lambda: functools.partial(
+        lambda draw: draw(), functools.partial(next, itertools.count(1))
+    ),
+}
+
+
+def filled(waiting):
+    for i in range(10):
+        waiting.put(i)
+    return waiting
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_what_changes_are_no_constants(name):
+    scale = ndx.fuse(lambda x, draw: x * draw())
+    own, expected = METHODS[name](), METHODS[name]()
+    found = [float(scale(ndx.ones(1), own)[0]) for _ in range(3)]
+    assert found == [float(expected()) for _ in range(3)]
+
+
+def test_queues_are_no_constants():
+    scale = ndx.fuse(lambda x, waiting: x * waiting.get())
+    for waiting in filled(queue.Queue()), filled(queue.SimpleQueue()):
+        assert [float(scale(ndx.ones(1), waiting)[0]) for _ in range(3)] == [0, 1, 2]
+
+
+def test_methods_of_other_objects_are_constants():
+    class Model:
+        def forward(self, x):
+            return x * 2.0
+
+    forward = Model().forward
+    scale = ndx.fuse(lambda x, function: function(x) + 1.0)
+    for _ in range(2):
+        assert scale(ndx.ones(1), forward).tolist() == [3.0]
+    assert "as it is" not in scale.explain()

@@ -73,3 +73,39 @@ def test_an_array_in_place_keeps_its_dtype_or_is_refused():
     with pytest.raises(TypeError, match="in place"):
         x += 0.5
     assert x.tolist() == [1, 1]
+
+
+FOREIGN = {
+    "strings": ["1", "2.5", "3"],
+    "objects": np.array([1, 2, 0.5], object),
+    "bytes": np.array([b"1", b"2", b"3"]),
+    "float16": np.array([1, 0.5, 3], "float16"),
+    "longdouble": np.array([1, 0.5, 3], "longdouble"),
+    "not numbers": ["1", "a", "3"],
+}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("into", ["bool", "int32", "float64", "complex128"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_values_of_other_dtypes_are_cast(into, name, key):
+    values = FOREIGN[name]
+    expected, found = np.zeros(3, into), ndx.zeros(3, dtype=into)
+    if expected[key].ndim == 0:
+        values = values[1]
+    else:
+        values = values[: expected[key].size]
+    try:
+        expected = assigned(expected, key, values)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            found[key] = values
+        assert found.tolist() == [0] * 3
+    else:
+        np.testing.assert_array_equal(assigned(found, key, values), expected)
+
+
+def test_imaginary_parts_of_other_dtypes_are_not_dropped():
+    x = ndx.zeros(3)
+    with pytest.raises(TypeError, match="clongdouble|complex256"):
+        x[:] = np.ones(3, "clongdouble")

@@ -157,6 +157,8 @@ def test_attributes(name, which):
 def test_real_and_imag_are_views():
     c = ndx.asarray(ARRAYS["c"], copy=True)
     c.real[0] = 7
+    with pytest.raises(ValueError, match="read-only"):
+        ndx.ones(3).imag[0] = 1
     c.imag = [1, 2, 3]
     assert np.array_equal(np.asarray(c), [7 + 1j, 3 + 2j, -2 + 3j])
     x = ndx.ones(2)
