@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ndx._api.creation import empty, placed
+from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import float64, int64, isdtype
 from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
+from ndx._api.utility import any as any_
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._core import NDArray
 from ndx._lib.bit_generators import numpy_generator
@@ -34,6 +36,21 @@ def _shape(size, dtype):
     """Return `size` as a shape; raise if an array of this dtype would be too large."""
     shape = () if size is None else size
     return broadcast_to(empty((), dtype=dtype, device=CPU), shape).shape
+
+
+def _parameters(size, *parameters):
+    """Return the shape of a result, and parameters with arrays in place of lists.
+
+    Without a size it is the shape to which the parameters are broadcast.
+    """
+    found = [asarray(p) if isinstance(p, list | tuple) else p for p in parameters]
+    if size is None:
+        size = np.broadcast_shapes(*[getattr(p, "shape", ()) for p in found])
+    return size, *found
+
+
+def _any_negative(x):
+    return bool(any_(x < 0)) if isinstance(x, NDArray) else np.any(x < 0)
 
 
 class Generator:
@@ -119,8 +136,8 @@ class Generator:
 
     def uniform(
         self,
-        low: float = 0.0,
-        high: float = 1.0,
+        low: float | Array = 0.0,
+        high: float | Array = 1.0,
         size: Shape | None = None,
         *,
         dtype: DTypeLike = float64,
@@ -129,9 +146,10 @@ class Generator:
 
         Parameters
         ----------
-        low, high : float
+        low, high : float or NDArray
             Ends of the interval.
         size : int or tuple of int, optional
+            Default: the shape to which the other parameters are broadcast.
         dtype : dtype
             float32 or float64.
 
@@ -139,6 +157,7 @@ class Generator:
         -------
         NDArray
         """
+        size, low, high = _parameters(size, low, high)
         out = self.random(size, dtype=dtype)
         out *= high - low
         out += low
@@ -146,8 +165,8 @@ class Generator:
 
     def normal(
         self,
-        loc: float = 0.0,
-        scale: float = 1.0,
+        loc: float | Array = 0.0,
+        scale: float | Array = 1.0,
         size: Shape | None = None,
         *,
         dtype: DTypeLike = float64,
@@ -156,11 +175,12 @@ class Generator:
 
         Parameters
         ----------
-        loc : float
+        loc : float or NDArray
             The mean.
-        scale : float
+        scale : float or NDArray
             The standard deviation; not negative.
         size : int or tuple of int, optional
+            Default: the shape to which the other parameters are broadcast.
         dtype : dtype
             float32 or float64.
 
@@ -173,7 +193,8 @@ class Generator:
         ValueError
             If `scale` is negative.
         """
-        if scale < 0:
+        size, loc, scale = _parameters(size, loc, scale)
+        if _any_negative(scale):
             msg = f"scale={scale} is negative; a standard deviation is 0 or more"
             raise ValueError(msg)
         out = self.standard_normal(size, dtype=dtype)
@@ -205,7 +226,7 @@ class Generator:
 
     def exponential(
         self,
-        scale: float = 1.0,
+        scale: float | Array = 1.0,
         size: Shape | None = None,
         *,
         dtype: DTypeLike = float64,
@@ -214,9 +235,10 @@ class Generator:
 
         Parameters
         ----------
-        scale : float
+        scale : float or NDArray
             The mean; not negative.
         size : int or tuple of int, optional
+            Default: the shape of `scale`.
         dtype : dtype
             float32 or float64.
 
@@ -229,7 +251,8 @@ class Generator:
         ValueError
             If `scale` is negative.
         """
-        if scale < 0:
+        size, scale = _parameters(size, scale)
+        if _any_negative(scale):
             msg = f"scale={scale} is negative; a mean of lifetimes is 0 or more"
             raise ValueError(msg)
         out = self._filled("standard_exponential", size, dtype)
@@ -238,8 +261,8 @@ class Generator:
 
     def integers(
         self,
-        low: int,
-        high: int | None = None,
+        low: int | Array,
+        high: int | Array | None = None,
         size: Shape | None = None,
         *,
         dtype: DTypeLike = int64,
@@ -249,9 +272,10 @@ class Generator:
 
         Parameters
         ----------
-        low, high : int
+        low, high : int or NDArray
             Ends of the interval. Without `high` it is ``[0, low)``.
         size : int or tuple of int, optional
+            Default: the shape to which the other parameters are broadcast.
         dtype : dtype
             Of integers, or bool.
         endpoint : bool
@@ -267,6 +291,7 @@ class Generator:
             If the interval is empty, or does not fit the dtype.
         """
         dtype = empty((), dtype=dtype, device=CPU).dtype
+        size, low, high = _parameters(size, low, high)
         size = _shape(size, dtype)
         draw = self._numpy.integers
         return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)

@@ -11,6 +11,9 @@ cdef struct Mapped:
 # The number of lost pieces of mappings: 0 unless a file was truncated or a disk failed.
 cdef const volatile uint64_t *losses
 
+# Counts mappings that became private: what was found `shared` before may be none now.
+cdef const volatile uint64_t *frozen
+
 cdef extern from *:
     """
     /* Other threads change the count without the GIL. */
@@ -25,6 +28,9 @@ cdef extern from *:
 cdef inline bint any_lost() noexcept nogil:
     """Whether a piece of any mapping is lost."""
     return NDX_LOAD_RELAXED(losses) != 0
+
+cdef inline uint64_t now_frozen() noexcept nogil:
+    return NDX_LOAD_RELAXED(frozen)
 
 # Functions that return int return 0 or an `errno`.
 cdef int open_unnamed(const char *directory, int *fd) noexcept nogil
@@ -42,5 +48,9 @@ cdef void close_file(int fd) noexcept nogil
 cdef bint find_mapping(const void *ptr, Mapped *out) noexcept nogil
 cdef bint is_lost(const void *ptr, size_t nbytes) noexcept nogil
 cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil
+cdef void enter_files() noexcept nogil
+cdef void leave_files() noexcept nogil
+cdef void begin_freezing() noexcept nogil
+cdef void end_freezing() noexcept nogil
 cdef int freeze_mapping(char *start) noexcept nogil
 cdef str mapping_name(const void *ptr)

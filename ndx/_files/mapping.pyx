@@ -25,6 +25,11 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     bint ndx_range_lost(const void *ptr, size_t nbytes)
     int ndx_range_restore(void *ptr, size_t nbytes)
     int ndx_range_freeze(void *ptr)
+    const volatile uint64_t ndx_frozen
+    void ndx_files_enter()
+    void ndx_files_leave()
+    void ndx_freeze_begin()
+    void ndx_freeze_end()
     int ndx_ranges_at_fork()
     int ndx_open_unnamed(const char *directory, int *fd)
     int ndx_file_reserve(int fd, int64_t offset, size_t nbytes)
@@ -39,6 +44,7 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     int ndx_space(const char *path, uint64_t *idle, uint64_t *total)
 
 losses = &ndx_losses
+frozen = &ndx_frozen
 
 if ndx_ranges_at_fork() != 0:
     raise MemoryError("ndx: no memory to register its fork handlers")
@@ -134,8 +140,33 @@ cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil:
     return ndx_range_restore(ptr, nbytes)
 
 
+cdef void enter_files() noexcept nogil:
+    """Let no other thread freeze mappings until `leave_files`; can be nested.
+
+    For what uses a file by its descriptor, because its mapping is a shared one. Waits
+    for a thread that freezes mappings.
+    """
+    ndx_files_enter()
+
+
+cdef void leave_files() noexcept nogil:
+    ndx_files_leave()
+
+
+cdef void begin_freezing() noexcept nogil:
+    """Wait for the threads that have entered files; let others wait."""
+    ndx_freeze_begin()
+
+
+cdef void end_freezing() noexcept nogil:
+    ndx_freeze_end()
+
+
 cdef int freeze_mapping(char *start) noexcept nogil:
-    """Let later writes to a mapping stay out of its file, for ever."""
+    """Let later writes to a mapping stay out of its file, for ever.
+
+    Between `begin_freezing` and `end_freezing`.
+    """
     return ndx_range_freeze(start)
 
 

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "ndx/lock.h"
 #include "ndx/internal/pages.h"
@@ -51,6 +53,45 @@ static ndx_forwarding ndx_forwards[NDX_FORWARDS];
 #define NDX_REPEATS 100
 static uintptr_t ndx_last_fault;
 static int ndx_repeats;
+
+/* Threads that use the files of mappings by their descriptors: what they know of a
+ * mapping, that its writes go to the file, must not change meanwhile. So the table is
+ * frozen when there are none, and they wait while it is. */
+volatile uint64_t ndx_frozen;              /* mappings that were made private */
+static int ndx_users;
+static int ndx_freezing;
+static __thread int ndx_using;             /* how often this thread has entered */
+
+static void ndx_nap(void) {
+    struct timespec nap = {0, 50000};
+    nanosleep(&nap, NULL);
+}
+
+void ndx_files_enter(void) {
+    if (ndx_using++ != 0) { return; }
+    for (;;) {
+        __atomic_add_fetch(&ndx_users, 1, __ATOMIC_SEQ_CST);
+        if (!__atomic_load_n(&ndx_freezing, __ATOMIC_SEQ_CST)) { return; }
+        __atomic_sub_fetch(&ndx_users, 1, __ATOMIC_SEQ_CST);
+        ndx_nap();
+    }
+}
+
+void ndx_files_leave(void) {
+    if (--ndx_using == 0) { __atomic_sub_fetch(&ndx_users, 1, __ATOMIC_SEQ_CST); }
+}
+
+void ndx_freeze_begin(void) {
+    /* A thread that freezes while it uses files must not wait for itself. */
+    if (ndx_using != 0) { __atomic_sub_fetch(&ndx_users, 1, __ATOMIC_SEQ_CST); }
+    while (__atomic_exchange_n(&ndx_freezing, 1, __ATOMIC_SEQ_CST)) { ndx_nap(); }
+    while (__atomic_load_n(&ndx_users, __ATOMIC_SEQ_CST) != 0) { ndx_nap(); }
+}
+
+void ndx_freeze_end(void) {
+    if (ndx_using != 0) { __atomic_add_fetch(&ndx_users, 1, __ATOMIC_SEQ_CST); }
+    __atomic_store_n(&ndx_freezing, 0, __ATOMIC_SEQ_CST);
+}
 
 /* Signal handlers call this, without the lock: writers of an entry set `end` last. */
 static ndx_range *ndx_range_at(uintptr_t at) {
@@ -344,6 +385,7 @@ int ndx_range_freeze(void *ptr) {
                 status = errno;
             } else {
                 range->shared = 0;
+                __atomic_add_fetch(&ndx_frozen, 1, __ATOMIC_RELEASE);
             }
         }
     }
@@ -357,20 +399,55 @@ static void ndx_ranges_before_fork(void) {
 
 static void ndx_ranges_after_fork(void) { ndx_lock_release(&ndx_table_lock); }
 
+static int ndx_map_private(const ndx_range *range, uintptr_t end, int protection) {
+    return mmap((void *)range->start, end - range->start, protection,
+                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd,
+                (off_t)range->offset) != MAP_FAILED;
+}
+
+/* Make the mapping of a forked child private. Its process may not have as much memory as
+ * the whole mapping (ulimit -d, strict overcommit): then what the file has must do. If
+ * even that is too much, the child can only read. */
+static void ndx_make_private(ndx_range *range) {
+    struct stat file;
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t end = range->end;
+    /* Such a limit does not refuse the mapping, but all that comes after it. */
+    getrlimit(RLIMIT_DATA, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY &&
+        ndx_map_private(range, end, PROT_READ | PROT_WRITE)) { return; }
+    if (fstat(range->fd, &file) == 0 && file.st_size > range->offset) {
+        uint64_t nbytes = (uint64_t)(file.st_size - range->offset);
+        if (nbytes < end - range->start) {
+            end = range->start + (((uintptr_t)nbytes + page - 1) & ~(page - 1));
+        }
+    }
+    if (end < range->end) {
+        mmap((void *)end, range->end - end, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
+    if (ndx_map_private(range, end, PROT_READ | PROT_WRITE)) { return; }
+    if (!ndx_map_private(range, end, PROT_READ)) {
+        munmap((void *)range->start, end - range->start);
+    }
+}
+
 /* A child's writes to the memory of a pool must not be visible to its parent. */
 static void ndx_ranges_in_child(void) {
+    /* Of the threads only this one is there. */
+    ndx_users = ndx_using != 0;
+    ndx_freezing = 0;
     for (ndx_ranges *chunk = &ndx_table; chunk != NULL; chunk = chunk->next) {
         for (int i = 0; i < NDX_RANGES; ++i) {
             ndx_range *range = &chunk->entries[i];
             /* What is private already is copied by the fork itself. */
             if (range->end == 0 || !range->is_private || !range->shared) { continue; }
-            if (mmap((void *)range->start, range->end - range->start,
-                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-                     range->fd, (off_t)range->offset) != MAP_FAILED) {
-                /* The file is the parent's: the child accesses it only through this
-                 * mapping, never through the descriptor. */
-                range->shared = 0;
-            }
+            ndx_make_private(range);
+            /* The file is the parent's: the child accesses it only through this
+             * mapping, never through the descriptor. */
+            range->shared = 0;
+            __atomic_add_fetch(&ndx_frozen, 1, __ATOMIC_RELEASE);
         }
     }
     ndx_lock_release(&ndx_table_lock);
@@ -481,6 +558,11 @@ int ndx_range_find(const void *ptr, ndx_range *out) { return 0; }
 int ndx_range_lost(const void *ptr, size_t nbytes) { return 0; }
 int ndx_range_restore(void *ptr, size_t nbytes) { return ENOSYS; }
 int ndx_range_freeze(void *ptr) { return ENOSYS; }
+volatile uint64_t ndx_frozen;
+void ndx_files_enter(void) {}
+void ndx_files_leave(void) {}
+void ndx_freeze_begin(void) {}
+void ndx_freeze_end(void) {}
 int ndx_ranges_at_fork(void) { return 0; }
 int ndx_open_unnamed(const char *directory, int *fd) { return ENOSYS; }
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }

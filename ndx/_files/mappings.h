@@ -39,8 +39,15 @@ int ndx_range_find(const void *ptr, ndx_range *out);
 int ndx_range_lost(const void *ptr, size_t nbytes);
 /* Map the file again over lost pages, as whole pages whose content is not needed. */
 int ndx_range_restore(void *ptr, size_t nbytes);
+/* Between these, no mapping is frozen by another thread. They can be nested. */
+void ndx_files_enter(void);
+void ndx_files_leave(void);
+/* Between these, no other thread is between those. */
+void ndx_freeze_begin(void);
+void ndx_freeze_end(void);
 /* Let later writes to the mapping that starts here stay out of its file, for ever. */
 int ndx_range_freeze(void *ptr);
+extern volatile uint64_t ndx_frozen;       /* counts mappings that became private */
 int ndx_ranges_at_fork(void);
 
 /* Open an unnamed file in a directory; only its owner may open it. */

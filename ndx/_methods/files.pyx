@@ -79,9 +79,11 @@ cdef int commit(BaseArray x) except -1:
             file.check_whole()
             new.install()
             new.reopen()
-            # The mapping may switch to the new file only if no other thread or export
-            # can have written since the copy: such a write would be lost.
-            if x.block.exports == NULL and len(sys._current_frames()) == 1:
+            # The mapping may switch to the new file only if no other thread, operation
+            # or export can have written since the copy: such a write would be lost.
+            # This may be the callback of an operation whose threads go on.
+            if x.block.exports == NULL and x.block.pins == 1 \
+                    and len(sys._current_frames()) == 1:
                 file.go_on_with(new.fd)
     finally:
         let_go(&operands)

@@ -18,16 +18,17 @@ from ndx._array.storage cimport (
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
 from ndx._compute.copies cimport (
-    can_store, cast, copy, copy_into, fill_with, store_constant,
+    can_store, cast, copy, fill_with, store_constant,
 )
 from ndx._compute.elementwise cimport as_operand, is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
-    dtype_object, itemsize_of, kind_of, scalar_dtype,
+    KIND_COMPLEX, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
+    scalar_dtype,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._lib.numpy_objects cimport is_numpy_bool
+from ndx._methods.values cimport array_for, converted, copy_broadcast, refused_value
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
     write_selected,
@@ -453,19 +454,6 @@ cdef bint is_same_view(BaseArray x, BaseArray y) noexcept:
     return True
 
 
-cdef object refused_value(str what, int dtype):
-    return TypeError(
-        f"{what} can't be stored in an array of dtype {dtype_object(dtype)}: the "
-        "imaginary part would be lost; take ndx.real(x) or ndx.abs(x)")
-
-
-cdef object converted(object scalar, int dtype):
-    """Return a Python scalar of the kind of a dtype: floats are cut to integers."""
-    if isinstance(scalar, complex):
-        raise refused_value("a Python complex", dtype)
-    return bool(scalar) if kind_of[dtype] == KIND_BOOL else int(scalar)
-
-
 cdef int read_element(BaseArray x, char *value) except -1:
     """Copy the one element of an array on the host."""
     require_live(x)
@@ -484,23 +472,6 @@ cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except
         memcpy(data_of(x) + offset, value, itemsize)
     require_intact_file(x)
     return 0
-
-
-cdef object array_for(BaseArray x, object value):
-    """Return what is no array of ndx's dtypes as one of NumPy's that is.
-
-    Nested lists are in the dtype of `x`, as are strings of numbers, arrays of objects
-    and NumPy's other floats. NumPy would take dates, and None for a NaN.
-    """
-    found = np.asarray(value)
-    if found.dtype.kind in "SUf" and code_or_none(found.dtype) < 0 or \
-            found.dtype.kind == "O" and isinstance(value, np.ndarray):
-        return found.astype(dtype_object(x.dtype))
-    if type(value) is not list and type(value) is not tuple or \
-            found.dtype.kind == "c" or \
-            found.dtype.kind != "O" and kind_of[x.dtype] >= KIND_FLOAT:
-        return found
-    return np.asarray(value, dtype=dtype_object(x.dtype))
 
 
 cdef int set_item(BaseArray x, object key, object value) except -1:
@@ -592,19 +563,3 @@ cdef bint write_indexed(BaseArray x, object key, BaseArray source,
     indices = []
     view = indexed_view(x, key, indices, &axis)
     return view is not None and write_selected(view, indices, axis, source, value)
-
-
-cdef int copy_broadcast(BaseArray target, BaseArray source) except -1:
-    """Copy with broadcasting; the shapes are checked here, for a message with both."""
-    cdef int axis, shift = target.ndim - source.ndim
-    cdef Py_ssize_t length
-    for axis in range(source.ndim):
-        length = source.shape[axis]
-        # Leading axes of length 1 that the target lacks are dropped.
-        if length != 1 and (axis + shift < 0 or length != target.shape[axis + shift]):
-            raise ValueError(
-                f"values of shape {shape_tuple(source.ndim, source.shape)} can't be "
-                f"broadcast to the selection's shape "
-                f"{shape_tuple(target.ndim, target.shape)}")
-    copy_into(target, source)
-    return 0

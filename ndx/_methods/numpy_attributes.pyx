@@ -11,8 +11,9 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.complex_parts cimport part
 from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_code, itemsize_of, kind_of
-from ndx._methods.indexing cimport array_for, flat_element
+from ndx._methods.indexing cimport flat_element
 from ndx._methods.numpy_functions cimport call_function
+from ndx._methods.values cimport array_for
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
 

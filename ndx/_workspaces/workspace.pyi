@@ -133,7 +133,7 @@ class Workspace:
         Raises
         ------
         WorkspaceError
-            If it has no file.
+            If it has no file, or is that of the process of which this is a fork.
         OSError
             If the disk fails; it names the file.
         """

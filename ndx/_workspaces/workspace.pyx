@@ -343,14 +343,14 @@ cdef class Workspace(Member):
         Raises
         ------
         WorkspaceError
-            If it has no file.
+            If it has no file, or is that of the process of which this is a fork.
         OSError
             If the disk fails; it names the file.
         """
         if self.file is None or self.file.file.fd < 0:
             raise WorkspaceError(
                 f"{self} can't be flushed: it lies in no file; give it a path=")
-        self.file.file.flush()
+        self.file.flush()
 
     def close(self) -> None:
         """Give all of its memory back, as `destroy`, unless something still uses it.

@@ -58,8 +58,11 @@ class MmapBackend(PooledBackend):
     -----
     A process that was forked has the arrays as copies of its own, and gets no new ones:
     its parent sees nothing of what it writes. Pages that the child has not written yet
-    are those of the parent's file, and show what the parent writes there. The limit of
-    the process (`ndx.memory.set_limit`) is for memory; it does not count files.
+    are those of the parent's file, and show what the parent writes there, also as zeros
+    or as other arrays when it has freed them: `freeze` before the fork keeps them. If a
+    child may not have as much memory as there is in the files (``ulimit -d``), it can
+    only read them, and ends where it writes. The limit of the process
+    (`ndx.memory.set_limit`) is for memory; it does not count files.
 
     Examples
     --------

@@ -13,8 +13,9 @@ from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t, uintptr_t
 
 from ndx._files.mapping cimport (
-    Mapped, any_lost, close_file, file_punch, file_reserve, file_space, find_mapping,
-    freeze_mapping, is_lost, map_file, open_unnamed, restore_lost, unmap_file,
+    Mapped, any_lost, begin_freezing, close_file, end_freezing, file_punch,
+    file_reserve, file_space, find_mapping, freeze_mapping, is_lost, map_file,
+    open_unnamed, restore_lost, unmap_file,
 )
 from ndx.backends._pool.index cimport PoolSegment
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
@@ -196,8 +197,11 @@ cdef class MmapBackend(PooledBackend):
     -----
     A process that was forked has the arrays as copies of its own, and gets no new ones:
     its parent sees nothing of what it writes. Pages that the child has not written yet
-    are those of the parent's file, and show what the parent writes there. The limit of
-    the process (`ndx.memory.set_limit`) is for memory; it does not count files.
+    are those of the parent's file, and show what the parent writes there, also as zeros
+    or as other arrays when it has freed them: `freeze` before the fork keeps them. If a
+    child may not have as much memory as there is in the files (``ulimit -d``), it can
+    only read them, and ends where it writes. The limit of the process
+    (`ndx.memory.set_limit`) is for memory; it does not count files.
 
     Examples
     --------
@@ -259,12 +263,15 @@ cdef class MmapBackend(PooledBackend):
         cdef PoolSegment *segment
         cdef int status = 0
         (<FileSource>self.pool.source).frozen = True
-        ndx_lock_acquire(&self.pool.lock)
-        segment = self.pool.segments
-        while segment != NULL and status == 0:
-            status = freeze_mapping(segment.ptr)
-            segment = segment.next
-        ndx_lock_release(&self.pool.lock)
+        with nogil:
+            begin_freezing()
+            ndx_lock_acquire(&self.pool.lock)
+            segment = self.pool.segments
+            while segment != NULL and status == 0:
+                status = freeze_mapping(segment.ptr)
+                segment = segment.next
+            ndx_lock_release(&self.pool.lock)
+            end_freezing()
         if status != 0:
             raise OSError(status, os.strerror(status), self.directory)
 

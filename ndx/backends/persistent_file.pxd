@@ -12,5 +12,6 @@ cdef class FileBackend(Backend):
     cdef int open(self, size_t size, object most) except -1
     cdef int lend(self, size_t nbytes, bint zero, Memory *out) except -1
     cdef int check_process(self) except -1
+    cdef int flush(self) except -1
     cdef int leave(self) except -1
     cdef void let_go(self) noexcept nogil

@@ -203,6 +203,12 @@ cdef class FileBackend(Backend):
                 "its own here")
         return 0
 
+    cdef int flush(self) except -1:
+        """Wait until all that was written to the memory is on disk."""
+        self.check_process()
+        self.file.flush()
+        return 0
+
     cdef int leave(self) except -1:
         """Let go of the file, now or when the last use of its memory ends."""
         self.leaving = True

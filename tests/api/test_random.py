@@ -101,3 +101,33 @@ def test_generators():
     assert copy.random(5).tolist() == rng.random(5).tolist()
     first, second = rng.spawn(2)
     assert first.random(5).tolist() != second.random(5).tolist()
+
+
+PARAMETERS = {
+    "integers": [([1, 20, 300],), (0, [1, 20, 300]), ([[0], [5]], [10, 20, 30])],
+    "uniform": [([0.0, 1.0],), (-1, [1.0, 2.0, 3.0]), ([[0.0], [1.0]], [2.0, 3.0])],
+    "normal": [([1.0, 2.0],), (0.0, [1.0, 2.0, 0.0]), ([[0.0], [1.0]], [2.0, 3.0])],
+    "exponential": [([1.0, 2.0, 0.0],), ([[1.0], [2.0]],)],
+}
+
+
+@pytest.mark.parametrize("wrap", [ndx.asarray, list, np.asarray])
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_that_are_arrays(name, wrap):
+    for parameters in PARAMETERS[name]:
+        wrapped = [wrap(x) if isinstance(x, list) else x for x in parameters]
+        for size in (None, (4, *np.broadcast(*parameters, 0).shape)):
+            expected = getattr(np.random.default_rng(5), name)(*parameters, size=size)
+            found = getattr(ndx.random.default_rng(5), name)(*wrapped, size=size)
+            assert isinstance(found, ndx.NDArray)
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential"])
+def test_negative_scales(name):
+    rng = ndx.random.default_rng(5)
+    before = rng.bit_generator.state
+    for scale in (-1.0, ndx.asarray([1.0, -1.0]), [1.0, -1.0]):
+        with pytest.raises(ValueError, match="is negative"):
+            getattr(rng, name)(scale=scale)
+    assert rng.bit_generator.state == before

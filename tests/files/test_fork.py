@@ -123,3 +123,21 @@ with ndx.use(backend):
 """
     words = run_python(code, tmp_path).split()
     assert words == ["True", "200000.0", "7.0", "100000.0", "1.0", "1000.0"]
+
+
+def test_a_forked_child_has_nothing_to_flush(tmp_path):
+    code = """
+import os, sys, ndx
+with ndx.workspace("state", path=sys.argv[1], size="1MiB") as ws:
+    a = ndx.ones(10)
+    if (pid := os.fork()) == 0:
+        a[:] = 7
+        try:
+            ws.flush()
+        except ndx.WorkspaceError as error:
+            os._exit("forked child" not in str(error))
+        os._exit(2)
+    print(os.waitpid(pid, 0)[1])
+    ws.flush()
+"""
+    assert run_python(code, tmp_path / "state.bin").split() == ["0"]

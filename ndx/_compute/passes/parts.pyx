@@ -14,6 +14,7 @@ from ndx._compute.passes.settings cimport (
     Settings, memory_for_pages, resume, settings, suspend,
 )
 from ndx._compute.passes.tiles cimport Grid, cut, find_place
+from ndx._files.mapping cimport enter_files, leave_files
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport MAXDIMS, Walk
 
@@ -124,8 +125,10 @@ cdef struct Advised:
 
 cdef void give_advice(void *arg) noexcept nogil:
     cdef const Advised *advised = <const Advised *>arg
+    enter_files()
     advise_part(&advised.operand, advised.operand.data, &advised.walk, 0,
                 advised.advice)
+    leave_files()
 
 
 cdef void as_walk(BaseArray x, Walk *walk) noexcept:

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ndx._array.pinning cimport Compute, Operands
 from ndx._compute.passes.settings cimport Settings
@@ -23,7 +23,8 @@ cdef struct Operand:
     bint written
     bint moving                      # not broadcast
     bint mapped
-    bint shared                      # a shared mapping: writes go to the file
+    bint shared                      # a shared mapping, unless one was frozen since
+    uint64_t frozen                  # how many were then
     int fd
     int64_t shift                    # offset in the file minus address in memory
 

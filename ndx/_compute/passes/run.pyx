@@ -20,7 +20,9 @@ from ndx._compute.passes.tiles cimport (
     Grid, Runs, cut, element_bytes, find_place, find_runs, run_start, span, tile_walk,
     walk_size,
 )
-from ndx._files.mapping cimport Mapped, find_mapping
+from ndx._files.mapping cimport (
+    Mapped, enter_files, find_mapping, leave_files, now_frozen,
+)
 from ndx._lib.layout cimport MAXDIMS, MAXOPS, Walk, walk_merge
 
 from ndx._lib.system import read_ahead_of
@@ -42,6 +44,9 @@ cdef extern from "ndx/internal/advice.h" nogil:
 
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b)
+
+cdef extern from "ndx/lock.h" nogil:
+    long ndx_process_id()
 
 cdef extern from "ndx/internal/threads.h" nogil:
     ctypedef struct ndx_thread:
@@ -88,11 +93,20 @@ cdef enum:
 cdef void find_file(Operand *operand) noexcept nogil:
     """Set the file of an operand's data, if any."""
     cdef Mapped mapped
+    operand.frozen = now_frozen()
     operand.mapped = find_mapping(operand.data, &mapped)
     if operand.mapped:
         operand.fd = mapped.fd
         operand.shared = mapped.shared
         operand.shift = mapped.offset - <int64_t><uintptr_t>mapped.start
+
+
+cdef inline bint writes_to_file(const Operand *operand) noexcept nogil:
+    """Whether writes to an operand go to its file; between `enter_` and `leave_files`.
+
+    A backend may be frozen, and a forked child has mappings of its own.
+    """
+    return operand.mapped and operand.shared and operand.frozen == now_frozen()
 
 
 cdef bint begin(Pass *job, const Operands *held, const Walk *walk,
@@ -253,7 +267,7 @@ cdef void advise_part(const Operand *operand, char *data, const Walk *walk, int 
             return
     elif advice != POPULATE and not operand.written:
         return
-    if advice != READ_AHEAD and advice != POPULATE and not operand.shared:
+    if advice != READ_AHEAD and advice != POPULATE and not writes_to_file(operand):
         # A private mapping holds the only copy of what was written.
         return
     find_runs(&runs, walk, op, operand.itemsize)
@@ -360,7 +374,7 @@ cdef void compute_piece(Pass *job, char **data, Walk *piece,
         operand = &job.ops[op]
         shown[op] = data[op]
         own[op] = NULL
-        if not operand.mapped or not operand.moving or not operand.shared:
+        if not operand.moving or not writes_to_file(operand):
             continue
         nbytes = span(piece, op, operand.itemsize, &low)
         buffer = worker.buffers + op * BUFFER
@@ -402,6 +416,7 @@ cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogi
             return
         if job.asking:
             advise(job, index + AHEAD, READ_AHEAD)
+        enter_files()
         if worker.buffers == NULL:
             advise(job, index, POPULATE)
         compute_tile(job, index, worker)
@@ -409,6 +424,7 @@ cdef void work(Pass *job, Py_ssize_t nbytes, const Worker *worker) noexcept nogi
             advise(job, index, DROP)
             advise(job, index - job.behind // 2, WRITE)
             advise(job, index - job.behind, WRITE_AND_DROP)
+        leave_files()
         find_place(&job.grid, number_of(job, index), place)
         size = job.each
         for axis in range(job.grid.ndim):
@@ -464,6 +480,7 @@ cdef int run(Pass *job, str name) except -1:
     """Compute all tiles; Ctrl-C and the user's callback may raise between blocks."""
     cdef Settings now = settings()
     cdef Team team
+    cdef long process = ndx_process_id()
     team.job = job
     team.started = 0
     start_worker(&team.worker, job)
@@ -476,11 +493,17 @@ cdef int run(Pass *job, str name) except -1:
                 if now_at(&job.next) >= job.grid.total:
                     break
                 report(now, now_at(&job.done), job.total, name)
+                if team.started and ndx_process_id() != process:
+                    raise RuntimeError(
+                        f"{name}: this process was forked in the midst of the pass, "
+                        "and has none of its threads; its result is incomplete here. "
+                        "Fork before, or after")
         except BaseException:
             ndx_fetch_add(&job.stop, 1)
             raise
         finally:
-            unlocked(job.held, join_team, &team)
+            if ndx_process_id() == process:
+                unlocked(job.held, join_team, &team)
     finally:
         end_worker(&team.worker, job)
     return report(now, job.total, job.total, name)
