@@ -13,7 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection
+from multiprocessing import connection, util
 from typing import Any
 
 import ndx
@@ -131,11 +131,19 @@ class _Child:
         self.is_ended = False
         self._ending = threading.Lock()
         self._here, self._there = context.Pipe()
+        util.register_after_fork(self, _Child._forget)
         self._process = context.Process(
             target=_serve,
             args=(self._there, target, place, threads, exchange.folders),
             name="ndx-map",
         )
+
+    def _forget(self) -> None:
+        """In a forked child, close the parent's end of the pipe.
+
+        If only children have it, one that sends a large result waits for ever.
+        """
+        self._here.close()
 
     def start(self) -> None:
         """Start the process."""
@@ -267,7 +275,7 @@ def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> Non
                 return
             try:
                 message = pipe.recv_bytes()
-            except EOFError:
+            except (EOFError, OSError):
                 return
             if not message:
                 return
@@ -278,7 +286,8 @@ def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> Non
             except BaseException as error:
                 said = _error(error)
             del message
-            with contextlib.suppress(BrokenPipeError):
+            # Its parent may have ended.
+            with contextlib.suppress(OSError):
                 pipe.send_bytes(said)
             del said
 

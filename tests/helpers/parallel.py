@@ -97,6 +97,10 @@ def doubled(x):
     return x * 2
 
 
+def many_bytes(x):
+    return bytes(10**6)
+
+
 def pair(x, y):
     return {"sum": x + y, "parts": (x, [y])}
 

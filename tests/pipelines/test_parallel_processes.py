@@ -323,20 +323,24 @@ except TypeError:
     assert (status, out, err) == (0, "", "")
 
 
-def test_the_end_of_the_parent_ends_the_processes(tmp_path):
-    """kill -9 of the parent: its processes end, and remove the files."""
+@pytest.mark.parametrize("result", ["doubled", "many_bytes"])
+def test_the_end_of_the_parent_ends_the_processes(tmp_path, result):
+    """kill -9 of the parent: its processes end, and remove the files.
+
+    Also those that send more bytes than fit into a pipe.
+    """
     status, *_ = script(
         """
 import multiprocessing, ndx, os
-from helpers.parallel import doubled, shared_files
-results = ndx.parallel.map(doubled, (ndx.ones(20_000) for _ in range(99)), processes=2)
+from helpers.parallel import RESULT, shared_files
+results = ndx.parallel.map(RESULT, (ndx.ones(20_000) for _ in range(99)), processes=2)
 next(results)
 assert shared_files()
 children = [each.pid for each in multiprocessing.active_children()]
 with open("PATH", "w") as file:
     print(os.getpid(), *children, file=file)
 os.kill(os.getpid(), 9)
-""".replace("PATH", str(tmp_path / "pids")),
+""".replace("PATH", str(tmp_path / "pids")).replace("RESULT", result),
         until="-",
     )
     assert status == -signal.SIGKILL

@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from helpers.commands import run_python
+from helpers.sanitizers import counts_pages
 
 import ndx
 
@@ -102,6 +103,7 @@ def test_a_commit_during_a_pass(tmp_path, threads):
     assert np.all(np.load(path) == 1)
 
 
+@counts_pages
 def test_children_with_less_memory_than_the_mapping(tmp_path):
     """The address space of a pool's file is far larger than the file."""
     printed = run_python(
