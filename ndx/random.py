@@ -43,7 +43,9 @@ def _parameters(size, *parameters):
 
     Without a size it is the shape to which the parameters are broadcast.
     """
-    found = [asarray(p) if isinstance(p, list | tuple) else p for p in parameters]
+    found = [
+        asarray(p, device=CPU) if isinstance(p, list | tuple) else p for p in parameters
+    ]
     if size is None:
         size = np.broadcast_shapes(*[getattr(p, "shape", ()) for p in found])
     return size, *found
