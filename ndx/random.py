@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ndx._api.creation import empty, placed
-from ndx._api.creation_from_data import asarray
-from ndx._api.data_types import float64, int64, isdtype
+from ndx._api.data_types import astype, float64, int64, isdtype
 from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
@@ -38,17 +37,24 @@ def _shape(size, dtype):
     return broadcast_to(empty((), dtype=dtype, device=CPU), shape).shape
 
 
-def _parameters(size, *parameters):
-    """Return the shape of a result, and parameters with arrays in place of lists.
+def _parameters(size, *parameters, floating=True):
+    """Return the shape of a result, and parameters with arrays in place of sequences.
 
-    Without a size it is the shape to which the parameters are broadcast.
+    Without a size it is the shape to which the parameters are broadcast. `floating`:
+    those that are no Python scalars become float64, in which nothing wraps around.
     """
-    found = [
-        asarray(p, device=CPU) if isinstance(p, list | tuple) else p for p in parameters
-    ]
+    found = [_parameter(each, floating) for each in parameters]
     if size is None:
-        size = np.broadcast_shapes(*[getattr(p, "shape", ()) for p in found])
+        size = np.broadcast_shapes(*[getattr(each, "shape", ()) for each in found])
     return size, *found
+
+
+def _parameter(x, floating):
+    if x is None or (isinstance(x, int | float) and not isinstance(x, np.generic)):
+        return x
+    if isinstance(x, NDArray):
+        return astype(x, float64, copy=False) if floating else x
+    return np.asarray(x, dtype=np.float64 if floating else None)
 
 
 def _any_negative(x):
@@ -293,7 +299,7 @@ class Generator:
             If the interval is empty, or does not fit the dtype.
         """
         dtype = empty((), dtype=dtype, device=CPU).dtype
-        size, low, high = _parameters(size, low, high)
+        size, low, high = _parameters(size, low, high, floating=False)
         size = _shape(size, dtype)
         draw = self._numpy.integers
         return call(draw, low, high, size=size, dtype=dtype, endpoint=endpoint)

@@ -5,7 +5,7 @@ import numpy as np
 from ndx._array.storage cimport BaseArray
 from ndx._compute.copies cimport copy_into
 from ndx._lib.dtypes cimport (
-    KIND_BOOL, KIND_FLOAT, code_or_none, dtype_object, kind_of,
+    KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
 
@@ -30,6 +30,10 @@ cdef object array_for(BaseArray x, object value):
     and NumPy's other floats. NumPy would take dates, and None for a NaN.
     """
     found = np.asarray(value)
+    if found.dtype.kind == "O" and kind_of[x.dtype] != KIND_COMPLEX:
+        for each in found.flat:
+            if isinstance(each, (complex, np.complexfloating)):
+                raise refused_value("a complex object", x.dtype)
     if found.dtype.kind in "SUf" and code_or_none(found.dtype) < 0 or \
             found.dtype.kind == "O" and isinstance(value, np.ndarray):
         return found.astype(dtype_object(x.dtype))

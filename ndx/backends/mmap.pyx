@@ -263,15 +263,17 @@ cdef class MmapBackend(PooledBackend):
         cdef PoolSegment *segment
         cdef int status = 0
         (<FileSource>self.pool.source).frozen = True
+        # Those that it waits for may need the GIL.
         with nogil:
             begin_freezing()
-            ndx_lock_acquire(&self.pool.lock)
-            segment = self.pool.segments
-            while segment != NULL and status == 0:
-                status = freeze_mapping(segment.ptr)
-                segment = segment.next
-            ndx_lock_release(&self.pool.lock)
-            end_freezing()
+        # With the GIL: a fork takes these locks in the other order.
+        ndx_lock_acquire(&self.pool.lock)
+        segment = self.pool.segments
+        while segment != NULL and status == 0:
+            status = freeze_mapping(segment.ptr)
+            segment = segment.next
+        ndx_lock_release(&self.pool.lock)
+        end_freezing()
         if status != 0:
             raise OSError(status, os.strerror(status), self.directory)
 

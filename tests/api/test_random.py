@@ -1,5 +1,7 @@
 """Random numbers: NumPy's streams, in memory of ours."""
 
+import array
+import collections
 import pickle
 
 import numpy as np
@@ -131,3 +133,33 @@ def test_negative_scales(name):
         with pytest.raises(ValueError, match="is negative"):
             getattr(rng, name)(scale=scale)
     assert rng.bit_generator.state == before
+
+
+def test_parameters_of_small_integers_do_not_wrap_around():
+    for low, high, dtype in (
+        ([-100], [100], "int8"), ([0, 50], [200, 100], "uint8"),
+        ([-(2**63)], [2**63 - 1], "int64"), ([False], [True], "bool"),
+    ):  # fmt: skip
+        low, high = np.array(low, dtype), np.array(high, dtype)
+        expected = np.random.default_rng(0).uniform(low.astype(float), high)
+        for wrap in (ndx.asarray, np.asarray):
+            found = ndx.random.default_rng(0).uniform(wrap(low), wrap(high))
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
+    found = ndx.random.default_rng(0).uniform(np.int8(-100), np.int8(100))
+    assert -100 <= float(found) < 100
+
+
+@pytest.mark.parametrize(
+    "high", [range(5, 8), collections.deque([5, 6]), array.array("l", [5, 6])], ids=str
+)
+def test_parameters_that_are_other_sequences(high):
+    for name in ("integers", "uniform", "normal"):
+        expected = getattr(np.random.default_rng(0), name)(0, high)
+        found = getattr(ndx.random.default_rng(0), name)(0, high)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
+
+
+def test_an_exclusive_bound_of_unsigned_integers():
+    found = ndx.random.default_rng(0).integers([0], [2**64], dtype="uint64")
+    expected = np.random.default_rng(0).integers([0], [2**64], dtype="uint64")
+    assert found.tolist() == expected.tolist()

@@ -109,3 +109,15 @@ def test_imaginary_parts_of_other_dtypes_are_not_dropped():
     x = ndx.zeros(3)
     with pytest.raises(TypeError, match="clongdouble|complex256"):
         x[:] = np.ones(3, "clongdouble")
+
+
+@pytest.mark.parametrize("into", ["bool", "int32", "float64"])
+@pytest.mark.parametrize("number", [1 + 2j, np.complex64(1 + 2j), np.clongdouble(1)])
+def test_imaginary_parts_of_objects_are_not_dropped(into, number):
+    values = np.empty(3, object)
+    values[:] = [number, None, 2]
+    x = ndx.zeros(3, dtype=into)
+    for each in (values, values.tolist()):
+        with pytest.raises(TypeError, match="imaginary part"):
+            x[:] = each
+    assert x.tolist() == [0] * 3

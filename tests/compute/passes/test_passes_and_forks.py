@@ -126,3 +126,32 @@ def test_children_with_less_memory_than_the_mapping(tmp_path):
         tmp_path,
     )
     assert printed.split() == ["0", "1.0", "1.0"]
+
+
+def test_freezes_beside_forks(tmp_path):
+    """They take the locks of the pools and of the mappings in different orders."""
+    run_python(
+        """
+        import os, sys, threading
+        import ndx
+        backend = ndx.backends.MmapBackend(directory=sys.argv[1])
+        with ndx.use(backend):
+            x = ndx.ones(1000)
+        going_on = True
+        def freeze():
+            while going_on:
+                backend.freeze()
+        threads = [threading.Thread(target=freeze) for _ in range(2)]
+        for each in threads:
+            each.start()
+        for _ in range(100):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
+        going_on = False
+        for each in threads:
+            each.join()
+        """,
+        tmp_path,
+    )
