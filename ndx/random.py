@@ -17,7 +17,6 @@ from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
-from ndx._api.utility import any as any_
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._core import NDArray
 from ndx._lib.bit_generators import numpy_generator
@@ -37,20 +36,29 @@ def _shape(size, dtype):
     return broadcast_to(empty((), dtype=dtype, device=CPU), shape).shape
 
 
+_SCALARS = frozenset((bool, float, int, type(None)))
+
+
 def _parameters(size, *parameters, floating=True):
     """Return the shape of a result, and parameters with arrays in place of sequences.
 
     Without a size it is the shape to which the parameters are broadcast. `floating`:
     those that are no Python scalars become float64, in which nothing wraps around.
     """
+    for each in parameters:
+        if type(each) not in _SCALARS:
+            break
+    else:
+        return size, *parameters
     found = [_parameter(each, floating) for each in parameters]
-    if size is None:
-        size = np.broadcast_shapes(*[getattr(each, "shape", ()) for each in found])
+    shapes = [each.shape for each in found if isinstance(each, NDArray | np.ndarray)]
+    if size is None and shapes:
+        size = np.broadcast_shapes(*shapes)
     return size, *found
 
 
 def _parameter(x, floating):
-    if x is None or (isinstance(x, int | float) and not isinstance(x, np.generic)):
+    if type(x) in _SCALARS:
         return x
     if isinstance(x, NDArray):
         return astype(x, float64, copy=False) if floating else x
@@ -58,7 +66,8 @@ def _parameter(x, floating):
 
 
 def _any_negative(x):
-    return bool(any_(x < 0)) if isinstance(x, NDArray) else np.any(x < 0)
+    negative = x < 0
+    return negative if isinstance(negative, bool) else bool(np.any(negative))
 
 
 class Generator:

@@ -370,6 +370,12 @@ int ndx_range_restore(void *ptr, size_t nbytes) {
     return status;
 }
 
+static int ndx_map_private(const ndx_range *range, uintptr_t end, int protection) {
+    return mmap((void *)range->start, end - range->start, protection,
+                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd,
+                (off_t)range->offset) != MAP_FAILED;
+}
+
 int ndx_range_freeze(void *ptr) {
     int status = 0;
     ndx_lock_acquire(&ndx_table_lock);
@@ -379,9 +385,7 @@ int ndx_range_freeze(void *ptr) {
             if (range->end == 0 || range->start != (uintptr_t)ptr || !range->shared) {
                 continue;
             }
-            if (mmap(ptr, range->end - range->start, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd,
-                     (off_t)range->offset) == MAP_FAILED) {
+            if (!ndx_map_private(range, range->end, PROT_READ | PROT_WRITE)) {
                 status = errno;
             } else {
                 range->shared = 0;
@@ -399,10 +403,12 @@ static void ndx_ranges_before_fork(void) {
 
 static void ndx_ranges_after_fork(void) { ndx_lock_release(&ndx_table_lock); }
 
-static int ndx_map_private(const ndx_range *range, uintptr_t end, int protection) {
-    return mmap((void *)range->start, end - range->start, protection,
-                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, range->fd,
-                (off_t)range->offset) != MAP_FAILED;
+/* Keep addresses without memory behind them: nothing else is mapped there. */
+static void ndx_map_nothing(uintptr_t start, uintptr_t end) {
+    if (start < end) {
+        mmap((void *)start, end - start, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
 }
 
 /* Make the mapping of a forked child private. Its process may not have as much memory as
@@ -417,20 +423,17 @@ static void ndx_make_private(ndx_range *range) {
     getrlimit(RLIMIT_DATA, &limit);
     if (limit.rlim_cur == RLIM_INFINITY &&
         ndx_map_private(range, end, PROT_READ | PROT_WRITE)) { return; }
-    if (fstat(range->fd, &file) == 0 && file.st_size > range->offset) {
-        uint64_t nbytes = (uint64_t)(file.st_size - range->offset);
+    if (fstat(range->fd, &file) == 0) {
+        int64_t rest = (int64_t)file.st_size - range->offset;
+        uint64_t nbytes = rest > 0 ? (uint64_t)rest : 0;
         if (nbytes < end - range->start) {
             end = range->start + (((uintptr_t)nbytes + page - 1) & ~(page - 1));
         }
     }
-    if (end < range->end) {
-        mmap((void *)end, range->end - end, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    }
-    if (ndx_map_private(range, end, PROT_READ | PROT_WRITE)) { return; }
-    if (!ndx_map_private(range, end, PROT_READ)) {
-        munmap((void *)range->start, end - range->start);
-    }
+    ndx_map_nothing(end, range->end);
+    if (end == range->start || ndx_map_private(range, end, PROT_READ | PROT_WRITE) ||
+        ndx_map_private(range, end, PROT_READ)) { return; }
+    ndx_map_nothing(range->start, end);
 }
 
 /* A child's writes to the memory of a pool must not be visible to its parent. */

@@ -35,6 +35,7 @@ from ndx._fusing.explaining import explain
 from ndx._fusing.recording import record
 from ndx._fusing.scalars import Scalar
 from ndx._fusing.tracing import Tracer
+from ndx.random import Generator
 
 __all__ = ["FusedFunction", "fuse"]
 
@@ -401,43 +402,42 @@ cdef object one_of(object value, dict canonical):
     return canonical.setdefault(value, value)
 
 
-# Containers, and what shows one that may change.
+# Containers, what shows one that may change, and random generators.
 cdef tuple CHANGING = (
     list, dict, set, collections.deque, np.ndarray, queue.Queue, queue.SimpleQueue,
-    random.Random, collections.abc.Mapping, collections.abc.MutableSequence,
+    collections.abc.Mapping, collections.abc.MutableSequence,
     collections.abc.MutableSet,
+    random.Random, Generator, np.random.Generator, np.random.RandomState,
+    np.random.BitGenerator, np.random.SeedSequence,
 )
-
-
-# Modules of random generators, whose classes a program may derive from.
-cdef tuple GENERATORS = ("numpy.random", "ndx.random")
 
 cdef tuple METHODS = (
     types.MethodType, types.BuiltinMethodType, types.MethodWrapperType,
 )
+cdef tuple WRAPPERS = (*METHODS, functools.partial)
+
+# Methods and partial functions within each other that are looked into.
+cdef int MOST_WRAPPED = 8
 
 
-cdef bint may_change(object value) except -1:
-    """Whether the same object, if called too, may be another value at the next call."""
-    kind = type(value)
-    if issubclass(kind, METHODS):
-        return holds_state(value.__self__)
-    if kind is functools.partial:
-        for part in (value.func, *value.args, *value.keywords.values()):
-            if type(part) is functools.partial or may_change(part):
-                return True
-        return False
-    return holds_state(value)
+cdef bint may_change(object value, int depth=MOST_WRAPPED) except -1:
+    """Whether an object, or what it returns when it is called, may be another later.
 
-
-cdef bint holds_state(object value) except -1:
+    A method changes with its object, and a partial function with its parts.
+    """
     # Not `isinstance`, which may run code of the value's class.
     kind = type(value)
-    if issubclass(kind, CHANGING) or PyIter_Check(value) \
-            or PyObject_CheckBuffer(value):
-        return True
-    for base in type.mro(kind):
-        if str(base.__module__).startswith(GENERATORS):
+    if not issubclass(kind, WRAPPERS):
+        return issubclass(kind, CHANGING) \
+            or PyIter_Check(value) or PyObject_CheckBuffer(value)
+    if issubclass(kind, types.MethodType):
+        parts = (value.__self__, value.__func__)
+    elif issubclass(kind, METHODS):
+        parts = (value.__self__,)
+    else:
+        parts = (value.func, *value.args, *value.keywords.values())
+    for part in parts:
+        if depth == 0 or may_change(part, depth - 1):
             return True
     return False
 

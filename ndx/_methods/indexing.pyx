@@ -28,11 +28,11 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._lib.numpy_objects cimport is_numpy_bool
-from ndx._methods.values cimport array_for, converted, copy_broadcast, refused_value
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
     write_selected,
 )
+from ndx._methods.values cimport array_for, converted, copy_broadcast, refused_value
 
 cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept

@@ -188,7 +188,7 @@ cdef object MOST_KEYS = 1 << 58
 # NumPy visits each element, also of an array that repeats a few: for years, of more.
 cdef object MOST_VISITED = 1 << 48
 cdef frozenset VISITING = frozenset((
-    np.average, np.median, np.nanmax, np.nanmean, np.nanmedian, np.nanmin, np.nanprod,
+    np.argwhere, np.average, np.count_nonzero, np.median, np.nanmax, np.nanmean, np.nanmedian, np.nanmin, np.nanprod,
     np.nanstd, np.nansum, np.nanvar, np.ptp,
     *[getattr(np.ndarray, name) for name in (
         "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum",

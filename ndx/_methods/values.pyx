@@ -30,16 +30,16 @@ cdef object array_for(BaseArray x, object value):
     and NumPy's other floats. NumPy would take dates, and None for a NaN.
     """
     found = np.asarray(value)
-    if found.dtype.kind == "O" and kind_of[x.dtype] != KIND_COMPLEX:
+    kind = found.dtype.kind
+    if kind == "O" and kind_of[x.dtype] != KIND_COMPLEX:
         for each in found.flat:
             if isinstance(each, (complex, np.complexfloating)):
                 raise refused_value("a complex object", x.dtype)
-    if found.dtype.kind in "SUf" and code_or_none(found.dtype) < 0 or \
-            found.dtype.kind == "O" and isinstance(value, np.ndarray):
+    if kind in "SUf" and code_or_none(found.dtype) < 0 or \
+            kind == "O" and isinstance(value, np.ndarray):
         return found.astype(dtype_object(x.dtype))
-    if type(value) is not list and type(value) is not tuple or \
-            found.dtype.kind == "c" or \
-            found.dtype.kind != "O" and kind_of[x.dtype] >= KIND_FLOAT:
+    if type(value) is not list and type(value) is not tuple or kind == "c" or \
+            kind != "O" and kind_of[x.dtype] >= KIND_FLOAT:
         return found
     return np.asarray(value, dtype=dtype_object(x.dtype))
 

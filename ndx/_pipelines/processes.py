@@ -275,7 +275,7 @@ def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> Non
                 return
             try:
                 message = pipe.recv_bytes()
-            except (EOFError, OSError):
+            except (EOFError, ConnectionResetError):
                 return
             if not message:
                 return
@@ -287,7 +287,7 @@ def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> Non
                 said = _error(error)
             del message
             # Its parent may have ended.
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 pipe.send_bytes(said)
             del said
 

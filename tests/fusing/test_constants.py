@@ -206,3 +206,39 @@ def test_methods_of_other_objects_are_constants():
     for _ in range(2):
         assert scale(ndx.ones(1), forward).tolist() == [3.0]
     assert "as it is" not in scale.explain()
+
+
+class Drawing(functools.partial):
+    pass
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda rng: Drawing(rng.random),
+    lambda rng: types.MethodType(rng.uniform, 0.0),
+    lambda rng: types.MethodType(lambda draw: draw(), rng.random),
+    lambda rng: types.MethodType(lambda draw: draw(), functools.partial(rng.random)),
+])  # fmt: skip
+def test_what_wraps_a_method_of_what_changes_is_no_constant(wrap):
+    scale = ndx.fuse(lambda x, draw: x * draw())
+    own, expected = wrap(np.random.default_rng(1)), wrap(np.random.default_rng(1))
+    found = [float(scale(ndx.ones(1), own)[0]) for _ in range(3)]
+    assert found == [float(expected()) for _ in range(3)]
+
+
+def test_deep_partials_are_no_constants():
+    """However deep they are, they are not looked into beyond a few."""
+    function = functools.partial(abs)
+    for _ in range(100_000):
+        function = functools.partial(lambda f, x: x, function)
+    scale = ndx.fuse(lambda x, f: x * 2.0)
+    assert scale(ndx.ones(1), function).tolist() == [2.0]
+    while function.args:
+        function = function.args[0]
+
+
+def test_classes_with_a_name_like_a_generators_are_constants():
+    settings = type("Settings", (), {"__module__": "ndx.randomize", "rate": 2.0})()
+    scale = ndx.fuse(lambda x, s: x * s.rate + 1.0)
+    for _ in range(2):
+        assert scale(ndx.ones(1), settings).tolist() == [3.0]
+    assert "as it is" not in scale.explain()

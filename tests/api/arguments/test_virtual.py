@@ -231,6 +231,13 @@ def test_what_numpy_would_compute_for_years(name):
             call(**options)
 
 
+@pytest.mark.parametrize("name", ["argwhere", "count_nonzero", "median", "nansum"])
+def test_functions_of_numpy_that_would_compute_for_years(name):
+    x = ndx.broadcast_to(ndx.asarray(3, dtype=ndx.int8), (2**62,))
+    with pytest.raises(ValueError, match=f"{name}: .* takes years"):
+        getattr(np, name)(x)
+
+
 @pytest.mark.parametrize("shape", [(0, 2**40), (2**40, 0), (3, 0, 2**40)])
 def test_matrices_without_elements(shape):
     x = ndx.ones(shape, dtype="float32")
