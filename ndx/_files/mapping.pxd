@@ -11,7 +11,8 @@ cdef struct Mapped:
 # The number of lost pieces of mappings: 0 unless a file was truncated or a disk failed.
 cdef const volatile uint64_t *losses
 
-# Counts mappings that became private: what was found `shared` before may be none now.
+# The number of mappings that became private so far. After a change, a mapping that was
+# found to be `shared` before may be private.
 cdef const volatile uint64_t *frozen
 
 cdef extern from *:

@@ -54,9 +54,9 @@ static ndx_forwarding ndx_forwards[NDX_FORWARDS];
 static uintptr_t ndx_last_fault;
 static int ndx_repeats;
 
-/* Threads that use the files of mappings by their descriptors: what they know of a
- * mapping, that its writes go to the file, must not change meanwhile. So the table is
- * frozen when there are none, and they wait while it is. */
+/* A thread that reads or writes a file by its descriptor relies on the mapping being a
+ * shared one. So mappings are made private only while no thread does that, and threads
+ * that are about to do it wait. */
 volatile uint64_t ndx_frozen;              /* mappings that were made private */
 static int ndx_users;
 static int ndx_freezing;

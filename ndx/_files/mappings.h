@@ -39,10 +39,12 @@ int ndx_range_find(const void *ptr, ndx_range *out);
 int ndx_range_lost(const void *ptr, size_t nbytes);
 /* Map the file again over lost pages, as whole pages whose content is not needed. */
 int ndx_range_restore(void *ptr, size_t nbytes);
-/* Between these, no mapping is frozen by another thread. They can be nested. */
+/* A thread calls these before and after it uses files of mappings by their descriptors.
+ * Meanwhile no other thread makes a mapping private. The calls can be nested. */
 void ndx_files_enter(void);
 void ndx_files_leave(void);
-/* Between these, no other thread is between those. */
+/* A thread calls these before and after it makes mappings private. The first waits until
+ * no other thread uses files; threads that want to use them wait for the second. */
 void ndx_freeze_begin(void);
 void ndx_freeze_end(void);
 /* Let later writes to the mapping that starts here stay out of its file, for ever. */

@@ -416,12 +416,12 @@ cdef tuple METHODS = (
 )
 cdef tuple WRAPPERS = (*METHODS, functools.partial)
 
-# Methods and partial functions within each other that are looked into.
+# How deeply methods and partial functions that wrap each other are examined.
 cdef int MOST_WRAPPED = 8
 
 
 cdef bint may_change(object value, int depth=MOST_WRAPPED) except -1:
-    """Whether an object, or what it returns when it is called, may be another later.
+    """Whether an object, or its result if it is called, may differ at the next call.
 
     A method changes with its object, and a partial function with its parts.
     """

@@ -188,8 +188,8 @@ cdef object MOST_KEYS = 1 << 58
 # NumPy visits each element, also of an array that repeats a few: for years, of more.
 cdef object MOST_VISITED = 1 << 48
 cdef frozenset VISITING = frozenset((
-    np.argwhere, np.average, np.count_nonzero, np.median, np.nanmax, np.nanmean, np.nanmedian, np.nanmin, np.nanprod,
-    np.nanstd, np.nansum, np.nanvar, np.ptp,
+    np.argwhere, np.average, np.count_nonzero, np.median, np.nanmax, np.nanmean,
+    np.nanmedian, np.nanmin, np.nanprod, np.nanstd, np.nansum, np.nanvar, np.ptp,
     *[getattr(np.ndarray, name) for name in (
         "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum",
         "var")],

@@ -26,8 +26,9 @@ cdef object converted(object scalar, int dtype):
 cdef object array_for(BaseArray x, object value):
     """Return what is no array of ndx's dtypes as one of NumPy's that is.
 
-    Nested lists are in the dtype of `x`, as are strings of numbers, arrays of objects
-    and NumPy's other floats. NumPy would take dates, and None for a NaN.
+    Nested lists are cast to the dtype of `x`, as are strings of numbers, arrays of
+    objects, and floats of NumPy's that ndx lacks. Dates and a single None stay as they
+    are, and are refused by the caller; NumPy would store days and NaN.
     """
     found = np.asarray(value)
     kind = found.dtype.kind

@@ -263,10 +263,11 @@ cdef class MmapBackend(PooledBackend):
         cdef PoolSegment *segment
         cdef int status = 0
         (<FileSource>self.pool.source).frozen = True
-        # Those that it waits for may need the GIL.
+        # A thread that uses the files may need the GIL before it leaves them.
         with nogil:
             begin_freezing()
-        # With the GIL: a fork takes these locks in the other order.
+        # The GIL keeps `os.fork` out, which takes the pool's lock and that of the
+        # table of mappings in the other order.
         ndx_lock_acquire(&self.pool.lock)
         segment = self.pool.segments
         while segment != NULL and status == 0:
