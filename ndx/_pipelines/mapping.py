@@ -102,6 +102,10 @@ def map(
     and can't be written there. Ctrl-C, `close` and errors end processes at once, but
     threads only after the items that they have begun.
 
+    Each process has a backend of its own, of the same name and options, with the same
+    bounds of `ndx.memory.LimitingAdaptor` (other adaptors stay here), and the limits of
+    `ndx.memory.set_limit`: a limit is one of each process.
+
     The buffer is that of `concurrent.futures.Executor.map` in Python 3.14. ND4J's
     ``ParallelWrapper`` has a workspace for each worker, too.
 

@@ -22,9 +22,9 @@ class Place:
 
     Parameters
     ----------
-    backend : ndx.backends.Backend or tuple or None
-        The backend of its arrays. A tuple is a name and options, for another process.
-        None: that of the context in which the workers were made.
+    backend : ndx.backends.Backend or Recipe or None
+        The backend of its arrays; for another process, how it makes one. None: that of
+        the context in which the workers were made.
     workspace : str or None
         The name of its workspace; None: none.
     config : ndx.WorkspaceConfig or None
@@ -50,11 +50,10 @@ class Place:
             at the end.
         """
         with contextlib.ExitStack() as stack:
-            if isinstance(self.backend, tuple):
-                name, options = self.backend
-                stack.enter_context(ndx.use(name, **options))
-            elif self.backend is not None:
-                stack.enter_context(ndx.use(self.backend))
+            if self.backend is not None:
+                is_recipe = isinstance(self.backend, Recipe)
+                made = self.backend.make() if is_recipe else self.backend
+                stack.enter_context(ndx.use(made))
             # The pool keeps the memory, for whoever comes next.
             stack.callback(ndx.memory.destroy_all, trim=False)
             if self.workspace is None:
@@ -65,7 +64,53 @@ class Place:
     def elsewhere(self) -> Place:
         """Return the same for another process, where backends are made by name."""
         backend = ndx.current_backend() if self.backend is None else self.backend
-        return dataclasses.replace(self, backend=(backend.name, _options(backend)))
+        return dataclasses.replace(self, backend=Recipe.of(backend))
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How another process makes a backend like one of this process; for pickles.
+
+    Attributes
+    ----------
+    name : str
+    options : dict
+        Those that differ from their defaults. Backends among them are recipes.
+    bounds : tuple of int
+        Those of the `LimitingAdaptor` around it, in bytes, the innermost first. Other
+        adaptors refer to what this process has: files, functions, its arrays.
+    """
+
+    name: str
+    options: dict[str, Any]
+    bounds: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, backend: ndx.backends.Backend) -> Recipe:
+        """Return the recipe of a backend, without the adaptors that can't travel."""
+        bounds: list[int] = []
+        while isinstance(backend, ndx.memory.Adaptor):
+            if isinstance(backend, ndx.memory.LimitingAdaptor):
+                bounds.insert(0, backend.allowed)
+            backend = backend.upstream
+        options = {
+            name: cls.of(value) if isinstance(value, ndx.backends.Backend) else value
+            for name, value in _options(backend).items()
+        }
+        return cls(backend.name, options, tuple(bounds))
+
+    def make(self) -> ndx.backends.Backend:
+        """Return the backend; without options, the shared one of its name."""
+        made = ndx.backends.get(
+            self.name,
+            **{
+                name: value.make() if isinstance(value, Recipe) else value
+                for name, value in self.options.items()
+            },
+        )
+        for nbytes in self.bounds:
+            made = ndx.memory.LimitingAdaptor(made, nbytes)
+        return made
 
 
 def unchanged(function: Callable[..., Any]) -> Callable[..., Any]:

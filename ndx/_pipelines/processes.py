@@ -24,7 +24,7 @@ from ndx._pipelines.workers import close_at_exit
 
 __all__ = ["Processes"]
 
-# Seconds that a process has to end by itself.
+# Seconds that a process has to end by itself, or by a signal.
 GRACE = 5.0
 
 
@@ -134,7 +134,14 @@ class _Child:
         util.register_after_fork(self, _Child._forget)
         self._process = context.Process(
             target=_serve,
-            args=(self._there, target, place, threads, exchange.folders),
+            args=(
+                self._there,
+                target,
+                place,
+                threads,
+                ndx.memory.limits(),
+                exchange.folders,
+            ),
             name="ndx-map",
         )
 
@@ -161,7 +168,10 @@ class _Child:
             if self._stopped:
                 raise self._ended()
             self._here.send_bytes(message)
-            connection.wait([self._here, self._process.sentinel])
+            while not connection.wait([self._here, self._process.sentinel], GRACE):
+                if self._stopped:
+                    # It has handled the signal that was to end it.
+                    self._process.kill()
             if not self._here.poll():
                 raise EOFError
             answer = self._here.recv_bytes()
@@ -237,7 +247,12 @@ def _name_of(number: int) -> str:
 
 
 def _serve(
-    pipe: Any, target: Any, place: Place, threads: int, folders: list[str]
+    pipe: Any,
+    target: Any,
+    place: Place,
+    threads: int,
+    limits: dict[str, int],
+    folders: list[str],
 ) -> None:
     """Compute what comes from a pipe, until it ends."""
     # Ctrl-C is for the process that started this one, which ends it.
@@ -247,7 +262,7 @@ def _serve(
     exchange = Exchange(folders)
     cores.share(object(), 1, threads)
     # Scopes of the parent are no scopes of a forked child.
-    contextvars.Context().run(_answer_all, pipe, target, place, exchange)
+    contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
     if not _parent_lives():
         exchange.remove()
 
@@ -257,12 +272,32 @@ def _parent_lives() -> bool:
     return parent is None or parent.is_alive()
 
 
-def _answer_all(pipe: Any, target: Any, place: Place, exchange: Exchange) -> None:
+def _set_limits(limits: dict[str, int]) -> None:
+    """Set the limits that the parent has: a new interpreter has that of NDX_LIMIT."""
+    own = ndx.memory.limits()
+    if limits == own:
+        return
+    ndx.memory.set_limit(limits.get("ndx"))
+    for name in sorted((limits.keys() | own.keys()) - {"ndx"}):
+        if name == "process":
+            ndx.memory.set_limit(process=limits.get(name))
+        else:
+            ndx.memory.set_limit(limits.get(name), device=name)
+
+
+def _answer_all(
+    pipe: Any,
+    target: Any,
+    place: Place,
+    limits: dict[str, int],
+    exchange: Exchange,
+) -> None:
     failure = None
     found = multiprocessing.parent_process()
     parent = [] if found is None else [found.sentinel]
     with contextlib.ExitStack() as stack:
         try:
+            _set_limits(limits)
             fn = pickle.loads(target) if isinstance(target, bytes) else target
             scoped = stack.enter_context(place.entered())
             # In the scope: arrays go from the arena to the files of the exchange.

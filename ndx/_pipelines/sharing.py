@@ -34,6 +34,8 @@ class _Shared(NamedTuple):
     array: weakref.ref[ndx.NDArray]
     start: int
     writable: bool
+    # Whether the file ends with the array here, and not with that of another process.
+    is_owner: bool
 
 
 # By path: the arrays that are shared here, made by this process or by another.
@@ -57,7 +59,8 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     NDArray
         In no workspace. Its memory is a file in ``/dev/shm`` (or, where there is none
         or no room, in the folder of temporary files), which is removed with the array.
-        It goes to processes by name, as do its views while it is alive.
+        It goes to processes by name, as do its views while it is alive. What a worker
+        process shares itself and returns is copied.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     except BaseException:
         exchange.close()
         raise
-    _register(made, path, writable)
+    _register(made, path, writable, is_owner=True)
     weakref.finalize(made, exchange.close)
     return made
 
@@ -95,8 +98,9 @@ def forget_shared() -> None:
     _shared.clear()
 
 
-def _register(x: ndx.NDArray, path: str, writable: bool) -> None:
-    _shared[path] = _Shared(weakref.ref(x), _address(np.asarray(x)), writable)
+def _register(x: ndx.NDArray, path: str, writable: bool, *, is_owner: bool) -> None:
+    start = _address(np.asarray(x))
+    _shared[path] = _Shared(weakref.ref(x), start, writable, is_owner)
     weakref.finalize(x, _shared.pop, path, None)
 
 
@@ -118,7 +122,9 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, x: Any) -> Any:
         if type(x) is not ndx.NDArray or str(x.device) != "cpu" or not x.nbytes:
             return NotImplemented
-        if _shared and (place := _place_of(x)) is not None:
+        # A worker's own file may end before the answer is read: its array is copied.
+        own = not self._exchange.is_borrowed
+        if _shared and (place := _place_of(x, own=own)) is not None:
             return _opened_shared, place
         if x.nbytes < LEAST_NBYTES:
             return NotImplemented
@@ -127,15 +133,22 @@ class _Pickler(pickle.Pickler):
         return self._read, (path,)
 
 
-def _place_of(x: ndx.NDArray) -> tuple[Any, ...] | None:
-    """Return the file and the place in it of an array; None if it is in none."""
+def _place_of(x: ndx.NDArray, *, own: bool) -> tuple[Any, ...] | None:
+    """Return the file and the place in it of an array; None if it is in none.
+
+    Parameters
+    ----------
+    x : NDArray
+    own : bool
+        Whether files that this process has made count, too.
+    """
     view = np.asarray(x)
     low, high = np.lib.array_utils.byte_bounds(view)
     for path, shared in list(_shared.items()):
         base = shared.array()
-        if base is None or not (
-            shared.start <= low and high <= shared.start + base.nbytes
-        ):
+        if base is None or (shared.is_owner and not own):
+            continue
+        if not (shared.start <= low and high <= shared.start + base.nbytes):
             continue
         try:
             np.asarray(base)
@@ -160,7 +173,7 @@ def _opened_shared(
     base = None if known is None else known.array()
     if base is None:
         base = ndx.open(path, "r+" if writable else "r")
-        _register(base, path, writable)
+        _register(base, path, writable, is_owner=False)
     whole = np.asarray(base)
     if (offset, shape, strides) == (0, whole.shape, whole.strides) and (
         dtype == whole.dtype.str
@@ -199,6 +212,11 @@ class Exchange:
         self._owner = os.getpid() if folders is None else None
         self._made = make_folders() if folders is None else []
         self.folders = folders or [each.path for each in self._made]
+
+    @property
+    def is_borrowed(self) -> bool:
+        """Whether the folders are those of another process, which has a worker here."""
+        return self._owner is None
 
     def write(self, x: ndx.NDArray) -> tuple[ndx.NDArray, str]:
         """Return a copy of an array in a new file, and the path."""

@@ -141,6 +141,13 @@ def sleeps(x):
     time.sleep(60)
 
 
+def ignores_the_end(path):
+    """Sleep through SIGTERM; a file says that it has begun."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(path).touch()
+    time.sleep(60)
+
+
 def writes(x):
     x[0] = -1.0
     return float(x[0])
@@ -150,6 +157,23 @@ def serving(x):
     """Return what serves an array that is made here."""
     made = x * 2
     return made.workspace, repr(ndx.current_backend())
+
+
+def backend_and_limits(x):
+    """Return the names and bounds of what serves here, and the limits."""
+    chain, backend = [], ndx.current_backend()
+    while isinstance(backend, ndx.memory.Adaptor):
+        chain.append(backend.allowed)
+        backend = backend.upstream
+    options = backend.options
+    chain += [backend.name, options.limit, options.fallback and options.fallback.name]
+    return chain, ndx.memory.limits()
+
+
+def shares(x):
+    """Return an array that this process shares, and a part of it."""
+    made = ndx.parallel.share(x * 2)
+    return made, made[1:]
 
 
 def answer(connection):
