@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -180,6 +181,7 @@ class InPlace:
         self._closed = False
         self.waiting = 0
         self._inside = threading.local()
+        self._process = os.getpid()
         self.stats = Statistics()
 
     def call(self, args: tuple[Any, ...]) -> Any:
@@ -249,6 +251,13 @@ class InPlace:
             while self._is_used() and not is_inside:
                 self._changed.wait()
         self._end_if_last()
+
+    def __del__(self) -> None:
+        # No call is under way: it would refer to this. A forked child may have lost
+        # the thread that has the lock.
+        if os.getpid() == self._process:
+            self._closed = True
+            self._end_if_last()
 
     def _is_used(self) -> bool:
         return self.waiting > 0 or len(self._free) < self._count

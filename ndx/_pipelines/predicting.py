@@ -11,7 +11,7 @@ import ndx
 from ndx._pipelines import places as placing
 from ndx._pipelines.answering import InPlace, serve
 from ndx._pipelines.errors import check_function
-from ndx._pipelines.requests import Request, Requests, rows_of
+from ndx._pipelines.requests import Request, Requests, closed, rows_of
 from ndx._pipelines.workers import Team
 
 __all__ = ["Predictor"]
@@ -62,9 +62,9 @@ class Predictor:
     batch. If the function raises for several requests, it is called for each alone, so
     that only those that fail get an error. A cancelled future is left out.
 
-    `close` answers what waits, ends the threads and destroys the workspaces, as does
-    the end of a ``with`` block. ND4J's ``ParallelInference``: ``BATCHED``,
-    ``SEQUENTIAL``, ``INPLACE``, ``batchLimit``, ``queueLimit``.
+    `close` answers what waits, ends the threads and destroys the workspaces, as do the
+    end of a ``with`` block and the finalizer. ND4J's ``ParallelInference``:
+    ``BATCHED``, ``SEQUENTIAL``, ``INPLACE``, ``batchLimit``, ``queueLimit``.
 
     Examples
     --------
@@ -200,6 +200,8 @@ class Predictor:
         """
         self._check_process()
         if self._in_place is not None:
+            if self._is_closed:
+                raise closed()
             return _future_of(self._in_place.call, args)
         if self._team.is_member:
             raise RuntimeError(

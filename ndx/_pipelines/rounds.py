@@ -6,6 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
+import ndx
 from ndx._pipelines.averaging import add, copied, mean, mean_of_sums
 from ndx._pipelines.errors import with_index
 from ndx._pipelines.places import Place, Scoped
@@ -152,8 +155,15 @@ class Report:
         """Report one score; note whether that was enough."""
         self.scores.append(score)
         self.bar.set_postfix(score=f"{score:.4g}")
-        if self._on_score is not None and self._on_score(batches, score) is True:
+        if self._on_score is not None and _is_true(self._on_score(batches, score)):
             self.is_last = True
+
+
+def _is_true(answer: Any) -> bool:
+    """Return whether a function says true: it may return other things for nobody."""
+    if isinstance(answer, ndx.NDArray | np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 class Rounds:

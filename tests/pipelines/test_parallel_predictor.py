@@ -1,5 +1,7 @@
 """`ndx.parallel.Predictor`: batches of many threads' requests, and their answers."""
 
+import functools
+import gc
 import itertools
 import threading
 import time
@@ -304,3 +306,16 @@ def test_none_is_a_result_of_each():
         found, nothing = predict(row(1))
     assert nothing is None
     assert_equal(found, np.full((1, 3), 1.0))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_dropped_predictor_keeps_no_memory(mode):
+    """In every mode, and also where it is dropped in a workspace."""
+    with nothing_left():
+        predict = ndx.parallel.Predictor(doubled, mode=mode, deadline=0)
+        with running(functools.partial(predict, row(1, width=50_000))):
+            predict(row(1, width=50_000))
+        with ndx.workspace("outer", size="1MiB") as outer:
+            del predict
+            gc.collect()
+        outer.destroy()

@@ -107,6 +107,8 @@ def test_a_closed_predictor_says_so(mode):
     predict.close()
     assert "closed" in repr(predict)
     with pytest.raises(RuntimeError, match="closed"):
+        predict.submit(row(1))
+    with pytest.raises(RuntimeError, match="closed"):
         predict(row(1))
 
 

@@ -202,10 +202,11 @@ def test_001_14_scores_of_each_batch_or_of_each_average():
     assert np.mean(before.scores[:4]) == pytest.approx(after.scores[0])
 
 
-def test_ends_when_the_user_has_enough():
+@pytest.mark.parametrize("kind", [bool, np.bool_, ndx.asarray, np.asarray])
+def test_ends_when_the_user_has_enough(kind):
     trained = ndx.parallel.train(
         step, start(), batches(40), workers=2, epochs=3,
-        on_score=lambda used, score: used >= 6,
+        on_score=lambda used, score: kind(used >= 6),
     )  # fmt: skip
     assert trained.batches == 6
 
