@@ -119,8 +119,9 @@ class Classification:
         Raises
         ------
         ValueError
-            If shapes don't fit, a class number is not one of the classes, or there is
-            NaN (with ``nan="raise"``).
+            If shapes don't fit, a class number is not one of the classes, there is NaN
+            (with ``nan="raise"``), or both arrays are ints or bools that may be class
+            numbers as well as columns.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")
@@ -131,9 +132,9 @@ class Classification:
             missing = ndx.reshape(ndx.isnan(labels), (-1,))
             bad = missing if bad is None else bad | missing
         given = flat_weights(weights, shape)
+        omitted = 0
         if bad is not None:
             given, omitted = without_bad(bad, given, self._nan, "NaN")
-            self._omitted += omitted
         labels = labels_of(ndx.reshape(labels, (-1,)), classes, given, "expected ones")
         flat = labels_of(ndx.reshape(predicted, (-1,)), classes, given, "outputs")
         counts = self._counts
@@ -141,6 +142,7 @@ class Classification:
             counts = self._allocate(classes)
         # The one way to count in place, without an array of all pairs of classes.
         np.add.at(counts, labels * classes + flat, given)
+        self._omitted += omitted
 
     def _predictions(
         self, outputs: ndx.NDArray, expected: ndx.NDArray
@@ -164,6 +166,14 @@ class Classification:
             bad, predicted = ndx.isnan(outputs), outputs >= self._threshold
         elif self._size:
             classes = self._size
+            if _both_have_columns(expected, outputs, classes):
+                msg = (
+                    f"expected values and outputs of shape {outputs.shape} and dtype "
+                    f"{outputs.dtype} may be {outputs.size} class numbers, or one "
+                    f"column for each of the {classes} classes: give class numbers of "
+                    "shape (n,), or columns of floats"
+                )
+                raise ValueError(msg)
             predicted = outputs[..., 0] if columns else outputs
         else:
             msg = (
@@ -519,6 +529,20 @@ def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDA
     """Return quotients, and a number where there is nothing to divide by."""
     some = whole > 0
     return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))
+
+
+def _both_have_columns(
+    expected: ndx.NDArray, outputs: ndx.NDArray, classes: int
+) -> bool:
+    """Return whether both have a single 1 in each row of as many columns as classes."""
+    if expected.shape != outputs.shape or outputs.ndim < 2 or not outputs.size:
+        return False
+    if classes < 2 or outputs.shape[-1] != classes:
+        return False
+    return all(
+        bool(ndx.all((x == 0) | (x == 1)) and ndx.all(ndx.sum(x, axis=-1) == 1))
+        for x in (outputs, expected)
+    )
 
 
 def _hottest(expected: ndx.NDArray) -> ndx.NDArray:

@@ -114,6 +114,7 @@ def evaluate(
       yes   0    1
     """
     named = _named(fn, metrics)
+    _check_keys(keys)
     scope = _scope(workspace)
     if reset:
         for metric in metrics:
@@ -199,6 +200,15 @@ def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any
             name = f"{original} ({number})"
         named[name] = metric
     return named
+
+
+def _check_keys(keys: object) -> None:
+    if not isinstance(keys, tuple | list) or len(keys) not in (2, 3):
+        msg = (
+            f"keys={keys!r} is not valid: it is a tuple of the keys of the inputs and "
+            "the expected values, and, if there are any, of the weights"
+        )
+        raise TypeError(msg)
 
 
 def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:

@@ -46,7 +46,8 @@ class ROC:
         each sample (plus 1 for each further class); the memory is used again after
         `reset`. An int: a histogram with so many steps between 0 and 1, of a fixed
         size, for scores in that range. A sequence of rising thresholds: the same with
-        these, for any scores.
+        these, for any scores. Thresholds are rounded to the dtype of the scores: a
+        float32 0.7 is at 7/10.
     classes : int or iterable of str, optional
         The number of columns of scores, or their names. Default: those of the first
         batch.

@@ -128,9 +128,7 @@ class Regression:
             _real(outputs, "outputs"),
         )
         shape = _common_shape(expected.shape, outputs.shape)
-        if not self._sums:
-            self._allocate(shape[-1])
-        if self._columns != shape[-1]:
+        if self._sums and self._columns != shape[-1]:
             msg = f"a batch has {shape[-1]} columns, and the metric has {self._columns}"
             raise ValueError(msg)
         if 0 in shape:
@@ -145,6 +143,9 @@ class Regression:
         # The difference is finite only if both are, but for an overflow.
         bad = ~ndx.isfinite(outputs - expected)
         given, omitted = without_bad(bad, given, self._nan, "NaN or infinite")
+        # Only now: a batch that was refused changes nothing.
+        if not self._sums:
+            self._allocate(shape[-1])
         self._omitted += omitted
         expected, outputs = kept(expected, given), kept(outputs, given)
         _combine(self._sums, _sums_of(expected, outputs, given))

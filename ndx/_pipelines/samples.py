@@ -37,13 +37,22 @@ def as_array(x: Any, what: str) -> ndx.NDArray:
     """Return expected values or outputs as an array, without a copy if possible."""
     if isinstance(x, ndx.NDArray):
         return x
-    if isinstance(x, np.ndarray):  # where it is, whatever the current device
-        return ndx.asarray(x, device="cpu")
-    try:
-        return ndx.asarray(x)
-    except (TypeError, ValueError) as error:
+    if isinstance(x, np.ma.MaskedArray):
         msg = (
-            f"the {what} of a batch must be an array, not {type(x).__name__}; a "
+            f"the {what} of a batch are a masked array, whose mask would be lost: give "
+            "weights=~mask"
+        )
+        raise TypeError(msg)
+    # An array of NumPy stays where it is, whatever the current device.
+    device = "cpu" if isinstance(x, np.ndarray) else None
+    try:
+        return ndx.asarray(x, device=device)
+    except (TypeError, ValueError) as error:
+        found = type(x).__name__
+        if device is not None:
+            found = f"one of dtype {x.dtype}; classes are given by their numbers"
+        msg = (
+            f"the {what} of a batch must be an array of numbers, not {found}; a "
             "function around the metric's `update` can choose a part of it"
         )
         raise TypeError(msg) from error
@@ -78,6 +87,9 @@ def flat_weights(weights: Any, *shapes: tuple[int, ...]) -> ndx.NDArray:
     # Not true for NaN, either.
     if not ndx.all((flat >= 0) & (flat < ndx.inf)):
         msg = "weights must be finite and not negative"
+        raise ValueError(msg)
+    if ndx.sum(flat) == ndx.inf:
+        msg = "the sum of a batch's weights is beyond the largest float: scale them"
         raise ValueError(msg)
     return flat
 

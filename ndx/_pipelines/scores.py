@@ -130,7 +130,7 @@ class Histogram:
 
     def __init__(self, thresholds: int | Sequence[float]) -> None:
         self.thresholds = _checked(thresholds)
-        self._shares = isinstance(thresholds, int)
+        self._shares = isinstance(thresholds, int | np.integer)
         self._counts: ndx.NDArray | None = None
         self._columns = 0
 
@@ -154,10 +154,13 @@ class Histogram:
             )
             raise ValueError(msg)
         counts = self._allocated(columns)
-        scores = ndx.astype(batch.scores, ndx.float64, copy=False)
-        bins = ndx.searchsorted(
-            self.thresholds, ndx.reshape(scores, (-1,)), side="right"
-        )
+        scores = batch.scores
+        if not ndx.isdtype(scores.dtype, "real floating"):
+            scores = ndx.astype(scores, ndx.float64)
+        # As scores are written: 0.7 is less in float32 than in float64.
+        with np.errstate(over="ignore"):
+            thresholds = ndx.astype(self.thresholds, scores.dtype, copy=False)
+        bins = ndx.searchsorted(thresholds, ndx.reshape(scores, (-1,)), side="right")
         place = ndx.reshape(bins, scores.shape) + self._bins * ndx.arange(
             columns, device="cpu"
         )
@@ -201,7 +204,9 @@ def _no_steps() -> Steps:
 
 def _checked(thresholds: Any) -> ndx.NDArray:
     with ndx.no_workspace():
-        if isinstance(thresholds, int) and not isinstance(thresholds, bool):
+        if isinstance(thresholds, int | np.integer) and not isinstance(
+            thresholds, bool
+        ):
             if thresholds < 1:
                 msg = f"thresholds={thresholds} is not valid; there is at least 1 step"
                 raise ValueError(msg)

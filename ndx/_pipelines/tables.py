@@ -124,7 +124,7 @@ def literal(text: str) -> str:
 
 def class_names(classes: object) -> tuple[str, ...]:
     """Return the names of classes or columns, from a number of them or from names."""
-    if not isinstance(classes, str):
+    if not isinstance(classes, str | bool):
         if isinstance(classes, Iterable):
             names = tuple(map(str, classes))
             if len(set(names)) != len(names):

@@ -191,6 +191,7 @@ def test_nan_is_an_error_or_left_out():
         ([0, 1], np.eye(3)[:2] * 1j, None, TypeError, "complex128 are neither"),
         ([0, 1], {"a": 1}, None, TypeError, "outputs of a batch must be an array"),
         (None, np.eye(3)[:2], None, TypeError, "expected values of a batch must"),
+        (["a", "b"], np.eye(3)[:2], None, TypeError, "<U1; .*by their numbers"),
     ],
 )
 def test_bad_batches_are_errors_and_change_nothing(
@@ -207,11 +208,42 @@ def test_bad_batches_are_errors_and_change_nothing(
     assert metric.result().confusion.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u1"])
+def test_columns_of_ints_that_may_be_classes_are_refused(dtype):
+    metric, columns = Classification(3), np.eye(3, dtype=dtype)[[0, 2, 1, 1]]
+    with pytest.raises(ValueError, match=r"12 class numbers.*columns of floats"):
+        metric.update(columns, columns)
+    metric.update(columns, columns.astype(float))
+    assert metric.result().confusion.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
+    # An axis of time as long as there are classes: these can't be columns.
+    metric.update(columns, columns[::-1] * 0)
+    assert metric.result().confusion.tolist() == [[9, 0, 0], [4, 2, 0], [0, 0, 1]]
+
+
+def test_masked_arrays_are_refused():
+    """Their values would count as if there were no mask."""
+    labels = np.ma.masked_array([0, 1], mask=[False, True])
+    metric = Classification(2)
+    for given_ in ((labels, np.array([0, 1])), (np.array([0, 1]), labels)):
+        with pytest.raises(TypeError, match="weights=~mask"):
+            metric.update(*given_)
+    metric.update(labels.data, np.array([0, 0]), ~labels.mask)
+    assert metric.result().accuracy == 1.0
+
+
+def test_a_batch_that_is_refused_omits_nothing():
+    metric = Classification(2, nan="omit")
+    with pytest.raises(ValueError, match="are no classes"):
+        metric.update(np.array([0, 7]), np.array([math.nan, 0.2]))
+    assert metric.result().omitted == 0
+
+
 def test_bad_options():
     with pytest.raises(TypeError, match="neither a number nor a list"):
         Classification("ab")
-    with pytest.raises(TypeError, match="neither a number nor a list"):
-        Classification(2.5)
+    for bad in (2.5, True):
+        with pytest.raises(TypeError, match="neither a number nor a list"):
+            Classification(bad)
     with pytest.raises(ValueError, match="number of classes"):
         Classification(-1)
     with pytest.raises(ValueError, match="a name twice"):

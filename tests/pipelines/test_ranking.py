@@ -113,13 +113,16 @@ def test_exact_curves_of_one_class_against_the_rest(data, columns, merged):
 @given(samples(), st.sampled_from([1, 4, 100, (0.29, 0.3), (0.25, 0.5, 2.0)]))
 @examples(100)
 def test_histograms_are_exact_for_scores_in_steps(data, thresholds):
-    """The curve of a histogram is that of scores rounded down to a threshold."""
+    """The curve of a histogram is that of scores rounded down to a threshold.
+
+    Thresholds are first rounded to the dtype of the scores.
+    """
     expected, scores, weights, sizes = data
     result = counted(ROC(thresholds), expected, scores, weights, sizes)
     if isinstance(thresholds, int):
         thresholds = np.arange(thresholds + 1) / thresholds
     steps = np.array(list(thresholds))
-    rounded = (scores[:, None].astype("f8") >= steps).sum(axis=1)
+    rounded = (scores[:, None] >= steps.astype(scores.dtype)).sum(axis=1)
     (curve,) = result.curves
     area, precision = areas(expected == 1, rounded, weights)
     closely(curve.auc, area)
@@ -287,3 +290,18 @@ def test_a_batch_that_is_refused_changes_nothing():
         metric.update(np.zeros(3, int), np.zeros((4, 5)))
     metric.update(np.array([0, 1]), np.array([0.1, 0.2]))
     assert metric.result().auc() == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("steps", [7, 10, 100, 1000])
+def test_scores_at_a_threshold_reach_it_in_every_dtype(steps, dtype):
+    """0.7 is less in float32 than in float64: thresholds are rounded alike."""
+    scores = (np.arange(steps + 1) / steps).astype(dtype)
+    metric = ROC(steps)
+    metric.update(np.arange(steps + 1) % 2, scores)
+    curve = metric.result().curves[0]
+    exact = ROC()
+    exact.update(np.arange(steps + 1) % 2, scores)
+    assert curve.auc == pytest.approx(exact.result().curves[0].auc, abs=0)
+    metric.update(np.array([1]), np.array([1]))  # integers, too
+    metric.merge(ROC(np.int64(steps)))

@@ -146,7 +146,7 @@ def test_nan_and_infinity_are_errors_or_left_out(value, side):
     metric = Regression()
     with pytest.raises(ValueError, match="1 of 6 values of a batch are NaN or inf"):
         metric.update(*sides)
-    assert metric.result().sums["count"].tolist() == [0, 0]
+    assert metric.result().sums["count"].tolist() == []
     metric.update(*sides, np.array([1, 0, 1]))
     assert metric.result().sums["count"].tolist() == [2, 2]
     metric = Regression(nan="omit")
@@ -170,7 +170,7 @@ def test_nan_and_infinity_are_errors_or_left_out(value, side):
         ([1, 2], [1, 2], [1, 2, 3], ValueError, "weights of a batch have shape .3,."),
         ([1, 2], [1, 2], [1, -2], ValueError, "not negative"),
         ([1, 2j], [1, 2], None, TypeError, "no real numbers"),
-        ([1, 2], object(), None, TypeError, "must be an array, not object"),
+        ([1, 2], object(), None, TypeError, "array of numbers, not object"),
     ],
 )
 def test_bad_batches_are_errors_and_change_nothing(
@@ -185,6 +185,21 @@ def test_bad_batches_are_errors_and_change_nothing(
         metric.update(np.array(expected), outputs, weights)
     assert metric.result().mse() == 1.0
     assert metric.result().sums["count"].tolist() == [1]
+
+
+def test_a_first_batch_that_is_refused_does_not_choose_the_columns():
+    metric = Regression()
+    with pytest.raises(ValueError, match="2 of 2 values of a batch are NaN"):
+        metric.update(np.zeros((1, 2)), np.full((1, 2), math.nan))
+    metric.update(np.zeros(2), np.ones(2))
+    assert metric.result().mse() == 1.0
+
+
+def test_weights_whose_sum_overflows_are_refused():
+    metric = Regression()
+    with pytest.raises(ValueError, match="scale them"):
+        metric.update(np.zeros(2), np.ones(2), np.array([1e308, 1e308]))
+    assert math.isnan(metric.result().mse())
 
 
 def test_merging_resetting_and_results():
