@@ -127,7 +127,13 @@ def _start(options):
         if options.report:
             report_at_exit(placed)
     if trace is not None:
-        save_at_exit(trace, output)
+        save_at_exit(trace, output, _NO_ARRAYS if options.command == "trace" else "")
+
+
+_NO_ARRAYS = (
+    "The program made no array of ndx. NumPy's are recorded by: python -m ndx run "
+    "--trace FILE"
+)
 
 
 def main(arguments=None):

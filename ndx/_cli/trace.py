@@ -19,19 +19,31 @@ def new_trace(output, max_events=1_000_000, stacks=4):
     return record(max_events=max_events, stacks=stacks)
 
 
-def save_at_exit(trace, output):
-    """Start a trace, and save it when the program and its threads have ended."""
+def save_at_exit(trace, output, if_empty=""):
+    """Start a trace, and save it when the program and its threads have ended.
+
+    Parameters
+    ----------
+    trace : ndx.memory.Trace
+    output : str
+        The file.
+    if_empty : str
+        What to say if no array was made.
+    """
     trace.__enter__()
     # The program may change the working directory.
-    atexit.register(_save, trace, output, os.path.abspath(output), os.getpid())
+    path = os.path.abspath(output)
+    atexit.register(_save, trace, output, path, os.getpid(), if_empty)
 
 
-def _save(trace, output, path, process):
+def _save(trace, output, path, process, if_empty):
     # A forked child saves nothing.
     if os.getpid() != process:
         return
     trace.__exit__(None, None, None)
     text = trace.summary()
+    if if_empty and not trace.events:
+        text = f"{text}\n\n{if_empty}"
     try:
         trace.save(path)
     except OSError as error:

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Filling", "FillingOnDevice", "filling"]
 
 
+_READ_ONLY = (
+    "ndx.prefetch makes an array that the source has made and yielded read-only for "
+    "the source: the consumer may still read it. Make a new one for each batch, or "
+    "yield ndx.asarray(x, copy=True)"
+)
+
+
 def filling(ring: Ring, slot: Slot, device: str | None, copy: bool) -> Filling:
     """Return the scope in which the source makes a batch, for a slot."""
     if device is None:
@@ -121,6 +128,8 @@ class Filling:
         try:
             self.scopes.__exit__(kind, error, traceback)
         finally:
+            if isinstance(error, ValueError) and "read-only" in str(error):
+                error.add_note(_READ_ONLY)
             self.exports.clear()
             self.slot.filling = False
             if self.slot.workspace is not None and self.slot.workspace.is_open:

@@ -47,7 +47,15 @@ def test_a_script(tmp_path):
     assert array["maker"] == f"{script}:4 in make"
     assert array["stack"] == [f"{script}:4 in make", f"{script}:5 in <module>"]
     assert "peak 48 B in 1 arrays" in done.stderr
+    assert "run --trace" not in done.stderr
     assert "saved as" in done.stderr
+
+
+def test_a_program_without_arrays_of_ndx_is_told_of_numpys(tmp_path):
+    done, arrays = trace(tmp_path, "import numpy; numpy.ones(1000)")
+    assert done.returncode == 0, done.stderr
+    assert arrays == []
+    assert "ndx run --trace FILE" in done.stderr
 
 
 def test_a_page_is_the_default(tmp_path):

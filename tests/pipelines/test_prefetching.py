@@ -422,8 +422,9 @@ def test_hazard_14_what_a_source_writes_to_what_it_has_yielded(wrap):
     for source in (filling_a_buffer, changing_afterwards):
         batches = iter(ndx.prefetch(wrap(source())))
         first = next(batches)
-        with pytest.raises(ValueError, match="read-only"):
+        with pytest.raises(ValueError, match="read-only") as caught:
             next(batches)
+        assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
         assert float(first[0]) == 0.0
         first += 1.0  # it is the consumer's
 
