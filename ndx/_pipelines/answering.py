@@ -173,6 +173,7 @@ class InPlace:
     """
 
     def __init__(self, fn: Callable[..., Any], places: list[Place]):
+        self._process = os.getpid()
         self._fn = fn
         self._count = len(places)
         self._changed = threading.Condition(threading.RLock())
@@ -181,7 +182,6 @@ class InPlace:
         self._closed = False
         self.waiting = 0
         self._inside = threading.local()
-        self._process = os.getpid()
         self.stats = Statistics()
 
     def call(self, args: tuple[Any, ...]) -> Any:
@@ -254,10 +254,15 @@ class InPlace:
 
     def __del__(self) -> None:
         # No call is under way: it would refer to this. A forked child may have lost
-        # the thread that has the lock.
-        if os.getpid() == self._process:
+        # the thread that has the lock, and construction may have been interrupted.
+        if hasattr(self, "stats") and os.getpid() == self._process:
             self._closed = True
             self._end_if_last()
+
+    def check_open(self) -> None:
+        """Raise RuntimeError if it is closed; not in a call that has begun before."""
+        if self._closed and getattr(self._inside, "place", None) is None:
+            raise closed()
 
     def _is_used(self) -> bool:
         return self.waiting > 0 or len(self._free) < self._count

@@ -120,12 +120,13 @@ class Classification:
         ------
         ValueError
             If shapes don't fit, a class number is not one of the classes, there is NaN
-            (with ``nan="raise"``), or both arrays are ints or bools that may be class
-            numbers as well as columns.
+            (with ``nan="raise"``), or both arrays are ints with a single 1 in each of
+            as many columns as there are classes: these may be class numbers, too.
+            Weights of the same shape say that they are.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")
-        predicted, bad, classes = self._predictions(outputs, expected)
+        predicted, bad, classes = self._predictions(outputs, expected, weights)
         shape = predicted.shape
         labels = self._expected(expected, shape, classes)
         if ndx.isdtype(labels.dtype, "real floating"):
@@ -145,7 +146,7 @@ class Classification:
         self._omitted += omitted
 
     def _predictions(
-        self, outputs: ndx.NDArray, expected: ndx.NDArray
+        self, outputs: ndx.NDArray, expected: ndx.NDArray, weights: Any
     ) -> tuple[ndx.NDArray, ndx.NDArray | None, int]:
         """Return predicted classes, which samples have NaN, and how many classes."""
         real = ndx.isdtype(outputs.dtype, "real floating")
@@ -166,12 +167,13 @@ class Classification:
             bad, predicted = ndx.isnan(outputs), outputs >= self._threshold
         elif self._size:
             classes = self._size
-            if _both_have_columns(expected, outputs, classes):
+            each = getattr(weights, "shape", None) == outputs.shape
+            if not each and _both_have_columns(expected, outputs, classes):
                 msg = (
                     f"expected values and outputs of shape {outputs.shape} and dtype "
                     f"{outputs.dtype} may be {outputs.size} class numbers, or one "
-                    f"column for each of the {classes} classes: give class numbers of "
-                    "shape (n,), or columns of floats"
+                    f"column for each of the {classes} classes: give columns of "
+                    "floats, or class numbers with weights of that shape"
                 )
                 raise ValueError(msg)
             predicted = outputs[..., 0] if columns else outputs
@@ -534,10 +536,15 @@ def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDA
 def _both_have_columns(
     expected: ndx.NDArray, outputs: ndx.NDArray, classes: int
 ) -> bool:
-    """Return whether both have a single 1 in each row of as many columns as classes."""
+    """Return whether both have a single 1 in each row of as many columns as classes.
+
+    Few rows of two class numbers each often look so.
+    """
     if expected.shape != outputs.shape or outputs.ndim < 2 or not outputs.size:
         return False
-    if classes < 2 or outputs.shape[-1] != classes:
+    if outputs.shape[-1] != classes or classes < 2:
+        return False
+    if classes == 2 and outputs.size <= 8:
         return False
     return all(
         bool(ndx.all((x == 0) | (x == 1)) and ndx.all(ndx.sum(x, axis=-1) == 1))

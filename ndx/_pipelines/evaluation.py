@@ -114,7 +114,7 @@ def evaluate(
       yes   0    1
     """
     named = _named(fn, metrics)
-    _check_keys(keys)
+    keys = _checked_keys(keys)
     scope = _scope(workspace)
     if reset:
         for metric in metrics:
@@ -202,13 +202,16 @@ def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any
     return named
 
 
-def _check_keys(keys: object) -> None:
-    if not isinstance(keys, tuple | list) or len(keys) not in (2, 3):
-        msg = (
-            f"keys={keys!r} is not valid: it is a tuple of the keys of the inputs and "
-            "the expected values, and, if there are any, of the weights"
-        )
-        raise TypeError(msg)
+def _checked_keys(keys: Any) -> tuple[str, ...]:
+    if isinstance(keys, Iterable) and not isinstance(keys, str):
+        keys = tuple(keys)
+        if len(keys) in (2, 3):
+            return keys
+    msg = (
+        f"keys={keys!r} is not valid: it is a tuple of the keys of the inputs and the "
+        "expected values, and, if there are any, of the weights"
+    )
+    raise TypeError(msg)
 
 
 def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:

@@ -102,9 +102,11 @@ def map(
     and can't be written there. Ctrl-C, `close` and errors end processes at once, but
     threads only after the items that they have begun.
 
-    Each process has a backend of its own, of the same name and options, with the same
-    bounds of `ndx.memory.LimitingAdaptor` (other adaptors stay here), and the limits of
-    `ndx.memory.set_limit`: a limit is one of each process.
+    Each process has a backend of its own, with the same options, fallback and bounds of
+    `ndx.memory.LimitingAdaptor` (other adaptors stay here), and the limits of
+    `ndx.memory.set_limit`. A limit is one of each process; to that of a forked one,
+    what it has inherited counts, too. A backend of a class of your own is forked as it
+    is; other processes make one by its registered name, without options.
 
     The buffer is that of `concurrent.futures.Executor.map` in Python 3.14. ND4J's
     ``ParallelWrapper`` has a workspace for each worker, too.

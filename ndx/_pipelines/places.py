@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ndx
+from ndx.backends._registry import BUILTIN, is_of_ndx, names_set_by_environment
 
 __all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
 
@@ -61,10 +62,16 @@ class Place:
             else:
                 yield ndx.workspace(self.workspace, config=self.config)
 
-    def elsewhere(self) -> Place:
-        """Return the same for another process, where backends are made by name."""
+    def elsewhere(self, *, forked: bool) -> Place:
+        """Return the same for another process, which makes backends of its own.
+
+        Raises
+        ------
+        TypeError
+            If a process that is not forked can't make this backend.
+        """
         backend = ndx.current_backend() if self.backend is None else self.backend
-        return dataclasses.replace(self, backend=Recipe.of(backend))
+        return dataclasses.replace(self, backend=Recipe.of(backend, forked=forked))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +80,8 @@ class Recipe:
 
     Attributes
     ----------
-    name : str
+    source : str or ndx.backends.Backend
+        The name; or, for a forked process, a backend of the user's, which it uses.
     options : dict
         Those that differ from their defaults. Backends among them are recipes.
     bounds : tuple of int
@@ -81,28 +89,31 @@ class Recipe:
         adaptors refer to what this process has: files, functions, its arrays.
     """
 
-    name: str
+    source: Any
     options: dict[str, Any]
     bounds: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, backend: ndx.backends.Backend) -> Recipe:
+    def of(cls, backend: ndx.backends.Backend, *, forked: bool) -> Recipe:
         """Return the recipe of a backend, without the adaptors that can't travel."""
         bounds: list[int] = []
         while isinstance(backend, ndx.memory.Adaptor):
             if isinstance(backend, ndx.memory.LimitingAdaptor):
                 bounds.insert(0, backend.allowed)
             backend = backend.upstream
-        options = {
-            name: cls.of(value) if isinstance(value, ndx.backends.Backend) else value
-            for name, value in _options(backend).items()
-        }
+        if not is_of_ndx(backend):
+            source = backend if forked else _registered_name(backend)
+            return cls(source, {}, tuple(bounds))
+        options = _options(backend)
+        fallback = options.get("fallback")
+        if isinstance(fallback, ndx.backends.Backend):
+            options["fallback"] = cls.of(fallback, forked=forked)
         return cls(backend.name, options, tuple(bounds))
 
     def make(self) -> ndx.backends.Backend:
         """Return the backend; without options, the shared one of its name."""
         made = ndx.backends.get(
-            self.name,
+            self.source,
             **{
                 name: value.make() if isinstance(value, Recipe) else value
                 for name, value in self.options.items()
@@ -118,15 +129,29 @@ def unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _registered_name(backend: ndx.backends.Backend) -> str:
+    name = backend.name
+    kind = name.partition(":")[0]
+    if name in ndx.backends.available() and kind not in BUILTIN:
+        return name
+    msg = (
+        f"{backend!r} can't be made by another process: its class is not registered. "
+        "Call ndx.backends.register in a module that the function's module imports, or "
+        "give start_method='fork'"
+    )
+    raise TypeError(msg)
+
+
 def _options(backend: Any) -> dict[str, Any]:
-    """Return the options of a backend that differ from their defaults."""
-    options = getattr(backend, "options", None)
-    if not dataclasses.is_dataclass(options):
-        return {}
+    """Return the options of a backend of ndx that others would have another value for.
+
+    That is, by default or by the environment.
+    """
+    options, by_environment = backend.options, names_set_by_environment(backend)
     found = {
         each.name: getattr(options, each.name)
         for each in dataclasses.fields(options)
-        if getattr(options, each.name) != each.default
+        if each.name in by_environment or getattr(options, each.name) != each.default
     }
     # A backend with files of its own: a forked child can't use the one of this name.
     if hasattr(backend, "directory"):

@@ -11,7 +11,7 @@ import ndx
 from ndx._pipelines import places as placing
 from ndx._pipelines.answering import InPlace, serve
 from ndx._pipelines.errors import check_function
-from ndx._pipelines.requests import Request, Requests, closed, rows_of
+from ndx._pipelines.requests import Request, Requests, rows_of
 from ndx._pipelines.workers import Team
 
 __all__ = ["Predictor"]
@@ -200,8 +200,7 @@ class Predictor:
         """
         self._check_process()
         if self._in_place is not None:
-            if self._is_closed:
-                raise closed()
+            self._in_place.check_open()
             return _future_of(self._in_place.call, args)
         if self._team.is_member:
             raise RuntimeError(

@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -19,13 +20,16 @@ from typing import Any
 import ndx
 from ndx._pipelines import cores
 from ndx._pipelines.places import Place
-from ndx._pipelines.sharing import Exchange, forget_shared
+from ndx._pipelines.sharing import Exchange, close_own, forget_shared
 from ndx._pipelines.workers import close_at_exit
+from ndx.memory._limits import adopt_limits
 
 __all__ = ["Processes"]
 
 # Seconds that a process has to end by itself, or by a signal.
 GRACE = 5.0
+# Seconds between looks at a process. Children of its own may keep its pipes open.
+_LOOK = 0.5
 
 
 class Processes:
@@ -53,6 +57,8 @@ class Processes:
         context = multiprocessing.get_context(start_method)
         self._process = os.getpid()
         self._exchange = Exchange()
+        # What it shares is opened by name, when a process has started.
+        self._fn = fn
         self._children: list[_Child] = []
         close_at_exit(self)
         try:
@@ -61,9 +67,8 @@ class Processes:
             target: Any = fn if forked else self._pickled(fn)
             threads = threads or max(1, ndx.get_num_threads() // len(places))
             for place in places:
-                child = _Child(
-                    context, self._exchange, target, place.elsewhere(), threads
-                )
+                there = place.elsewhere(forked=forked)
+                child = _Child(context, self._exchange, target, there, threads)
                 # Had before it starts: Ctrl-C may come at any time.
                 self._children.append(child)
                 child.start()
@@ -127,7 +132,7 @@ class _Child:
     ):
         self._exchange = exchange
         self._busy = False
-        self._stopped = False
+        self._stopped, self._stopped_at = False, 0.0
         self.is_ended = False
         self._ending = threading.Lock()
         self._here, self._there = context.Pipe()
@@ -168,10 +173,8 @@ class _Child:
             if self._stopped:
                 raise self._ended()
             self._here.send_bytes(message)
-            while not connection.wait([self._here, self._process.sentinel], GRACE):
-                if self._stopped:
-                    # It has handled the signal that was to end it.
-                    self._process.kill()
+            while not connection.wait([self._here, self._process.sentinel], _LOOK):
+                self._check_alive()
             if not self._here.poll():
                 raise EOFError
             answer = self._here.recv_bytes()
@@ -188,15 +191,35 @@ class _Child:
             # The traceback has this frame.
             del value
 
+    def _check_alive(self) -> None:
+        """Kill the process if it handles the signal that was to end it.
+
+        Raises
+        ------
+        EOFError
+            If it has ended.
+        """
+        if self._stopped and time.monotonic() - self._stopped_at >= GRACE:
+            self._process.kill()
+            self._join(GRACE)
+        if not self._process.is_alive():
+            raise EOFError
+
+    def _join(self, seconds: float) -> None:
+        """Wait until the process has ended, but no longer than some seconds."""
+        end = time.monotonic() + seconds
+        while self._process.is_alive() and time.monotonic() < end:
+            self._process.join(min(seconds, _LOOK))
+
     def _ended(self) -> BaseException:
-        self._process.join(GRACE)
+        self._join(GRACE)
         code = self._process.exitcode
         if code is not None and code < 0:
             how = f"was killed by signal {-code} ({_name_of(-code)})"
         else:
             how = f"ended with exit code {code}"
         hint = ""
-        if code == -signal.SIGKILL:
+        if code == -signal.SIGKILL and not self._stopped:
             hint = (
                 ". That often means that the system had no more memory: use fewer "
                 "processes, or smaller items"
@@ -207,7 +230,8 @@ class _Child:
 
     def stop(self) -> None:
         """End the process now if it computes; else its thread will."""
-        self._stopped = True
+        if not self._stopped:
+            self._stopped, self._stopped_at = True, time.monotonic()
         # Its thread may have ended it meanwhile.
         with contextlib.suppress(ValueError):
             if self._busy:
@@ -226,7 +250,7 @@ class _Child:
             self._here.close()
             if self._process.pid is not None:
                 for end in (self._process.terminate, self._process.kill):
-                    self._process.join(GRACE)
+                    self._join(GRACE)
                     if not self._process.is_alive():
                         break
                     end()
@@ -263,6 +287,8 @@ def _serve(
     cores.share(object(), 1, threads)
     # Scopes of the parent are no scopes of a forked child.
     contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
+    # Finalizers do not run at the end of a forked process.
+    close_own()
     if not _parent_lives():
         exchange.remove()
 
@@ -270,19 +296,6 @@ def _serve(
 def _parent_lives() -> bool:
     parent = multiprocessing.parent_process()
     return parent is None or parent.is_alive()
-
-
-def _set_limits(limits: dict[str, int]) -> None:
-    """Set the limits that the parent has: a new interpreter has that of NDX_LIMIT."""
-    own = ndx.memory.limits()
-    if limits == own:
-        return
-    ndx.memory.set_limit(limits.get("ndx"))
-    for name in sorted((limits.keys() | own.keys()) - {"ndx"}):
-        if name == "process":
-            ndx.memory.set_limit(process=limits.get(name))
-        else:
-            ndx.memory.set_limit(limits.get(name), device=name)
 
 
 def _answer_all(
@@ -297,8 +310,11 @@ def _answer_all(
     parent = [] if found is None else [found.sentinel]
     with contextlib.ExitStack() as stack:
         try:
-            _set_limits(limits)
-            fn = pickle.loads(target) if isinstance(target, bytes) else target
+            # A new interpreter has those of the environment.
+            adopt_limits(limits)
+            fn = target
+            if isinstance(target, bytes):
+                fn = exchange.loads(target, keep=True)
             scoped = stack.enter_context(place.entered())
             # In the scope: arrays go from the arena to the files of the exchange.
             answer = scoped(lambda args: exchange.dumps((False, fn(*args))))
@@ -317,7 +333,7 @@ def _answer_all(
             try:
                 if failure is not None:
                     raise failure
-                said = answer(pickle.loads(message))
+                said = answer(exchange.loads(message))
             except BaseException as error:
                 said = _error(error)
             del message

@@ -132,6 +132,8 @@ class Regression:
             msg = f"a batch has {shape[-1]} columns, and the metric has {self._columns}"
             raise ValueError(msg)
         if 0 in shape:
+            if not self._sums:
+                self._allocate(shape[-1])
             return
         expected, outputs = (
             ndx.reshape(x, (-1, shape[-1])) for x in (expected, outputs)

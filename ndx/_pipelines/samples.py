@@ -37,10 +37,10 @@ def as_array(x: Any, what: str) -> ndx.NDArray:
     """Return expected values or outputs as an array, without a copy if possible."""
     if isinstance(x, ndx.NDArray):
         return x
-    if isinstance(x, np.ma.MaskedArray):
+    if np.ma.is_masked(x):
         msg = (
-            f"the {what} of a batch are a masked array, whose mask would be lost: give "
-            "weights=~mask"
+            f"the {what} of a batch have masked values, which would count: give "
+            "weights of 0 for these samples, and x.data or x.filled(0)"
         )
         raise TypeError(msg)
     # An array of NumPy stays where it is, whatever the current device.
@@ -48,13 +48,16 @@ def as_array(x: Any, what: str) -> ndx.NDArray:
     try:
         return ndx.asarray(x, device=device)
     except (TypeError, ValueError) as error:
-        found = type(x).__name__
-        if device is not None:
-            found = f"one of dtype {x.dtype}; classes are given by their numbers"
-        msg = (
-            f"the {what} of a batch must be an array of numbers, not {found}; a "
-            "function around the metric's `update` can choose a part of it"
-        )
+        msg = f"the {what} of a batch must be an array of numbers"
+        if device is None:
+            msg += (
+                f", not {type(x).__name__}; a function around the metric's `update` "
+                "can choose a part of it"
+            )
+        else:
+            msg += f": {error}"
+            if x.dtype.kind in "OSUT":
+                msg += ". Classes are given by their numbers"
         raise TypeError(msg) from error
 
 

@@ -129,8 +129,11 @@ class Histogram:
     """
 
     def __init__(self, thresholds: int | Sequence[float]) -> None:
+        if isinstance(thresholds, np.integer):
+            # A narrow one would overflow.
+            thresholds = int(thresholds)
         self.thresholds = _checked(thresholds)
-        self._shares = isinstance(thresholds, int | np.integer)
+        self._shares = isinstance(thresholds, int)
         self._counts: ndx.NDArray | None = None
         self._columns = 0
 
@@ -157,9 +160,7 @@ class Histogram:
         scores = batch.scores
         if not ndx.isdtype(scores.dtype, "real floating"):
             scores = ndx.astype(scores, ndx.float64)
-        # As scores are written: 0.7 is less in float32 than in float64.
-        with np.errstate(over="ignore"):
-            thresholds = ndx.astype(self.thresholds, scores.dtype, copy=False)
+        thresholds = _rounded(self.thresholds, scores.dtype)
         bins = ndx.searchsorted(thresholds, ndx.reshape(scores, (-1,)), side="right")
         place = ndx.reshape(bins, scores.shape) + self._bins * ndx.arange(
             columns, device="cpu"
@@ -198,15 +199,28 @@ class Histogram:
         return Steps(falling, sums[1], sums[0])
 
 
+def _rounded(thresholds: ndx.NDArray, dtype: Any) -> ndx.NDArray:
+    """Return thresholds in the dtype of scores: 0.7 is less there than in float64.
+
+    A score of 0 reaches no positive threshold, and one of -inf no finite one.
+    """
+    if dtype == thresholds.dtype:
+        return thresholds
+    with np.errstate(over="ignore", under="ignore"):
+        found = ndx.astype(thresholds, dtype)
+    least = float(np.finfo(dtype).smallest_subnormal)
+    found = ndx.where((thresholds > 0) & (found == 0), least, found)
+    lowest = float(ndx.finfo(dtype).min)
+    return ndx.where((thresholds > -ndx.inf) & (found == -ndx.inf), lowest, found)
+
+
 def _no_steps() -> Steps:
     return Steps(*(ndx.empty(0, device="cpu") for _ in range(3)))
 
 
 def _checked(thresholds: Any) -> ndx.NDArray:
     with ndx.no_workspace():
-        if isinstance(thresholds, int | np.integer) and not isinstance(
-            thresholds, bool
-        ):
+        if isinstance(thresholds, int) and not isinstance(thresholds, bool):
             if thresholds < 1:
                 msg = f"thresholds={thresholds} is not valid; there is at least 1 step"
                 raise ValueError(msg)

@@ -14,12 +14,14 @@ import itertools
 import os
 import pickle
 import shutil
+import threading
 import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import ndx
+from ndx._lib.weak import members
 from ndx._pipelines.folders import make_folders
 
 __all__ = ["Exchange", "share"]
@@ -34,13 +36,14 @@ class _Shared(NamedTuple):
     array: weakref.ref[ndx.NDArray]
     start: int
     writable: bool
-    # Whether the file ends with the array here, and not with that of another process.
-    is_owner: bool
 
 
 # By path: the arrays that are shared here, made by this process or by another.
 _shared: dict[str, _Shared] = {}
+# The paths that a message names which this thread reads.
+_reading = threading.local()
 _numbers = itertools.count()
+_exchanges: weakref.WeakSet[Exchange] = weakref.WeakSet()
 
 
 def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
@@ -59,8 +62,10 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     NDArray
         In no workspace. Its memory is a file in ``/dev/shm`` (or, where there is none
         or no room, in the folder of temporary files), which is removed with the array.
-        It goes to processes by name, as do its views while it is alive. What a worker
-        process shares itself and returns is copied.
+        It goes to processes by name, as do its views while it is alive. A worker
+        returns it, or a view, by name if it came with the same item or with the
+        function; what it has kept of earlier items, or shares itself, it returns by a
+        copy.
 
     Raises
     ------
@@ -85,7 +90,7 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     except BaseException:
         exchange.close()
         raise
-    _register(made, path, writable, is_owner=True)
+    _register(made, path, writable)
     weakref.finalize(made, exchange.close)
     return made
 
@@ -98,9 +103,14 @@ def forget_shared() -> None:
     _shared.clear()
 
 
-def _register(x: ndx.NDArray, path: str, writable: bool, *, is_owner: bool) -> None:
-    start = _address(np.asarray(x))
-    _shared[path] = _Shared(weakref.ref(x), start, writable, is_owner)
+def close_own() -> None:
+    """Remove the files of all that this process shares, at its end."""
+    for each in members(_exchanges):
+        each.close()
+
+
+def _register(x: ndx.NDArray, path: str, writable: bool) -> None:
+    _shared[path] = _Shared(weakref.ref(x), _address(np.asarray(x)), writable)
     weakref.finalize(x, _shared.pop, path, None)
 
 
@@ -122,9 +132,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, x: Any) -> Any:
         if type(x) is not ndx.NDArray or str(x.device) != "cpu" or not x.nbytes:
             return NotImplemented
-        # A worker's own file may end before the answer is read: its array is copied.
-        own = not self._exchange.is_borrowed
-        if _shared and (place := _place_of(x, own=own)) is not None:
+        place = _place_of(x) if _shared else None
+        if place is not None and self._exchange.may_name(place[0]):
             return _opened_shared, place
         if x.nbytes < LEAST_NBYTES:
             return NotImplemented
@@ -133,22 +142,15 @@ class _Pickler(pickle.Pickler):
         return self._read, (path,)
 
 
-def _place_of(x: ndx.NDArray, *, own: bool) -> tuple[Any, ...] | None:
-    """Return the file and the place in it of an array; None if it is in none.
-
-    Parameters
-    ----------
-    x : NDArray
-    own : bool
-        Whether files that this process has made count, too.
-    """
+def _place_of(x: ndx.NDArray) -> tuple[Any, ...] | None:
+    """Return the file and the place in it of an array; None if it is in none."""
     view = np.asarray(x)
     low, high = np.lib.array_utils.byte_bounds(view)
     for path, shared in list(_shared.items()):
         base = shared.array()
-        if base is None or (shared.is_owner and not own):
-            continue
-        if not (shared.start <= low and high <= shared.start + base.nbytes):
+        if base is None or not (
+            shared.start <= low and high <= shared.start + base.nbytes
+        ):
             continue
         try:
             np.asarray(base)
@@ -169,11 +171,13 @@ def _opened_shared(
     dtype: str,
 ) -> ndx.NDArray:
     """Return an array in the file of a shared one."""
+    if (paths := getattr(_reading, "paths", None)) is not None:
+        paths.add(path)
     known = _shared.get(path)
     base = None if known is None else known.array()
     if base is None:
         base = ndx.open(path, "r+" if writable else "r")
-        _register(base, path, writable, is_owner=False)
+        _register(base, path, writable)
     whole = np.asarray(base)
     if (offset, shape, strides) == (0, whole.shape, whole.strides) and (
         dtype == whole.dtype.str
@@ -212,11 +216,19 @@ class Exchange:
         self._owner = os.getpid() if folders is None else None
         self._made = make_folders() if folders is None else []
         self.folders = folders or [each.path for each in self._made]
+        self._came: set[str] = set()
+        self._kept: set[str] = set()
+        _exchanges.add(self)
 
-    @property
-    def is_borrowed(self) -> bool:
-        """Whether the folders are those of another process, which has a worker here."""
-        return self._owner is None
+    def may_name(self, path: str) -> bool:
+        """Whether who gets a message can still open the file of a shared array.
+
+        For the answer of a worker, only what came with the item or the function is sure
+        to be there.
+        """
+        if self._owner is None:
+            return path in self._came or path in self._kept
+        return os.path.exists(path)
 
     def write(self, x: ndx.NDArray) -> tuple[ndx.NDArray, str]:
         """Return a copy of an array in a new file, and the path."""
@@ -252,6 +264,26 @@ class Exchange:
                 _unlink(path)
             raise
         return file.getvalue()
+
+    def loads(self, message: bytes, *, keep: bool = False) -> Any:
+        """Return what a message says, of the process whose folders these are.
+
+        Parameters
+        ----------
+        message : bytes
+            From `dumps`.
+        keep : bool
+            Whether the sender keeps what it shares for longer than until the answer.
+        """
+        _reading.paths = paths = set()
+        try:
+            found = pickle.loads(message)
+        finally:
+            _reading.paths = None
+        self._came = paths
+        if keep:
+            self._kept = paths
+        return found
 
     def close(self) -> None:
         """Remove the folders, with all that is in them; not in a forked child."""

@@ -175,6 +175,16 @@ def _create_shared(name):
         under_way.pop()
 
 
+def is_of_ndx(backend):
+    """Return whether a backend is one of ndx's own kinds, not of a class derived."""
+    return type(backend) is _builtin(backend.name.partition(":")[0])
+
+
+def names_set_by_environment(backend):
+    """Return the names of the options that the environment sets for its kind."""
+    return frozenset(_options.get(backend.name.partition(":")[0], ()))
+
+
 def set_environment(environment, chosen):
     """Take options from variables, for the backends of ndx and a chosen one.
 

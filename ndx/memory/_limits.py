@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import TYPE_CHECKING
 
 from ndx._lib.device import find_device, number_of
@@ -148,6 +149,24 @@ def set_limit(
             # Set both, or neither.
             _budget.set_resident_limit(before)
             raise
+
+
+def adopt_limits(found: dict[str, int]) -> None:
+    """Set all limits to those that `limits` returned in another process.
+
+    It warns of nothing, which that process did, and uses no GPU.
+    """
+    gpus = {
+        int(name.removeprefix("cuda:")) + 1: nbytes
+        for name, nbytes in found.items()
+        if name.startswith("cuda:")
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _budget.set_process_limit(found.get("ndx"))
+        _budget.set_resident_limit(found.get("process"))
+    for gpu in gpus.keys() | _budget.gpu_limits().keys():
+        _budget.set_gpu_limit(gpu, gpus.get(gpu), None)
 
 
 def reserve(

@@ -159,6 +159,36 @@ def serving(x):
     return made.workspace, repr(ndx.current_backend())
 
 
+class Mine(ndx.backends.PythonBackend):
+    """A backend of the user's, registered by nobody."""
+
+    def acquire(self, nbytes):
+        return bytearray(nbytes)
+
+
+KEPT = []
+
+
+def returns_the_one_before(x):
+    """Return the item before, which the process has kept, and share it, too."""
+    KEPT.append(ndx.parallel.share(x))
+    KEPT.append(x)
+    return KEPT[-3] if len(KEPT) > 2 else x, os.getpid()
+
+
+def first_of_both(x, y):
+    return float(x[0]), float(y[0])
+
+
+def forks_and_sleeps(path):
+    """Start a process that outlives this one for some seconds, and sleep."""
+    if os.fork() == 0:
+        time.sleep(20)
+        os._exit(0)
+    Path(path).touch()
+    time.sleep(60)
+
+
 def backend_and_limits(x):
     """Return the names and bounds of what serves here, and the limits."""
     chain, backend = [], ndx.current_backend()

@@ -261,6 +261,20 @@ def test_a_function_that_closes_its_predictor(mode):
     predict.close()
 
 
+def test_a_call_that_has_begun_may_ask_again_after_the_end():
+    """In place: it has what it needs, and `close` waits for it."""
+
+    def fn(x):
+        if not float(x[0, 0]):
+            return x
+        predict.close()
+        return predict(row(0)), predict.submit(row(0)).result()
+
+    predict = ndx.parallel.Predictor(fn, mode="inplace")
+    for x in predict(row(1)):
+        assert_equal(x, np.full((1, 3), 0.0))
+
+
 def test_the_last_call_gives_the_arenas_back():
     """In place: a call has closed the predictor while others were computed."""
     fn = Counted(held=True)

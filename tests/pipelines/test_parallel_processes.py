@@ -13,20 +13,17 @@ import time
 import numpy as np
 import pytest
 from helpers.parallel import (
-    backend_and_limits,
     dies,
     doubled,
     exits,
     fails_at_three,
     fails_oddly,
-    ignores_the_end,
     named,
     nothing_left,
     pair,
     script,
     serving,
     shared_files,
-    shares,
     sleeps,
     wait_until,
     where_it_lies,
@@ -34,7 +31,7 @@ from helpers.parallel import (
 )
 
 import ndx
-from ndx._pipelines import mapping, processes
+from ndx._pipelines import mapping
 from ndx.testing import assert_equal
 
 pytestmark = [
@@ -439,48 +436,3 @@ os.kill(os.getpid(), 9)
         os.rmdir(stranger)
     del mine
     assert not shared_files()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_processes_have_fallbacks_and_bounds_of_the_backend(method):
-    """They are made anew there: a file of this process is not one of another."""
-    with ndx.use("host", limit="8MiB", fallback="mmap") as inner:
-        ndx.zeros(2 * 2**20)  # The fallback has memory: a child can't use that one.
-        bounds = ndx.memory.LimitingAdaptor(ndx.memory.TrackingAdaptor(inner), "6MiB")
-        with ndx.use(ndx.memory.LimitingAdaptor(bounds, "5MiB")):
-            ((chain, _),) = ndx.parallel.map(
-                backend_and_limits, [0], processes=1, start_method=method
-            )
-    assert chain == [5 * 2**20, 6 * 2**20, "host", 8 * 2**20, "mmap"]
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_processes_have_the_limits_of_this_one(method):
-    ndx.memory.set_limit("1GiB", process="2GiB")
-    try:
-        ((_, limits),) = ndx.parallel.map(
-            backend_and_limits, [0], processes=1, start_method=method
-        )
-    finally:
-        ndx.memory.set_limit(None, process=None)
-    assert limits == {"ndx": 2**30, "process": 2 * 2**30}
-
-
-@pytest.mark.parametrize("size", [3, LARGE])
-@pytest.mark.parametrize("method", METHODS)
-def test_what_a_worker_shares_is_returned_by_a_copy(method, size):
-    """Its file ends with the array there, before it is read here."""
-    results = ndx.parallel.map(shares, items(3, size), processes=1, start_method=method)
-    for i, (whole, part) in enumerate(results):
-        assert_equal(whole, np.full(size, 2.0 * i))
-        assert_equal(part, np.full(size - 1, 2.0 * i))
-
-
-def test_workers_that_ignore_the_signal_are_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "GRACE", 0.2)
-    begun = tmp_path / "begun"
-    results = ndx.parallel.map(ignores_the_end, [str(begun)], processes=1)
-    wait_until(begun.exists)
-    before = time.monotonic()
-    results.close()
-    assert time.monotonic() - before < 20

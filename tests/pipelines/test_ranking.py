@@ -304,4 +304,18 @@ def test_scores_at_a_threshold_reach_it_in_every_dtype(steps, dtype):
     exact.update(np.arange(steps + 1) % 2, scores)
     assert curve.auc == pytest.approx(exact.result().curves[0].auc, abs=0)
     metric.update(np.array([1]), np.array([1]))  # integers, too
-    metric.merge(ROC(np.int64(steps)))
+    metric.merge(ROC(np.int16(steps)))
+
+
+def test_thresholds_beyond_a_dtype_are_not_reached_by_its_ends():
+    """A positive one that rounds to 0, and a finite one that rounds to -inf."""
+    scores = np.array([-np.inf, -1.0, 0.0, 1e-30, 1.0, np.inf])
+    expected = np.array([1, 0, 1, 0, 1, 0])
+    for thresholds in ([-1e300, 0.0, 1e300], [1e-60, 1e-50], [-1e300, 1e-60, 0.5]):
+        curves = []
+        for dtype in ("f4", "f8"):
+            metric = ROC(thresholds)
+            metric.update(expected, scores.astype(dtype))
+            curves.append(metric.result().curves[0])
+        assert curves[0].auc == curves[1].auc
+        assert curves[0].fpr.tolist() == curves[1].fpr.tolist()

@@ -1,0 +1,161 @@
+"""Worker processes of `ndx.parallel.map`: backends, what they share, their end."""
+
+import functools
+import multiprocessing
+import os
+import time
+
+import numpy as np
+import pytest
+from helpers.parallel import (
+    Mine,
+    backend_and_limits,
+    first_of_both,
+    forks_and_sleeps,
+    ignores_the_end,
+    nothing_left,
+    returns_the_one_before,
+    script,
+    shared_files,
+    shares,
+    wait_until,
+)
+
+import ndx
+from ndx._pipelines import processes
+from ndx.testing import assert_equal
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
+# Large enough for a file; arrays of 100 elements are pickled.
+LARGE = 20_000
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    with nothing_left():
+        yield
+
+
+def items(count, size=LARGE):
+    return [ndx.full(size, float(i)) for i in range(count)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processes_have_fallbacks_and_bounds_of_the_backend(method):
+    """They are made anew there: a file of this process is not one of another."""
+    with ndx.use("host", limit="8MiB", fallback="mmap") as inner:
+        ndx.zeros(2 * 2**20)  # The fallback has memory: a child can't use that one.
+        bounds = ndx.memory.LimitingAdaptor(ndx.memory.TrackingAdaptor(inner), "6MiB")
+        with ndx.use(ndx.memory.LimitingAdaptor(bounds, "5MiB")):
+            ((chain, _),) = ndx.parallel.map(
+                backend_and_limits, [0], processes=1, start_method=method
+            )
+    assert chain == [5 * 2**20, 6 * 2**20, "host", 8 * 2**20, "mmap"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processes_have_the_limits_of_this_one(method):
+    ndx.memory.set_limit("1GiB", process="2GiB")
+    try:
+        ((_, limits),) = ndx.parallel.map(
+            backend_and_limits, [0], processes=1, start_method=method
+        )
+    finally:
+        ndx.memory.set_limit(None, process=None)
+    assert limits == {"ndx": 2**30, "process": 2 * 2**30}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_options_count_that_the_environment_sets_otherwise(method, monkeypatch):
+    monkeypatch.setenv("NDX_HOST_LIMIT", "1MiB")
+    status, out, err = script(
+        """
+import ndx
+from helpers.parallel import backend_and_limits
+print("begun", flush=True)
+with ndx.use("host", limit=None):
+    results = ndx.parallel.map(
+        backend_and_limits, [0], processes=1, start_method="METHOD"
+    )
+    print(list(results))
+""".replace("METHOD", method),
+        until="begun",
+    )
+    assert (status, err) == (0, "")
+    assert out == "[(['host', None, None], {})]\n"
+
+
+@pytest.mark.skipif("fork" not in METHODS, reason="nothing forks here")
+def test_backends_of_the_user_are_forked_as_they_are():
+    for options in ({"backend": Mine()}, {}):
+        with ndx.use("host", limit="64KiB", fallback=Mine()):
+            found = ndx.parallel.map(
+                lambda x: ndx.zeros(x).backend.name, [9, 20_000], processes=1,
+                start_method="fork", **options,
+            )  # fmt: skip
+            assert list(found)[-1] == "Mine"
+
+
+def test_backends_that_are_not_registered_are_refused_elsewhere():
+    for backend in (Mine(), ndx.backends.get("host", limit="1MiB", fallback=Mine())):
+        with pytest.raises(TypeError, match="Mine.* is not registered"):
+            ndx.parallel.map(
+                backend_and_limits, [0], processes=1, backend=backend,
+                start_method="spawn",
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [3, LARGE])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_worker_shares_is_returned_by_a_copy(method, size):
+    """Its file ends with the array there, before it is read here."""
+    results = ndx.parallel.map(shares, items(3, size), processes=1, start_method=method)
+    for i, (whole, part) in enumerate(results):
+        assert_equal(whole, np.full(size, 2.0 * i))
+        assert_equal(part, np.full(size - 1, 2.0 * i))
+
+
+def test_workers_that_ignore_the_signal_are_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "GRACE", 0.2)
+    begun = tmp_path / "begun"
+    results = ndx.parallel.map(ignores_the_end, [str(begun)], processes=1)
+    wait_until(begun.exists)
+    before = time.monotonic()
+    results.close()
+    assert time.monotonic() - before < 20
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_worker_keeps_is_returned_by_a_copy(method):
+    """The file of an earlier item may have ended; what the worker shares ends, too."""
+    source = (ndx.parallel.share(ndx.full(LARGE, float(i))) for i in range(4))
+    found = list(
+        ndx.parallel.map(
+            returns_the_one_before, source, processes=1, start_method=method
+        )
+    )
+    assert [float(x[0]) for x, _ in found] == [0.0, 0.0, 1.0, 2.0]
+    assert not shared_files(found[0][1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_function_shares_is_there_for_all_processes(method):
+    """Also if nobody here has the function any more, and processes start late."""
+    table = functools.partial(first_of_both, ndx.parallel.share(ndx.full(LARGE, 3.0)))
+    results = ndx.parallel.map(table, items(4), processes=2, start_method=method)
+    del table
+    assert list(results) == [(3.0, float(i)) for i in range(4)]
+
+
+def test_children_of_a_worker_do_not_delay_the_end(tmp_path):
+    """They have its ends of the pipes, which then say nothing of its own end."""
+    begun = tmp_path / "begun"
+    results = ndx.parallel.map(forks_and_sleeps, [str(begun)], processes=1)
+    wait_until(begun.exists)
+    before = time.monotonic()
+    results.close()
+    assert time.monotonic() - before < 10
