@@ -231,7 +231,8 @@ class _Child:
     def stop(self) -> None:
         """End the process now if it computes; else its thread will."""
         if not self._stopped:
-            self._stopped, self._stopped_at = True, time.monotonic()
+            self._stopped_at = time.monotonic()
+            self._stopped = True
         # Its thread may have ended it meanwhile.
         with contextlib.suppress(ValueError):
             if self._busy:
