@@ -120,9 +120,9 @@ class Classification:
         ------
         ValueError
             If shapes don't fit, a class number is not one of the classes, there is NaN
-            (with ``nan="raise"``), or both arrays are ints with a single 1 in each of
-            as many columns as there are classes: these may be class numbers, too.
-            Weights of the same shape say that they are.
+            (with ``nan="raise"``), or both arrays are ints or bools with a single 1 in
+            each of as many columns as there are classes: these may be class numbers,
+            too. Weights of the same shape say that they are.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")

@@ -15,6 +15,13 @@ import ndx
 from helpers.commands import PACKAGE
 
 TESTS = str(Path(__file__).parents[1])
+METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
+# Large enough for a file; arrays of 100 elements are pickled.
+LARGE = 20_000
+
+
+def items(count, size=LARGE):
+    return [ndx.full(size, float(i)) for i in range(count)]
 
 
 @contextlib.contextmanager

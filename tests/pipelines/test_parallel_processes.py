@@ -13,11 +13,14 @@ import time
 import numpy as np
 import pytest
 from helpers.parallel import (
+    LARGE,
+    METHODS,
     dies,
     doubled,
     exits,
     fails_at_three,
     fails_oddly,
+    items,
     named,
     nothing_left,
     pair,
@@ -38,19 +41,12 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
-# Large enough for a file; arrays of 100 elements are pickled.
-LARGE = 20_000
 
 
 @pytest.fixture(autouse=True)
 def _nothing_left():
     with nothing_left():
         yield
-
-
-def items(count, size=LARGE):
-    return [ndx.full(size, float(i)) for i in range(count)]
 
 
 @pytest.mark.parametrize("size", [3, LARGE])

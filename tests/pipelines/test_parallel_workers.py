@@ -1,18 +1,20 @@
 """Worker processes of `ndx.parallel.map`: backends, what they share, their end."""
 
 import functools
-import multiprocessing
 import os
 import time
 
 import numpy as np
 import pytest
 from helpers.parallel import (
+    LARGE,
+    METHODS,
     Mine,
     backend_and_limits,
     first_of_both,
     forks_and_sleeps,
     ignores_the_end,
+    items,
     nothing_left,
     returns_the_one_before,
     script,
@@ -29,19 +31,12 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
-# Large enough for a file; arrays of 100 elements are pickled.
-LARGE = 20_000
 
 
 @pytest.fixture(autouse=True)
 def _nothing_left():
     with nothing_left():
         yield
-
-
-def items(count, size=LARGE):
-    return [ndx.full(size, float(i)) for i in range(count)]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -119,14 +114,16 @@ def test_what_a_worker_shares_is_returned_by_a_copy(method, size):
         assert_equal(part, np.full(size - 1, 2.0 * i))
 
 
-def test_workers_that_ignore_the_signal_are_killed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("fn", [ignores_the_end, forks_and_sleeps])
+def test_the_end_does_not_wait_for_an_item(fn, tmp_path, monkeypatch):
+    """A worker may ignore SIGTERM, and its children may keep its pipes open."""
     monkeypatch.setattr(processes, "GRACE", 0.2)
     begun = tmp_path / "begun"
-    results = ndx.parallel.map(ignores_the_end, [str(begun)], processes=1)
+    results = ndx.parallel.map(fn, [str(begun)], processes=1)
     wait_until(begun.exists)
     before = time.monotonic()
     results.close()
-    assert time.monotonic() - before < 20
+    assert time.monotonic() - before < 10
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -149,13 +146,3 @@ def test_what_a_function_shares_is_there_for_all_processes(method):
     results = ndx.parallel.map(table, items(4), processes=2, start_method=method)
     del table
     assert list(results) == [(3.0, float(i)) for i in range(4)]
-
-
-def test_children_of_a_worker_do_not_delay_the_end(tmp_path):
-    """They have its ends of the pipes, which then say nothing of its own end."""
-    begun = tmp_path / "begun"
-    results = ndx.parallel.map(forks_and_sleeps, [str(begun)], processes=1)
-    wait_until(begun.exists)
-    before = time.monotonic()
-    results.close()
-    assert time.monotonic() - before < 10
