@@ -12,7 +12,7 @@ CUDA ?= 13
 SANITIZERS ?= address,undefined
 WORKSPACE ?= 0
 EXAMPLES ?= 100
-FUZZ ?= 20000
+FUZZ ?= 1000
 STEPS ?= 1000000
 SEED ?=
 BUILD ?=
@@ -66,8 +66,9 @@ test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an old
 	    "tested on a GPU. 'make test' runs the same tests on a stand-in."; fi
 
 # What the second one finds is shrunk, printed, and kept in tests/fuzz/corpus.
-fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of arrays (FUZZ=20000 STEPS=1000000 SEED=1)
-	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest tests/backends/pool/test_machine.py $(ARGS)
+fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of arrays (FUZZ=1000 STEPS=1000000 SEED=1)
+	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest -o faulthandler_timeout=0 \
+	    tests/backends/pool/test_machine.py $(ARGS)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 3 $(SEED:%=--seed %)
 
