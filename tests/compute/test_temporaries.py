@@ -254,11 +254,12 @@ def test_as_numpy_computes(threads, data):
                 st.sampled_from(["a", "b", "c", "2" if dtype != "bool" else "a"])
             )
         left, right = draw(depth - 1), draw(data.draw(st.integers(0, depth - 1)))
+        if left == right == "2":
+            # Python computes that, and may divide by zero.
+            right = "a"
         return f"({left} {data.draw(st.sampled_from(operators))} {right})"
 
     text = draw(data.draw(st.integers(1, 4)))
-    if not set(text) & set("abc"):
-        text += f" {operators[0]} a"
     before = [np.array(x) for x in leaves]
     at_first = ndx.get_num_threads()
     ndx.set_num_threads(threads)
