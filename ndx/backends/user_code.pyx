@@ -6,7 +6,9 @@ same backend would serve.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_CONTIG, PyBUF_FORMAT, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
@@ -145,7 +147,8 @@ cdef int hold_buffer(str owner, object source, size_t nbytes,
     """Hold the buffer of what `acquire` returned; raise if it can't be used."""
     cdef Py_ssize_t found
     try:
-        PyObject_GetBuffer(source, view, PyBUF_WRITABLE)
+        # With the format: it says whether references to objects lie in the memory.
+        PyObject_GetBuffer(source, view, PyBUF_CONTIG | PyBUF_FORMAT)
     except (TypeError, ValueError, BufferError) as error:
         kind = type(source).__name__
         kind = "None" if source is None else f"an object of type {kind}"
@@ -153,6 +156,12 @@ cdef int hold_buffer(str owner, object source, size_t nbytes,
             f"{owner}: acquire({nbytes}) returned {kind}, whose memory can't be used "
             f"({error}); it must return a writable, contiguous buffer of so many "
             "bytes, such as bytearray(nbytes)") from error
+    if holds_objects(view.format):
+        PyBuffer_Release(view)
+        raise TypeError(
+            f"{owner}: acquire({nbytes}) returned a buffer of objects of Python, which "
+            "can't be written over; it must return a writable, contiguous buffer of so "
+            "many bytes, such as bytearray(nbytes)")
     if <size_t>view.len < nbytes:
         found = view.len
         PyBuffer_Release(view)
@@ -161,3 +170,17 @@ cdef int hold_buffer(str owner, object source, size_t nbytes,
             "return a writable, contiguous buffer of at least as many as it was asked "
             "for")
     return 0
+
+
+cdef bint holds_objects(const char *format) noexcept:
+    """Whether a buffer's format (PEP 3118) has references to objects, ``O``."""
+    cdef bint in_name = False
+    if format == NULL:
+        return False
+    while format[0] != 0:
+        if format[0] == b":":
+            in_name = not in_name
+        elif format[0] == b"O" and not in_name:
+            return True
+        format += 1
+    return False

@@ -4,6 +4,7 @@ It may use NumPy, and whatever it gives or does wrong is an error that names it.
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import threading
@@ -124,6 +125,16 @@ WRONG = {
     "read-only": (lambda n: READ_ONLY, "returned an object of type ndarray"),
     "strided": (lambda n: np.empty(2 * n, np.uint8)[::2], "object of type ndarray"),
     "short": (lambda n: bytearray(n - 1), "returned a buffer of"),
+    "objects": (lambda n: np.empty(n // 8 + 1, object), "a buffer of objects"),
+    "records": (lambda n: np.empty(n // 8 + 1, [("a", "O")]), "a buffer of objects"),
+    "references": (
+        lambda n: (ctypes.py_object * (n // 8 + 1))(),
+        "a buffer of objects",
+    ),
+    "strings": (
+        lambda n: np.empty(n // 16 + 1, np.dtypes.StringDType()),
+        "object of type ndarray",
+    ),
 }
 
 
@@ -183,6 +194,15 @@ def test_failures_of_acquire_change_nothing(turns):
         del kept
         backend.trim()
         assert backend.stats()["reserved_bytes"] == 0
+
+
+def test_names_of_fields_are_no_references():
+    """Of a record: their letters are not those of a format."""
+    backend = make_backend(
+        lambda _, n: np.empty(n, [("O", "u1")]), lambda _, buffer: None
+    )
+    with ndx.use(backend):
+        assert float(ndx.sum(ndx.ones(10))) == 10
 
 
 # -------------------------------------------- callbacks that come back to their own
