@@ -344,7 +344,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
     Parameters
     ----------
     array : np.ndarray
-        The result. It is returned as it is if its dtype is none of the array API.
+        The result. It is returned as it is if its dtype is none of the array API, or
+        if it shares memory of others whose elements are not aligned.
     views : sequence of np.ndarray
         The views of our arrays that were operands.
     foreign : sequence
@@ -369,7 +370,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         return view_of_aligned(array, <ExportGuard>base)
     if is_one_of(base, foreign):
         x = from_numpy(array)
-        return own_result(array) if x is None else x
+        # Elements that are not aligned stay NumPy's: writes to a copy would be lost.
+        return array if x is None else x
     if not isinstance(base, cnp.ndarray) and array.size:
         # Functions such as `as_strided` hide the base behind an object of their own.
         for view in views:
@@ -382,8 +384,7 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
             x = from_kept(array, memoryview(base))
         else:
             x = from_numpy(array)
-        if x is not None:
-            return x
+        return array if x is None else x
     return own_result(array)
 
 

@@ -140,10 +140,36 @@ def test_a_file_that_is_mapped_by_numpy_is_not_copied(tmp_path):
     assert mapped[3] == 4
 
 
-def test_elements_that_are_not_aligned():
-    data = bytearray(range(33))
-    x = face.frombuffer(data, "f8", offset=1)
-    np.testing.assert_array_equal(x, np.frombuffer(data, "f8", offset=1))
+NOT_ALIGNED = {
+    "asarray": lambda a: face.asarray(a),
+    "asarray without a copy": lambda a: face.asarray(a, copy=False),
+    "from_dlpack": lambda a: face.from_dlpack(a),
+    "frombuffer": lambda a: face.frombuffer(a.base, "f8", offset=1),
+    "__array_interface__": lambda a: face.asarray(Described(a)),
+    "ndarray": lambda a: face.ndarray(a.shape, a.dtype, a.base, 1),
+    "ravel": lambda a: face.ravel(a),
+}
+
+
+@pytest.mark.parametrize("way", NOT_ALIGNED)
+def test_memory_that_is_not_aligned_stays_numpys(way):
+    """It is shared all the same: what is written to a copy would be lost."""
+    a = np.frombuffer(bytearray(33), "f8", offset=1)
+    x = NOT_ALIGNED[way](a)
+    assert type(x) is np.ndarray
+    x[1] = 7
+    assert a.tolist() == [0, 7, 0, 0]
+    assert (face.ones(4) + x).tolist() == [1, 8, 1, 1]
+    assert type(face.array(a)) is ndx.NDArray
+
+
+def test_fields_of_records_are_written():
+    records = np.zeros(3, [("kind", "u1"), ("value", "f8")])
+    face.asarray(records["value"])[1] = 5
+    assert records["value"].tolist() == [0, 5, 0]
+
+
+def test_views_that_are_not_aligned():
     u = ndx.zeros(17, dtype=ndx.uint8)
     z = ndx.zeros(3, dtype=ndx.complex128)
     for view in (lambda: u[1:].view("float64"), lambda: z.getfield("float64", 4)):
