@@ -42,7 +42,7 @@ def _save(trace, output, path, process, if_empty):
         return
     trace.__exit__(None, None, None)
     text = trace.summary()
-    if if_empty and not trace.to_dict()["arrays"]["born"]:
+    if if_empty and not trace.dropped and not trace.to_dict()["arrays"]["born"]:
         text = f"{text}\n\n{if_empty}"
     try:
         trace.save(path)

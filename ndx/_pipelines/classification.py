@@ -122,7 +122,8 @@ class Classification:
             If shapes don't fit, a class number is not one of the classes, there is NaN
             (with ``nan="raise"``), or both arrays are ints or bools with a single 1 in
             each of as many columns as there are classes: these may be class numbers,
-            too. Weights of the same shape say that they are.
+            too, as which four rows of two columns, or fewer, are taken. Weights of the
+            same shape say that they are.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")
@@ -167,7 +168,9 @@ class Classification:
             bad, predicted = ndx.isnan(outputs), outputs >= self._threshold
         elif self._size:
             classes = self._size
-            each = getattr(weights, "shape", None) == outputs.shape
+            if weights is not None:
+                weights = as_array(weights, "weights")
+            each = weights is not None and weights.shape == outputs.shape
             if not each and _both_have_columns(expected, outputs, classes):
                 msg = (
                     f"expected values and outputs of shape {outputs.shape} and dtype "

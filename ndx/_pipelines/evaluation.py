@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import ndx
@@ -203,7 +203,8 @@ def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any
 
 
 def _checked_keys(keys: Any) -> tuple[str, ...]:
-    if isinstance(keys, Iterable) and not isinstance(keys, str):
+    # The order of a set is not the one that was written.
+    if isinstance(keys, Iterable) and not isinstance(keys, str | bytes | Set):
         keys = tuple(keys)
         if len(keys) in (2, 3):
             return keys

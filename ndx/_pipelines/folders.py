@@ -20,7 +20,7 @@ try:
 except ImportError:  # There are no such locks on Windows.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Folder", "make_folders"]
+__all__ = ["Folder", "make_folders", "remove_folders_of"]
 
 MEMORY = "/dev/shm"
 # What the names of `Folder` are: the number of the process, and random characters.
@@ -68,22 +68,37 @@ def make_folders() -> list[Folder]:
     return made
 
 
+def remove_folders_of(process: int) -> None:
+    """Remove what a process has left that was killed, by its number."""
+    for parent in (MEMORY, tempfile.gettempdir()):
+        _remove_unlocked(parent, f"ndx-{process}-", 0.0)
+
+
 @functools.cache
 def _remove_abandoned(parent: str) -> None:
     """Remove what killed processes of this user have left; once in a process."""
+    _remove_unlocked(parent, "ndx-", _LOCKED_AFTER)
+
+
+def _remove_unlocked(parent: str, prefix: str, age: float) -> None:
+    """Remove this user's folders that nobody locks and that are older, in seconds."""
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if _NAME.fullmatch(entry.name) and _may_be_abandoned(entry):
+            if (
+                entry.name.startswith(prefix)
+                and _NAME.fullmatch(entry.name)
+                and _is_older(entry, age)
+            ):
                 _remove_if_unlocked(entry.path)
 
 
-def _may_be_abandoned(entry: os.DirEntry[str]) -> bool:
+def _is_older(entry: os.DirEntry[str], age: float) -> bool:
     try:
         found = entry.stat(follow_symlinks=False)
         return (
             entry.is_dir(follow_symlinks=False)
             and found.st_uid == os.getuid()
-            and time.time() - found.st_mtime > _LOCKED_AFTER
+            and time.time() - found.st_mtime >= age
         )
     except (OSError, AttributeError):
         return False

@@ -148,10 +148,15 @@ def _options(backend: Any) -> dict[str, Any]:
     That is, by default or by the environment.
     """
     options, by_environment = backend.options, names_set_by_environment(backend)
+    defaults = {each.name: each.default for each in dataclasses.fields(options)}
+    found = {name: getattr(options, name) for name in defaults}
+    if "limit" in found:
+        # It may have been set later.
+        found["limit"] = backend.limit
     found = {
-        each.name: getattr(options, each.name)
-        for each in dataclasses.fields(options)
-        if each.name in by_environment or getattr(options, each.name) != each.default
+        name: value
+        for name, value in found.items()
+        if name in by_environment or value != defaults[name]
     }
     # A backend with files of its own: a forked child can't use the one of this name.
     if hasattr(backend, "directory"):

@@ -19,6 +19,7 @@ from typing import Any
 
 import ndx
 from ndx._pipelines import cores
+from ndx._pipelines.folders import remove_folders_of
 from ndx._pipelines.places import Place
 from ndx._pipelines.sharing import Exchange, close_own, forget_shared
 from ndx._pipelines.workers import close_at_exit
@@ -59,6 +60,7 @@ class Processes:
         self._exchange = Exchange()
         # What it shares is opened by name, when a process has started.
         self._fn = fn
+        self._named: list[ndx.NDArray] = []
         self._children: list[_Child] = []
         close_at_exit(self)
         try:
@@ -78,7 +80,7 @@ class Processes:
 
     def _pickled(self, fn: Callable[..., Any]) -> bytes:
         try:
-            return self._exchange.dumps(fn, for_all=True)
+            return self._exchange.dumps(fn, for_all=True, named=self._named)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise TypeError(
                 f"{fn!r} can't be sent to other processes ({error}): give a function "
@@ -167,11 +169,14 @@ class _Child:
 
     def call(self, *args: Any) -> Any:
         """Return what the function returns there, or raise what it raises."""
-        message = self._exchange.dumps(args)
+        named: list[ndx.NDArray] = []
+        message = self._exchange.dumps(args, named=named)
         self._busy = True
         try:
             if self._stopped:
-                raise self._ended()
+                # It waits for an item, and ends when it is told.
+                msg = f"a worker process (pid {self._process.pid}) is told to end"
+                raise BrokenProcessPool(msg)
             self._here.send_bytes(message)
             while not connection.wait([self._here, self._process.sentinel], _LOOK):
                 self._check_alive()
@@ -256,6 +261,8 @@ class _Child:
                         break
                     end()
                 self._process.join()
+                if self._process.exitcode:
+                    remove_folders_of(self._process.pid)
             self.is_ended = True
             self._process.close()
 
@@ -283,15 +290,20 @@ def _serve(
     # Ctrl-C is for the process that started this one, which ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # If the processes that it forks have it, its end is not the end of the pipe.
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=pipe.close)
     forget_shared()
     exchange = Exchange(folders)
     cores.share(object(), 1, threads)
-    # Scopes of the parent are no scopes of a forked child.
-    contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
-    # Finalizers do not run at the end of a forked process.
-    close_own()
-    if not _parent_lives():
-        exchange.remove()
+    try:
+        # Scopes of the parent are no scopes of a forked child.
+        contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
+    finally:
+        # Finalizers do not run at the end of a forked process.
+        close_own()
+        if not _parent_lives():
+            exchange.remove()
 
 
 def _parent_lives() -> bool:
@@ -344,6 +356,14 @@ def _answer_all(
             del said
 
 
+def _text_of(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return name
+
+
 def _error(error: BaseException) -> bytes:
     """Return the pickle of an error, with its traceback as a note."""
     text = "".join(traceback.format_exception(error)).rstrip()
@@ -353,7 +373,7 @@ def _error(error: BaseException) -> bytes:
         said = pickle.dumps((True, error.with_traceback(None)))
         pickle.loads(said)
     except Exception:
-        made = RuntimeError(f"{type(error).__name__}: {error}")
+        made = RuntimeError(_text_of(error))
         made.add_note(note)
         return pickle.dumps((True, made))
     return said

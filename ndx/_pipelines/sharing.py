@@ -128,13 +128,15 @@ class _Pickler(pickle.Pickler):
         super().__init__(file, protocol=5)
         self._exchange, self._read = exchange, read
         self.paths: list[str] = []
+        self.named: list[ndx.NDArray] = []
 
     def reducer_override(self, x: Any) -> Any:
         if type(x) is not ndx.NDArray or str(x.device) != "cpu" or not x.nbytes:
             return NotImplemented
-        place = _place_of(x) if _shared else None
-        if place is not None and self._exchange.may_name(place[0]):
-            return _opened_shared, place
+        found = _place_of(x) if _shared else None
+        if found is not None and self._exchange.may_name(found[1][0]):
+            self.named.append(found[0])
+            return _opened_shared, found[1]
         if x.nbytes < LEAST_NBYTES:
             return NotImplemented
         _, path = self._exchange.write(x)
@@ -142,8 +144,8 @@ class _Pickler(pickle.Pickler):
         return self._read, (path,)
 
 
-def _place_of(x: ndx.NDArray) -> tuple[Any, ...] | None:
-    """Return the file and the place in it of an array; None if it is in none."""
+def _place_of(x: ndx.NDArray) -> tuple[ndx.NDArray, tuple[Any, ...]] | None:
+    """Return the shared array that an array is in, its file, and the place there."""
     view = np.asarray(x)
     low, high = np.lib.array_utils.byte_bounds(view)
     for path, shared in list(_shared.items()):
@@ -158,7 +160,8 @@ def _place_of(x: ndx.NDArray) -> tuple[Any, ...] | None:
             # It was closed; another array may be at its address.
             continue
         offset = _address(view) - shared.start
-        return path, shared.writable, offset, x.shape, view.strides, x.dtype.str
+        place = path, shared.writable, offset, x.shape, view.strides, x.dtype.str
+        return base, place
     return None
 
 
@@ -250,10 +253,25 @@ class Exchange:
             raise
         return made, path
 
-    def dumps(self, message: Any, *, for_all: bool = False) -> bytes:
+    def dumps(
+        self,
+        message: Any,
+        *,
+        for_all: bool = False,
+        named: list[ndx.NDArray] | None = None,
+    ) -> bytes:
         """Return the pickle of a message, whose large arrays are in files.
 
-        They end with the message; or, if it is for several processes, with `close`.
+        Parameters
+        ----------
+        message : object
+            What to pickle.
+        for_all : bool
+            Whether it is for several processes: the files end with `close`. Those of
+            other messages end when they are read.
+        named : list, optional
+            Gets the shared arrays that the message names. Hold them until it is read:
+            their files end with them, and the message may have views only.
         """
         file = io.BytesIO()
         pickler = _Pickler(file, self, _mapped if for_all else _taken)
@@ -263,6 +281,8 @@ class Exchange:
             for path in pickler.paths:
                 _unlink(path)
             raise
+        if named is not None:
+            named += pickler.named
         return file.getvalue()
 
     def loads(self, message: bytes, *, keep: bool = False) -> Any:

@@ -56,6 +56,18 @@ def test_a_program_without_arrays_of_ndx_is_told_of_numpys(tmp_path):
     assert done.returncode == 0, done.stderr
     assert arrays == []
     assert "ndx run --trace FILE" in done.stderr
+    # Scopes are events, too: those of the array are forgotten.
+    program = """
+import ndx
+ndx.ones(3)
+with ndx.workspace("w") as scope: pass
+for i in range(99):
+    with scope: pass
+"""
+    done, arrays = trace(tmp_path, program, options=["--max-events", "16"])
+    assert arrays == []
+    assert "are forgotten" in done.stderr
+    assert "no array" not in done.stderr
 
 
 def test_a_page_is_the_default(tmp_path):

@@ -5,10 +5,12 @@ import gc
 import multiprocessing
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import ndx
@@ -134,6 +136,20 @@ def fails_oddly(x):
     raise Odd(1, 2)
 
 
+class Silent(Exception):
+    """An error that can't be sent, nor say what it is."""
+
+    def __reduce__(self):
+        raise TypeError("it does not pickle")
+
+    def __str__(self):
+        raise RuntimeError("it has no text")
+
+
+def fails_silently(x):
+    raise Silent
+
+
 def dies(x):
     if float(x[0]) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -196,14 +212,50 @@ def forks_and_sleeps(path):
     time.sleep(60)
 
 
+def dies_in_its_answer(x):
+    """Send a part of an answer and die; a process that was forked here lives on."""
+    if os.fork() == 0:
+        time.sleep(20)
+        os._exit(0)
+    (pipe,) = (x for x in gc.get_objects() if type(x) is Connection and not x.closed)
+    os.write(pipe.fileno(), struct.pack("!i", 1000) + bytes(10))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def shares_and_sleeps(path):
+    """Share an array; a file with the number of the process says that."""
+    KEPT.append(ndx.parallel.share(ndx.ones(LARGE)))
+    Path(path).with_suffix(".new").write_text(str(os.getpid()))
+    Path(path).with_suffix(".new").rename(path)
+    time.sleep(60)
+
+
+def shares_and_stays_in_a_scope(x):
+    KEPT.append(ndx.parallel.share(ndx.ones(LARGE)))
+    ndx.workspace("left").__enter__()
+    return os.getpid()
+
+
+class Slow:
+    """An item that takes some time to pickle."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+
+    def __reduce__(self):
+        self.begun.set()
+        time.sleep(0.2)
+        return int, (3,)
+
+
 def backend_and_limits(x):
     """Return the names and bounds of what serves here, and the limits."""
     chain, backend = [], ndx.current_backend()
     while isinstance(backend, ndx.memory.Adaptor):
         chain.append(backend.allowed)
         backend = backend.upstream
-    options = backend.options
-    chain += [backend.name, options.limit, options.fallback and options.fallback.name]
+    fallback = backend.options.fallback
+    chain += [backend.name, backend.limit, fallback and fallback.name]
     return chain, ndx.memory.limits()
 
 

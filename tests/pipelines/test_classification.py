@@ -216,8 +216,10 @@ def test_columns_of_ints_that_may_be_classes_are_refused(dtype):
     metric.update(columns, columns.astype(float))
     assert metric.result().confusion.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
     # An axis of time as long as there are classes: weights say so, or the numbers.
-    metric.update(columns, columns, np.ones((4, 3)))
-    assert metric.result().confusion.tolist() == [[9, 0, 0], [0, 6, 0], [0, 0, 1]]
+    for weights in (np.ones((4, 3)), [[1.0] * 3] * 4):
+        metric.reset()
+        metric.update(columns, columns, weights)
+        assert metric.result().confusion.tolist() == [[8, 0, 0], [0, 4, 0], [0, 0, 0]]
     metric.reset()
     metric.update(columns, columns[::-1] * 0)
     assert metric.result().confusion.tolist() == [[8, 0, 0], [4, 0, 0], [0, 0, 0]]

@@ -344,7 +344,7 @@ def test_all_forms_of_batches():
     named = {"image": x, "label": expected, "sure": weights}
     assert accuracy(named, keys=("image", "label")) == plain
     assert accuracy(named, keys=("image", "label", "sure")) == weighted
-    for bad in ("image", ("image",), ("a", "b", "c", "d")):
+    for bad in ("image", ("image",), ("a", "b", "c", "d"), {"image", "label"}, b"ab"):
         with pytest.raises(TypeError, match="keys=.* is not valid"):
             accuracy(named, keys=bad)
     arrays = [np.asarray(each) for each in (x, expected, weights)]

@@ -3,6 +3,7 @@
 import functools
 import os
 import time
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -10,7 +11,12 @@ from helpers.parallel import (
     LARGE,
     METHODS,
     Mine,
+    Silent,
+    Slow,
     backend_and_limits,
+    dies_in_its_answer,
+    doubled,
+    fails_silently,
     first_of_both,
     forks_and_sleeps,
     ignores_the_end,
@@ -20,7 +26,10 @@ from helpers.parallel import (
     script,
     shared_files,
     shares,
+    shares_and_sleeps,
+    shares_and_stays_in_a_scope,
     wait_until,
+    where_it_lies,
 )
 
 import ndx
@@ -62,6 +71,16 @@ def test_processes_have_the_limits_of_this_one(method):
     finally:
         ndx.memory.set_limit(None, process=None)
     assert limits == {"ndx": 2**30, "process": 2 * 2**30}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processes_have_the_limit_that_was_set_last(method):
+    backend = ndx.backends.get("host", limit="8MiB")
+    backend.limit = "3MiB"
+    ((chain, _),) = ndx.parallel.map(
+        backend_and_limits, [0], processes=1, backend=backend, start_method=method
+    )
+    assert chain == ["host", 3 * 2**20, None]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -124,6 +143,72 @@ def test_the_end_does_not_wait_for_an_item(fn, tmp_path, monkeypatch):
     before = time.monotonic()
     results.close()
     assert time.monotonic() - before < 10
+
+
+def test_the_end_does_not_wait_for_a_process_without_an_item():
+    """It has not got the one that is pickled meanwhile."""
+    slow = Slow()
+    results = ndx.parallel.map(doubled, [slow], processes=1)
+    assert slow.begun.wait(20)
+    before = time.monotonic()
+    results.close()
+    assert time.monotonic() - before < processes.GRACE
+
+
+@pytest.mark.skipif(METHODS[0] != "fork", reason="nothing forks here")
+def test_processes_of_a_worker_that_dies_do_not_keep_its_answer():
+    results = ndx.parallel.map(
+        dies_in_its_answer, [1], processes=1, start_method="spawn"
+    )
+    before = time.monotonic()
+    with pytest.raises(BrokenProcessPool, match="SIGKILL"):
+        next(results)
+    assert time.monotonic() - before < 15
+
+
+def test_errors_that_have_no_text():
+    with pytest.raises(RuntimeError, match=Silent.__name__):
+        list(ndx.parallel.map(fails_silently, [1], processes=1, start_method="spawn"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_files_go_of_a_worker_that_is_ended(method, tmp_path):
+    """It has no time to remove what it shares."""
+    number = tmp_path / "number"
+    results = ndx.parallel.map(
+        shares_and_sleeps, [str(number)], processes=1, start_method=method
+    )
+    wait_until(number.exists)
+    assert shared_files(number.read_text())
+    results.close()
+    assert not shared_files(number.read_text())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_files_go_of_a_worker_whose_end_fails(method):
+    (number,) = ndx.parallel.map(
+        shares_and_stays_in_a_scope, [1], processes=1, workspace=None,
+        start_method=method,
+    )  # fmt: skip
+    assert not shared_files(number)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_views_travel_whose_array_nobody_holds(method):
+    """Its file stays until they are read: of each item, and of the function."""
+
+    def views():
+        for i in range(6):
+            made = ndx.parallel.share(ndx.full(LARGE, float(i)))
+            yield made[1:]
+
+    results = ndx.parallel.map(where_it_lies, views(), processes=1, start_method=method)
+    assert [x for x, *_ in results] == [float(i) for i in range(6)]
+    table = ndx.parallel.share(ndx.ones(LARGE))
+    part = functools.partial(first_of_both, table[1:])
+    results = ndx.parallel.map(part, items(2), processes=1, start_method=method)
+    del table
+    assert list(results) == [(1.0, 0.0), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("method", METHODS)
