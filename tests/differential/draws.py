@@ -23,6 +23,12 @@ SMALL = {
     "f": [-2.0, -1.0, -0.5, 0.0, 0.25, 1.0, 1.5, 3.0],
     "c": [0, 1, -2, 0.5j, 1 + 1j, -1 + 2j, 3 - 0.5j],
 }
+# Products of many of them stay in range in every order. Otherwise it depends on the
+# order, and so on the layout, whether a zero meets an infinity.
+NOT_ABOVE_ONE = SMALL | {
+    "f": [-1.0, -0.5, 0.0, 0.25, 0.75, 1.0],
+    "c": [0, 1, -1j, 0.5j, 0.5 + 0.5j, -0.25 + 0.5j],
+}
 scarcely = st.integers(0, 11).map(lambda number: number == 11)
 
 
@@ -39,9 +45,14 @@ def small(dtype):
 
 
 def values(dtype, which):
-    """Return the values that elements are chosen from: all, some (finite), or small."""
+    """Return the values that elements are chosen from.
+
+    That is all, some (finite), small ones, or those that are not above one.
+    """
     if which == "small":
         return small(dtype)
+    if which == "not above one":
+        return np.array(NOT_ABOVE_ONE[np.dtype(dtype).kind], dtype=dtype)
     return patterns.pool(dtype, special=which == "all")
 
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from differential import elementwise, linear, manipulation, searching, statistical
-from differential.draws import arrays
+from differential.draws import arrays, with_axis
 from differential.engine import Row, compare_call
 from differential.places import Places
+from differential.statistical import KEEP
 from differential.test_differential import TABLE as ALL
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
@@ -45,6 +46,10 @@ TABLE |= {name: manipulation.TABLE[name] for name in MOVING.split()}
 TABLE |= {"asarray": ALL["asarray"], "astype": ALL["astype"]}
 TABLE["matmul"] = Row(products(), ulps=64, overall=True)
 TABLE |= {name: linear.TABLE[name] for name in ("linalg.trace", "vecdot")}
+TABLE["prod"] = replace(
+    TABLE["prod"],
+    draws=with_axis("biufc", which="not above one", options=KEEP, max_side=3),
+)
 for name in ("std", "var"):
     # Their summands are rounded, and all of one sign: in Fortran's order NumPy adds
     # them one after the other, and may be off by as many units as there are.
