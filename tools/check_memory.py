@@ -26,6 +26,7 @@ NOGIL = {
     "_files.mapped_file:MappedFile.flush": _FILE,
     "_files.mapped_file:MappedFile.go_on_with": _FILE,
     "_files.mapped_file:reserve": _FILE,
+    "_files.mapping:make_private": "waits for those that compute on the files",
     "backends.mmap:MmapBackend.freeze": "waits for those that compute on the files",
     "backends.base:Backend.trim": _POOL,
     "backends.base:Backend.stats": _POOL,

@@ -322,7 +322,12 @@ cdef BaseArray variance(str name, BaseArray values, object axis, object correcti
     if kind_of[dtype] == KIND_COMPLEX:
         raise TypeError(f"{name} takes real dtypes, not complex ones")
     axis = read_axes(axis)
-    freedom = reduced_count(values, axis) - correction
+    freedom = reduced_count(values, axis)
+    try:
+        freedom = freedom - correction
+    except TypeError:
+        raise TypeError(f"correction must be an int or float, not "
+                        f"{type(correction).__name__}") from None
     if values.block.device:
         total = on_device("var", values, axis=normalize_axes(axis, values.ndim),
                           correction=correction, keepdims=bool(keepdims))

@@ -170,6 +170,32 @@ cdef int freeze_mapping(char *start) noexcept nogil:
     return ndx_range_freeze(start)
 
 
+def make_private(size_t address) -> None:
+    """Let this process's later writes to a mapping stay out of its file, for ever.
+
+    Parameters
+    ----------
+    address : int
+        Of any byte in the mapping.
+
+    Raises
+    ------
+    OSError
+        If the system refuses.
+    """
+    cdef Mapped mapped
+    cdef int status
+    if not find_mapping(<const void *>address, &mapped):
+        raise ValueError(f"no file is mapped at {address:#x}")
+    # A thread that uses the files may need the GIL before it leaves them.
+    with nogil:
+        begin_freezing()
+    status = freeze_mapping(mapped.start)
+    end_freezing()
+    if status != 0:
+        raise OSError(status, os.strerror(status))
+
+
 cdef str mapping_name(const void *ptr):
     """Return the path of the file that is mapped at an address, if it is known."""
     cdef Mapped mapped

@@ -293,7 +293,6 @@ def _serve(
     # If the processes that it forks have it, its end is not the end of the pipe.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pipe.close)
-    forget_shared()
     exchange = Exchange(folders)
     cores.share(object(), 1, threads)
     try:
@@ -323,6 +322,7 @@ def _answer_all(
     parent = [] if found is None else [found.sentinel]
     with contextlib.ExitStack() as stack:
         try:
+            forget_shared()
             # A new interpreter has those of the environment.
             adopt_limits(limits)
             fn = target

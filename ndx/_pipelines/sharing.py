@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ndx
+from ndx._files.mapping import make_private
 from ndx._lib.weak import members
 from ndx._pipelines.folders import make_folders
 
@@ -98,8 +99,18 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
 def forget_shared() -> None:
     """Forget, in a forked child, which arrays the parent shares.
 
-    What is sent to it is mapped anew, and can be written if that was allowed.
+    What is sent to it is mapped anew, and can be written if that was allowed. What it
+    has by its function, and may not write, becomes a copy of its own when it writes.
     """
+    for shared in list(_shared.values()):
+        array = shared.array()
+        if array is None or shared.writable:
+            continue
+        # It may have been closed.
+        with contextlib.suppress(ndx.StaleArrayError):
+            view = np.asarray(array)
+            if view.flags.writeable and view.size:
+                make_private(_address(view))
     _shared.clear()
 
 

@@ -219,6 +219,13 @@ def test_means_of_nothing():
     assert ndx.mean(ndx.zeros((0, 3)), axis=1).shape == (0,)
 
 
+@pytest.mark.parametrize("function", [ndx.std, ndx.var])
+def test_bad_corrections(function):
+    for wrong in ("a", None):
+        with pytest.raises(TypeError, match="correction must be an int or float"):
+            function(ndx.ones(3), correction=wrong)
+
+
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "any", "argmax"])
 def test_bad_axes(name):
     function = getattr(ndx, name)

@@ -236,6 +236,17 @@ def shares_and_stays_in_a_scope(x):
     return os.getpid()
 
 
+class Counter:
+    """Counts items in an array, of which it returns a part."""
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def __call__(self, item):
+        self.counts[item] += 1
+        return float(self.counts[item])
+
+
 class Slow:
     """An item that takes some time to pickle."""
 

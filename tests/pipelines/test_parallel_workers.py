@@ -10,6 +10,7 @@ import pytest
 from helpers.parallel import (
     LARGE,
     METHODS,
+    Counter,
     Mine,
     Silent,
     Slow,
@@ -209,6 +210,18 @@ def test_views_travel_whose_array_nobody_holds(method):
     results = ndx.parallel.map(part, items(2), processes=1, start_method=method)
     del table
     assert list(results) == [(1.0, 0.0), (1.0, 1.0)]
+
+
+@pytest.mark.parametrize("writable", [False, True])
+@pytest.mark.skipif(METHODS[0] != "fork", reason="nothing forks here")
+def test_what_a_forked_function_writes(writable):
+    """It has the array of this process; one that is not writable is its own then."""
+    counts = ndx.parallel.share(ndx.zeros(LARGE), writable=writable)
+    others = [ndx.parallel.share(ndx.zeros(n)) for n in (0, 3)]
+    others[1].close()
+    found = ndx.parallel.map(Counter(counts), [0, 1, 0], processes=1)
+    assert list(found) == [1.0, 1.0, 2.0]
+    assert counts[:2].tolist() == ([2.0, 1.0] if writable else [0.0, 0.0])
 
 
 @pytest.mark.parametrize("method", METHODS)
