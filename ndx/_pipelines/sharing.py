@@ -20,6 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+try:
+    import resource
+except ImportError:  # There are no such limits on Windows.
+    resource = None  # type: ignore[assignment]
+
 import ndx
 from ndx._files.mapping import make_private
 from ndx._lib.weak import members
@@ -101,17 +106,24 @@ def forget_shared() -> None:
 
     What is sent to it is mapped anew, and can be written if that was allowed. What it
     has by its function, and may not write, becomes a copy of its own when it writes.
+    With a limit of data (``ulimit -d``) it does not: all of it would count at once.
     """
-    for shared in list(_shared.values()):
+    for shared in [] if _has_limit_of_data() else list(_shared.values()):
         array = shared.array()
         if array is None or shared.writable:
             continue
-        # It may have been closed.
-        with contextlib.suppress(ndx.StaleArrayError):
+        # It may have been closed; or the system refuses, which overcommits no memory.
+        with contextlib.suppress(ndx.StaleArrayError, OSError):
             view = np.asarray(array)
             if view.flags.writeable and view.size:
                 make_private(_address(view))
     _shared.clear()
+
+
+def _has_limit_of_data() -> bool:
+    return resource is not None and (
+        resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+    )
 
 
 def close_own() -> None:

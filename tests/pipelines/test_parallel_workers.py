@@ -224,6 +224,30 @@ def test_what_a_forked_function_writes(writable):
     assert counts[:2].tolist() == ([2.0, 1.0] if writable else [0.0, 0.0])
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="Linux")
+def test_a_forked_function_reads_more_than_the_process_may_have():
+    """An own copy of what it inherits counts as data of the process (ulimit -d)."""
+    status, out, err = script(
+        """
+import resource
+import ndx
+table = ndx.parallel.share(ndx.arange(16.0 * 2**20))
+data = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (data + 2**26, data + 2**26))
+print("begun", flush=True)
+found = ndx.parallel.map(
+    lambda i: float(table[i]) + float(ndx.sum(ndx.ones(100_000))),
+    [-1, 0],
+    processes=1,
+    start_method="fork",
+)
+print(list(found))
+""",
+        until="begun",
+    )
+    assert (status, out) == (0, "[16877215.0, 100000.0]\n"), err
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_what_a_worker_keeps_is_returned_by_a_copy(method):
     """The file of an earlier item may have ended; what the worker shares ends, too."""
