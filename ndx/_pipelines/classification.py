@@ -122,8 +122,8 @@ class Classification:
             If shapes don't fit, a class number is not one of the classes, there is NaN
             (with ``nan="raise"``), or both arrays are ints or bools with a single 1 in
             each of as many columns as there are classes: these may be class numbers,
-            too, as which four rows of two columns, or fewer, are taken. Weights of the
-            same shape say that they are.
+            too. Four rows of two columns, or fewer, are taken as class numbers. Weights
+            of the same shape say that they are.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")

@@ -99,9 +99,10 @@ def map(
 
     Processes get large arrays in files in memory (``/dev/shm``), which are mapped, not
     pickled; each is copied once on the way. An array of `share` is not copied at all,
-    and can't be written there; what a forked function writes to one in its closure, no
-    other process sees. Ctrl-C, `close` and errors end processes at once, but threads
-    only after the items that they have begun.
+    and can't be written there. What a forked function writes to one in its closure, no
+    other process sees, unless there is a limit of data (``ulimit -d``). Ctrl-C, `close`
+    and errors end processes at once, but threads only after the items that they have
+    begun.
 
     Each process has a backend of its own, with the same options, fallback and bounds of
     `ndx.memory.LimitingAdaptor` (other adaptors stay here), and the limits of

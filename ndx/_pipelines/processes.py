@@ -174,7 +174,7 @@ class _Child:
         self._busy = True
         try:
             if self._stopped:
-                # It waits for an item, and ends when it is told.
+                # The process has no item: `end` tells it to end.
                 msg = f"a worker process (pid {self._process.pid}) is told to end"
                 raise BrokenProcessPool(msg)
             self._here.send_bytes(message)
@@ -290,7 +290,7 @@ def _serve(
     # Ctrl-C is for the process that started this one, which ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # If the processes that it forks have it, its end is not the end of the pipe.
+    # A process that the function forks would keep the pipe open after this one's end.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pipe.close)
     exchange = Exchange(folders)

@@ -112,7 +112,7 @@ def forget_shared() -> None:
         array = shared.array()
         if array is None or shared.writable:
             continue
-        # It may have been closed; or the system refuses, which overcommits no memory.
+        # The array may have been closed. The system may refuse (strict overcommit).
         with contextlib.suppress(ndx.StaleArrayError, OSError):
             view = np.asarray(array)
             if view.flags.writeable and view.size:
