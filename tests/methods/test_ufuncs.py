@@ -158,7 +158,7 @@ def test_out_is_ours():
     assert np.sqrt(x, out=out) is out
     assert out.tolist() == [1.0, 2.0]
     assert np.cbrt(np.array([8.0, 27.0]), out=out) is out
-    assert out.tolist() == [2.0, 3.0]
+    assert_same(out, np.array([2.0, 3.0]), rtol=1e-15)  # the C library rounds it
     assert np.matmul(ndx.eye(2), x, out=out) is out
     first, second = ndx.zeros(2), ndx.zeros(2)
     found = np.modf(np.array([1.5, 2.5]), out=(first, second))
