@@ -71,16 +71,23 @@ class Paths:
         self.row = row
         with ndx.passes(threshold="1TiB"), ndx.use("host"):
             self.expected, self.error = self.answer(self.function, args)
-        self.mask = True
-        if self.error is None and name in ROUNDED and row.standard is not None:
-            self.mask = row.standard(*args)
+        self.mask = True if self.error is not None else self.exact(args)
+
+    def exact(self, args):
+        """Return where all loops give the same, as a mask."""
+        if self.name in ROUNDED and self.row.standard is not None:
+            return self.row.standard(*args)
+        return True
 
     def answer(self, function, args):
         found, error = outcome(function, mapped(args, in_c_order), {})
         return (None if error is not None else np.array(found)), error
 
-    def check(self, path, function, *args, expected=None, **kwargs):
-        """Check what a call returns, or that it raises what the plain one does."""
+    def check(self, path, function, *args, expected=None, mask=None, **kwargs):
+        """Check what a call returns, or that it raises what the plain one does.
+
+        `expected` and `mask` are for calls of other operands than those drawn.
+        """
         found, error = outcome(function, args, kwargs)
         if self.error is not None and expected is None:
             assert error is not None, (path, self.error)
@@ -95,7 +102,8 @@ class Paths:
         if "out" in kwargs:
             assert found is kwargs["out"]
         try:
-            assert_close(np.asarray(found), expected, self.row, self.mask)
+            mask = self.mask if mask is None else mask
+            assert_close(np.asarray(found), expected, self.row, mask)
         except AssertionError as difference:
             raise AssertionError(path) from difference
 
@@ -180,14 +188,10 @@ class Paths:
                 continue
             args = mapped(full, in_c_order)
             args[number] = repeated(full[number])
-            self.mask = True
-            if self.name in ROUNDED and self.row.standard is not None:
-                self.mask = self.row.standard(*full)
-            self.check("repeated", self.function, *args, expected=expected)
-            out = spread_out(expected)
-            self.check(
-                "repeated, out", self.function, *args, expected=expected, out=out
-            )
+            mask = self.exact(full)
+            self.check("repeated", self.function, *args, expected=expected, mask=mask)
+            self.check("repeated, out", self.function, *args, expected=expected,
+                       mask=mask, out=spread_out(expected))  # fmt: skip
 
     def elements(self, pick):
         """One element at a time, of arrays without axes and with one."""
@@ -201,20 +205,16 @@ class Paths:
         ]
         args = [np.array(x) if isinstance(x, np.generic) else x for x in args]
         expected = np.array(self.expected[place])
-        whole = self.mask
-        if whole is not True:
-            self.mask = np.array(np.broadcast_to(whole, shape)[place])
-        self.check("0-d", self.function, *mapped(args, in_c_order), expected=expected)
+        mask = np.array(np.broadcast_to(self.mask, shape)[place])
+        self.check("0-d", self.function, *mapped(args, in_c_order), expected=expected,
+                   mask=mask)  # fmt: skip
         if self.name not in NO_OUT:
             out = ndx.empty((), dtype=expected.dtype)
             self.check("0-d, out", self.function, *mapped(args, in_c_order), out=out,
-                       expected=expected)  # fmt: skip
+                       expected=expected, mask=mask)  # fmt: skip
         lines = [x[None] if isinstance(x, np.ndarray) else x for x in args]
-        if self.mask is not True:
-            self.mask = self.mask[None]
         self.check("of one", self.function, *mapped(lines, in_c_order),
-                   expected=expected[None])  # fmt: skip
-        self.mask = whole
+                   expected=expected[None], mask=mask[None])  # fmt: skip
 
     def groups(self, pick):
         """Return all that can be checked, a few paths each."""
