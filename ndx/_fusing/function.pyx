@@ -55,9 +55,35 @@ cdef dict HINDERED = {
     OVERLAP: "arguments overlap where one is written",
 }
 
-cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char *where) except -1
-    void Py_LeaveRecursiveCall()
+cdef extern from *:
+    """
+    /* Python 3.12 and 3.13 count calls of C, up to a limit of their own, whatever these
+       need of the stack. A call of a fused function needs about 3 KiB of it, with what
+       it calls: each counts as several where 10,000 are allowed. */
+    #if defined(Py_C_RECURSION_LIMIT)
+    #define NDX_COUNTED (Py_C_RECURSION_LIMIT >= 2000 ? Py_C_RECURSION_LIMIT / 1000 : 1)
+    #elif defined(C_RECURSION_LIMIT)
+    #define NDX_COUNTED (C_RECURSION_LIMIT >= 2000 ? C_RECURSION_LIMIT / 1000 : 1)
+    #else
+    #define NDX_COUNTED 1
+    #endif
+    static void ndx_leave_recursion(void) {
+        for (int i = 0; i < NDX_COUNTED; i++)
+            Py_LeaveRecursiveCall();
+    }
+    static int ndx_enter_recursion(const char *where) {
+        for (int i = 0; i < NDX_COUNTED; i++) {
+            if (Py_EnterRecursiveCall(where)) {
+                while (i-- > 0)
+                    Py_LeaveRecursiveCall();
+                return -1;
+            }
+        }
+        return 0;
+    }
+    """
+    int enter_recursion "ndx_enter_recursion"(const char *where) except -1
+    void leave_recursion "ndx_leave_recursion"()
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -357,13 +383,13 @@ cdef class FusedFunction:
         positional = tuple([<object>args[i] for i in range(count)])
         keywords = {name: <object>args[count + i] for i, name in enumerate(named)}
         # Fused functions that call each other may be nested deeper than the C stack.
-        Py_EnterRecursiveCall(" while recording a fused function")
+        enter_recursion(" while recording a fused function")
         recordings += 1
         try:
             recording = record(self.function, positional, keywords, found.device != 0)
         finally:
             recordings -= 1
-            Py_LeaveRecursiveCall()
+            leave_recursion()
         entry.reason = recording.reason
         entry.label = recording.label
         if found.device == 0:
@@ -509,11 +535,11 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
             # The arguments may be, or contain, arrays that are not the outer one's.
             call_of_fused(fused, False)
     # A fused function may call itself, and fuse a fused function.
-    Py_EnterRecursiveCall(" while calling a fused function")
+    enter_recursion(" while calling a fused function")
     try:
         return PyObject_Vectorcall(<PyObject *>fused.function, args, nargsf, names)
     finally:
-        Py_LeaveRecursiveCall()
+        leave_recursion()
 
 
 def fuse(function: Callable[P, R], /) -> Fused[P, R]:
