@@ -45,6 +45,8 @@ def what_was_done(x):
 
 def _expression(code, offset):
     """Return the source of the instruction at an offset, joined to one line."""
+    if code.co_filename == "<string>":
+        return None  # many have this name; from Python 3.13 on, its text is that of -c
     place = next(islice(code.co_positions(), offset // 2, None), None)
     if place is None or None in place:
         return None

@@ -5,6 +5,8 @@ import gc
 import linecache
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import weakref
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -190,6 +192,20 @@ def test_without_source_it_says_what_it_can():
         exec("x + 1", spaces)
     assert caught.value.operation is caught.value.operand is None
     assert caught.value.workspace == "step"
+
+
+def test_executed_text_is_not_that_of_the_command():
+    program = (
+        "import ndx; spaces = {'ndx': ndx}\n"
+        "with ndx.workspace('step'): spaces['x'] = ndx.ones(3)\n"
+        "with ndx.workspace('step'): pass\n"
+        "try: exec('x + 1', spaces)\n"
+        "except ndx.StaleArrayError as error: print(error.operation)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None\n"
 
 
 def test_a_source_that_can_not_be_read_hides_nothing(monkeypatch):
