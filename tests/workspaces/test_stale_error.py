@@ -5,12 +5,11 @@ import gc
 import linecache
 import multiprocessing
 import pickle
-import subprocess
-import sys
 import weakref
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
+from helpers.commands import run_python
 
 import ndx
 
@@ -202,10 +201,7 @@ def test_executed_text_is_not_that_of_the_command():
         "try: exec('x + 1', spaces)\n"
         "except ndx.StaleArrayError as error: print(error.operation)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "None\n"
+    assert run_python(program) == "None\n"
 
 
 def test_a_source_that_can_not_be_read_hides_nothing(monkeypatch):
