@@ -7,6 +7,7 @@ References
 DLPack: https://dmlc.github.io/dlpack/latest/python_spec.html
 """
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New, PyCapsule_SetName,
@@ -199,10 +200,17 @@ cdef void drop_unversioned_capsule(object capsule) noexcept:
 
 # ---------------------------------------------------------------- DLPack, in
 
+# A tensor may belong to an array over another imported tensor, and so on. The trashcan
+# bounds how deep their destructors nest. It takes only types that the collector tracks,
+# which `capsule` makes this one. The collector never clears it.
+@cython.final
+@cython.no_gc_clear
+@cython.trashcan(True)
 cdef class Imported:
     """Owns a tensor that another library exported."""
     cdef DLManagedTensorVersioned *versioned
     cdef DLManagedTensor *unversioned
+    cdef object capsule
 
     def __dealloc__(self):
         if self.versioned != NULL and self.versioned.deleter != NULL:
@@ -222,6 +230,7 @@ cdef BaseArray from_dlpack_capsule(object capsule):
     cdef bint readonly = False
     cdef int dtype
     cdef BaseArray x
+    owner.capsule = capsule
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
         owner.versioned = <DLManagedTensorVersioned *>PyCapsule_GetPointer(
             capsule, "dltensor_versioned")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import capsules, dtypes, patterns
 from helpers.capsules import Exporter, consume, managed_of, name_of
+from helpers.commands import run_python
 from helpers.compare import assert_same
 from helpers.hostile import Index
 from hypothesis import given
@@ -391,6 +392,23 @@ def test_round_trip_within_a_workspace():
     assert y.tolist() == list(range(10))
     with pytest.raises(ndx.StaleArrayError):
         x + 1
+
+
+CHAIN = """
+import sys
+import numpy as np, ndx
+x = ndx.ones(3)
+for _ in range(200_000):
+    x = ndx.from_dlpack(np.from_dlpack(x) if sys.argv[1] == "numpy" else x)
+print(x.tolist())
+del x
+"""
+
+
+@pytest.mark.parametrize("through", ["ndx", "numpy"])
+def test_chains_of_tensors(through):
+    """The end of a chain does not overflow the stack."""
+    assert run_python(CHAIN, through) == "[1.0, 1.0, 1.0]\n"
 
 
 # ---- producers that are wrong ------------------------------------------------
