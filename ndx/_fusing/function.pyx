@@ -57,22 +57,26 @@ cdef dict HINDERED = {
 
 cdef extern from *:
     """
-    /* Python 3.12 and 3.13 count calls of C, up to a limit of their own, whatever these
-       need of the stack. A call of a fused function needs about 3 KiB of it, with what
-       it calls: each counts as several where 10,000 are allowed. */
-    #if defined(Py_C_RECURSION_LIMIT)
-    #define NDX_COUNTED (Py_C_RECURSION_LIMIT >= 2000 ? Py_C_RECURSION_LIMIT / 1000 : 1)
-    #elif defined(C_RECURSION_LIMIT)
-    #define NDX_COUNTED (C_RECURSION_LIMIT >= 2000 ? C_RECURSION_LIMIT / 1000 : 1)
+    /* Python 3.12 and 3.13 count calls of C, whatever these need of the stack. Their
+       limit is that of the release that runs: 1,500 or 10,000 for Python 3.12. A call
+       of a fused function needs about 3 KiB of the stack, with what it calls: it counts
+       as several where the limit is high. */
+    #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000
+    static int ndx_counted = 1;
+    static void ndx_measure_recursion(void) {
+        int left = PyThreadState_Get()->c_recursion_remaining;
+        ndx_counted = left < 2000 ? 1 : (left + 500) / 1000;
+    }
     #else
-    #define NDX_COUNTED 1
+    enum { ndx_counted = 1 };
+    static void ndx_measure_recursion(void) { }
     #endif
     static void ndx_leave_recursion(void) {
-        for (int i = 0; i < NDX_COUNTED; i++)
+        for (int i = 0; i < ndx_counted; i++)
             Py_LeaveRecursiveCall();
     }
     static int ndx_enter_recursion(const char *where) {
-        for (int i = 0; i < NDX_COUNTED; i++) {
+        for (int i = 0; i < ndx_counted; i++) {
             if (Py_EnterRecursiveCall(where)) {
                 while (i-- > 0)
                     Py_LeaveRecursiveCall();
@@ -84,6 +88,9 @@ cdef extern from *:
     """
     int enter_recursion "ndx_enter_recursion"(const char *where) except -1
     void leave_recursion "ndx_leave_recursion"()
+    void measure_recursion "ndx_measure_recursion"()
+
+measure_recursion()
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
