@@ -16,6 +16,8 @@ cdef extern from "ndx/internal/vectorcall.h":
     int ndx_set_vectorcall(object cls, Py_ssize_t offset) except -1
     Py_ssize_t ndx_count(size_t nargsf) noexcept
 
+ctypedef object (*Inner)(PyObject *, PyObject **, size_t, PyObject *)
+
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
@@ -51,6 +53,9 @@ cdef class Function:
     cdef PyObject *inner             # owned by `function`
     cdef object function
     cdef Py_ssize_t most             # largest number of positional arguments
+    cdef Py_ssize_t least            # smallest, for a renamed one; else 0
+    cdef bint renamed                # whether the compiled function has another name
+    cdef tuple keywords              # of a renamed one
     cdef dict __dict__
     cdef object __weakref__
 
@@ -60,6 +65,13 @@ cdef class Function:
         self.inner_vectorcall = ndx_vectorcall_of(self.inner)
         self.vectorcall = call
         self.most = most_positional(function)
+        code = getattr(function, "__code__", None)
+        self.renamed = code is not None and code.co_name != name
+        if self.renamed:
+            self.least = min(code.co_posonlyargcount,
+                             code.co_argcount - len(function.__defaults__ or ()))
+            self.keywords = code.co_varnames[
+                code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
         functools.update_wrapper(self, function)
         self.__module__ = module
         self.__name__ = self.__qualname__ = name
@@ -85,8 +97,31 @@ cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
         return intercept(self, args, nargsf, names)
     if ndx_count(nargsf) > (<Function>self).most:
         return refuse(self, args, nargsf, names)
+    if (<Function>self).renamed and (
+            names != NULL or ndx_count(nargsf) < (<Function>self).least):
+        return call_checked(self, args, nargsf, names)
     return (<Function>self).inner_vectorcall(
         (<Function>self).inner, args, nargsf, names)
+
+
+cdef object checked(PyObject *self, PyObject **args, size_t nargsf, PyObject *names):
+    """Call a function; errors of one that was compiled by another name show its own."""
+    cdef Function function = <Function>self
+    cdef Py_ssize_t count = ndx_count(nargsf)
+    if function.renamed and names != NULL:
+        for name in <tuple>names:
+            if name not in function.keywords:
+                raise TypeError(
+                    f"{function.__name__}() got an unexpected keyword argument "
+                    f"{name!r}; valid is {'=, '.join(function.keywords)}=")
+    if count < function.least:
+        raise TypeError(counted(function, function.least, count))
+    return (<Inner>function.inner_vectorcall)(function.inner, args, nargsf, names)
+
+
+cdef str counted(Function function, Py_ssize_t expected, Py_ssize_t count):
+    return (f"{function.__name__}() takes {expected} positional "
+            f"argument{'s' * (expected != 1)}, but {count} were given")
 
 
 cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
@@ -98,8 +133,7 @@ cdef object refuse_positional(PyObject *self, PyObject **args, size_t nargsf,
     parameters = list(inspect.signature(function.function).parameters.values())
     keywords = [parameter.name for parameter in parameters
                 if parameter.kind is parameter.KEYWORD_ONLY]
-    text = (f"{function.__name__}() takes {most} positional "
-            f"argument{'s' * (most != 1)}, but {count} were given")
+    text = counted(function, most, count)
     rest = [<object>args[i] for i in range(max(most - 1, 0), count)]
     several = together(parameters[most - 1].name, rest) if most else None
     if several is not None:
@@ -154,10 +188,11 @@ cdef object intercepted(PyObject *self, PyObject **args, size_t nargsf,
         return result
     if count > function.most:
         return refuse_positional(self, args, nargsf, names)
-    return function.function(*positional, **keywords)
+    return checked(self, args, nargsf, names)
 
 
 # The variables prevent inlining into `call`, which then needs no stack frame.
+cdef Vectorcall call_checked = <Vectorcall><void *>checked
 cdef Vectorcall refuse = <Vectorcall><void *>refuse_positional
 cdef Vectorcall intercept = <Vectorcall><void *>intercepted
 

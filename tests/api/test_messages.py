@@ -126,6 +126,38 @@ def test_as_many_positional_arguments_as_there_are():
         ndx.can_cast(1, 2, 3)
 
 
+FEWER = [
+    (lambda: ndx.sin(), "sin", 1, 0),
+    (lambda: ndx.add(), "add", 2, 0),
+    (lambda: ndx.add(X, out=X), "add", 2, 1),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "expected", "given"), FEWER)
+def test_too_few_positional_arguments(call, name, expected, given):
+    match = rf"^{name}\(\) takes {expected} positional arguments?, but {given} were"
+    with pytest.raises(TypeError, match=match):
+        call()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ndx.__all__ if type(getattr(ndx, name)) is type(ndx.add)]
+)
+def test_a_keyword_that_there_is_not(name):
+    """The error names the function, not what it was compiled by."""
+    for change in (lambda call: call, ndx.fuse):
+        with pytest.raises(TypeError, match=rf"\b{name}\b"):
+            change(lambda: getattr(ndx, name)(nope=1))()
+
+
+def test_a_keyword_that_there_is_not_next_to_operands():
+    match = r"^add\(\) got an unexpected keyword argument 'nope'; valid is out=$"
+    for names in ({"nope": 1}, {"out": None, "nope": 1}):
+        with pytest.raises(TypeError, match=match):
+            ndx.add(X, X, **names)
+    assert ndx.add(X, X, out=None)[1, 1] == 2
+
+
 def test_the_truth_of_several_elements():
     for x in (X, ndx.ones(2), ndx.ones(0)):
         with pytest.raises(TypeError, match=r"ndx\.any\(x\) or ndx\.all\(x\)"):
