@@ -53,7 +53,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
-    """Take what a file of tests leaves out of its sight: reports, caches, modules.
+    """Hide what a file of tests leaves from the collector: reports, caches, modules.
 
     After thousands of tests a collection would take a quarter of a second.
     """

@@ -105,7 +105,7 @@ cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
 
 
 cdef object checked(PyObject *self, PyObject **args, size_t nargsf, PyObject *names):
-    """Call a function; errors of one that was compiled by another name show its own."""
+    """Call a function whose compiled code has another name, which no error may show."""
     cdef Function function = <Function>self
     cdef Py_ssize_t count = ndx_count(nargsf)
     if function.renamed and names != NULL:
@@ -113,7 +113,8 @@ cdef object checked(PyObject *self, PyObject **args, size_t nargsf, PyObject *na
             if name not in function.keywords:
                 raise TypeError(
                     f"{function.__name__}() got an unexpected keyword argument "
-                    f"{name!r}; valid is {'=, '.join(function.keywords)}=")
+                    f"{name!r}; valid {'is' if len(function.keywords) == 1 else 'are'} "
+                    f"{'=, '.join(function.keywords)}=")
     if count < function.least:
         raise TypeError(counted(function, function.least, count))
     return (<Inner>function.inner_vectorcall)(function.inner, args, nargsf, names)

@@ -200,9 +200,9 @@ cdef void drop_unversioned_capsule(object capsule) noexcept:
 
 # ---------------------------------------------------------------- DLPack, in
 
-# A tensor may belong to an array over another imported tensor, and so on. The trashcan
-# bounds how deep their destructors nest. It takes only types that the collector tracks,
-# which `capsule` makes this one. The collector never clears it.
+# A tensor may belong to an array over another imported tensor, and so on. CPython's
+# trashcan bounds how deep the destructors of such a chain nest. It works only for types
+# that the collector tracks: Cython tracks this one because of the object `capsule`.
 @cython.final
 @cython.no_gc_clear
 @cython.trashcan(True)

@@ -156,6 +156,8 @@ def test_a_keyword_that_there_is_not_next_to_operands():
         with pytest.raises(TypeError, match=match):
             ndx.add(X, X, **names)
     assert ndx.add(X, X, out=None)[1, 1] == 2
+    with pytest.raises(TypeError, match=r"^fft\(\) .*; valid are n=, axis=, norm=$"):
+        ndx.fft.fft(X, nope=1)
 
 
 def test_the_truth_of_several_elements():

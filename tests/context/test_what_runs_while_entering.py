@@ -16,9 +16,10 @@ import ndx
 
 MORE = 80  # allocations of objects, after each of which a collection is tried
 
-# Since 3.12 a collection that is due runs between two instructions, so also when the
-# scope has been entered. It then leaves the outer scope out of order, which is refused,
-# and is done when the inner one is left.
+# Since Python 3.12 a collection waits until the current instruction ends. It may then
+# run after the inner scope was entered. Its finalizer leaves the outer scope out of
+# order, which raises a WorkspaceError that nobody can catch: Python shows it as a
+# warning.
 out_of_order = pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <generator object abandon"
     ":pytest.PytestUnraisableExceptionWarning"
