@@ -1,4 +1,4 @@
-"""Check that no file exceeds its line cap, which is a sign to split the file.
+"""Check that no file exceeds the line cap: beyond it, a file rarely holds one idea.
 
 Generated files don't count.
 
@@ -6,24 +6,12 @@ Usage: ``python tools/check_sizes.py [ROOT_FOLDER]``
 """
 
 import sys
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-# The first pattern that matches a path (relative to the root) gives its cap.
-CAPS = {
-    "ndx/_core.pyx": 775,
-    "setup.py": 98,
-    "tests/*": 500,
-    "*": 600,
-}
+CAP = 1000
 FOLDERS = ("ndx", "tests", "tools", "examples", "asv_bench", "docs")
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi", ".h", ".c"}
 GENERATED = b"# Generated"
-
-
-def cap_of(name: str) -> int:
-    """Return the line cap of the file called `name`."""
-    return next(cap for pattern, cap in CAPS.items() if fnmatchcase(name, pattern))
 
 
 def measure(root: Path) -> dict[str, int]:
@@ -41,10 +29,9 @@ def measure(root: Path) -> dict[str, int]:
 def main(root: Path) -> int:
     """Report the files above their cap; return the exit status."""
     sizes = measure(root)
-    over = {name: lines for name, lines in sizes.items() if lines > cap_of(name)}
+    over = {name: lines for name, lines in sizes.items() if lines > CAP}
     for name, lines in sorted(over.items(), key=lambda item: -item[1]):
-        cap = cap_of(name)
-        print(f"{name}: {lines} lines, cap {cap}: split it ({lines - cap} too many)")
+        print(f"{name}: {lines} lines, cap {CAP}: split it along an idea")
     package = sum(lines for name, lines in sizes.items() if name.startswith("ndx/"))
     print(f"sizes: {len(over)} of {len(sizes)} files too long; ndx/: {package} lines")
     return bool(over)
