@@ -37,6 +37,8 @@ from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport set_handlers
 from ndx._lib.numpy_objects cimport DEEPEST
+from ndx._lib.refusals cimport Refusals, is_of_allocator
+from ndx._lib.unraisable cimport raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 
@@ -114,8 +116,8 @@ cdef void forget_header(void *ptr, Header *header) noexcept:
         PyMem_RawFree(header)
 
 
-# The error of the last refused allocation; `call_numpy` raises it instead of NumPy's.
-cdef object refusal = None
+# Of the calls of `call_numpy`, which raises them instead of NumPy's errors.
+cdef Refusals refusals = Refusals()
 
 
 cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
@@ -134,11 +136,10 @@ cdef void *handler_take(void *plain, size_t nbytes, bint zero) noexcept:
     try:
         ptr = take(backend, nbytes, zero)
     except BaseException as raised:
-        # Drop the traceback: its frames may hold arrays.
-        note_refusal(plain, raised.with_traceback(None))
+        note_refusal(scope, raised)
         return NULL
-    if scope is not None:
-        scope.refusal = None
+    # NumPy has gone on without what was refused before.
+    (refusals if scope is None else scope.refusals).drop()
     return ptr
 
 
@@ -186,24 +187,22 @@ cdef void *handler_realloc(void *ctx, void *ptr, size_t size) noexcept with gil:
         # No memory for a smaller copy: the range keeps its size.
         if size <= header.nbytes:
             return ptr
-        note_refusal(ctx, raised.with_traceback(None))
+        note_refusal(None if ctx == NULL else plain_numpy(), raised)
         return NULL
     memcpy(moved, ptr, min(header.nbytes, size))
     handler_free(ctx, ptr, 0)
     return moved
 
 
-cdef void note_refusal(void *plain, object error) noexcept:
+cdef void note_refusal(PlainNumpy scope, object error) noexcept:
     """Keep the error of a refused allocation, for the caller that raises it."""
-    global refusal
-    cdef PlainNumpy scope
-    if plain == NULL:
-        refusal = error
+    if scope is None:
+        refusals.keep(error)
         return
-    scope = plain_numpy()
-    if scope is not None:
-        scope.refusal = error
     log_event("NumPy gets no memory: %s", (error,))
+    # NumPy raises a MemoryError, to which this one becomes the cause.
+    if not raise_later(error):
+        scope.refusals.keep(error)
 
 
 cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
@@ -264,8 +263,7 @@ cdef object with_whole_steps(object x):
 
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
-    global refusal
-    error = None
+    error = refusal = None
     if getattr(function, "__module__", None) == "numpy.linalg":
         args = tuple([with_whole_steps(x) for x in args])
         kwargs = {name: with_whole_steps(x) for name, x in kwargs.items()}
@@ -276,11 +274,11 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
         recheck_views((args, kwargs))
         return result
     except MemoryError as raised:
-        if refusal is not None:
-            error, refusal = refusal, None
-        elif str(raised):
+        refusal = refusals.take()
+        if not is_of_allocator(raised) or (refusal is None and raised.args):
             raise
-        else:
+        error = refusal
+        if error is None:
             error = MemoryError(
                 f"{name_of(function)}: NumPy has no memory of its own for what it "
                 "computes")
@@ -291,6 +289,7 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
             f"{name_of(function)}: what it computes is beyond the address space (2**63 "
             "bytes)")
     finally:
+        refusals.drop()
         restore(token)
         PyDataMem_SetHandler(before)
     # Raised outside of `except`: as its context, NumPy's error would keep NumPy's

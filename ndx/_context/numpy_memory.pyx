@@ -1,5 +1,6 @@
 """The backend of NumPy's own arrays within a scope of ``use(numpy=True)``."""
 
+from ndx._lib.refusals cimport Refusals
 from ndx.backends.base cimport Backend
 
 
@@ -8,3 +9,4 @@ cdef class PlainNumpy:
 
     def __cinit__(self, Backend backend not None):
         self.backend = backend
+        self.refusals = Refusals()

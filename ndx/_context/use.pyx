@@ -9,6 +9,7 @@ from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport Here, current_place
 from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
+from ndx._lib.refusals cimport is_of_allocator
 from ndx.backends.base cimport Backend
 
 from ndx import backends
@@ -122,8 +123,9 @@ cdef int enter_use(Context context, object numpy) except -1:
 cdef int explain(object error) except -1:
     """Set the backend's refusal as the cause of NumPy's MemoryError, which has none."""
     cdef PlainNumpy plain = plain_numpy()
-    if plain is not None and plain.refusal is not None and error.__cause__ is None:
-        error.__cause__ = plain.refusal
+    refusal = None if plain is None else plain.refusals.take()
+    if refusal is not None and error.__cause__ is None and is_of_allocator(error):
+        error.__cause__ = refusal
     return 0
 
 

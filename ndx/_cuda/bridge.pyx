@@ -5,7 +5,6 @@ its results in memory of ndx, so that the bridge only has to describe them.
 """
 
 import sys
-from threading import get_ident
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._lib.numpy_objects cimport DEEPEST
+from ndx._lib.refusals cimport Refusals
 from ndx.backends.base cimport Backend
 from ndx.backends.pinned cimport PinnedBackend
 
@@ -323,7 +323,7 @@ cdef class Bridge:
     cdef object device               # cupy.cuda.Device
     cdef object using_allocator      # cupy.cuda.using_allocator
     cdef readonly int index
-    cdef readonly dict refusals      # thread -> error of its last `allocate`
+    cdef Refusals refusals           # of `allocate`
 
     def __cinit__(self, cupy, int index):
         self.array = cupy.ndarray
@@ -334,7 +334,7 @@ cdef class Bridge:
         self.device = cupy.cuda.Device(index)
         self.using_allocator = cupy.cuda.using_allocator
         self.index = index
-        self.refusals = {}
+        self.refusals = Refusals()
 
     def at_work(self):
         """Return a context manager: CuPy computes on this GPU, in ndx's memory."""
@@ -432,7 +432,7 @@ cdef class Bridge:
         try:
             block = allocate_on(self.index + 1, nbytes, False, False, None)
         except Exception as error:
-            self.refusals[get_ident()] = error
+            self.refusals.keep(error)
             if isinstance(error, MemoryError):
                 raise
             raise MemoryError(str(error)) from error
@@ -475,17 +475,15 @@ cdef class AtWork:
         return self
 
     def __exit__(self, kind, error, trace):
-        cdef dict refusals = self.bridge.refusals
         try:
             self.allocating.__exit__(None, None, None)
         finally:
             self.bridge.device.__exit__(None, None, None)
-        if refusals:
-            reason = refusals.pop(get_ident(), None)
-            # Thrust replaces the allocator's exception by a bare MemoryError.
-            if reason is not None and reason is not error and \
-                    isinstance(error, MemoryError):
-                raise reason from None
+        reason = self.bridge.refusals.take()
+        # Thrust replaces the allocator's exception by a bare MemoryError.
+        if reason is not None and reason is not error and \
+                isinstance(error, MemoryError):
+            raise reason from None
         return False
 
 

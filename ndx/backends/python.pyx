@@ -64,7 +64,7 @@ cdef class PythonBackend(Backend):
         return IS_BASE if type(self) is PythonBackend else None
 
     def _take_refusal(self):
-        return self.inside.take_refusal()
+        return self.inside.refusals.take()
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
     except MemoryError as error:
         self.counters.reserved -= nbytes
         budget_give(nbytes)
-        self.inside.keep_refusal(error)
+        self.inside.refusals.keep(error)
         return NO_MEMORY
     except BaseException:
         self.counters.reserved -= nbytes

@@ -55,7 +55,7 @@ cdef class PythonSource(Source):
         """Take back a buffer that `acquire` gave; its memory is no longer used."""
 
     def _take_refusal(self):
-        return self.inside.take_refusal()
+        return self.inside.refusals.take()
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:
@@ -82,7 +82,7 @@ cdef int PythonSource_reserve(PythonSource self, size_t nbytes, void **ptr,
         status = RESERVED
     except MemoryError as error:
         status = NO_RANGE
-        self.inside.keep_refusal(error)
+        self.inside.refusals.keep(error)
     except BaseException as error:
         raised = error
     if status == RESERVED:

@@ -13,6 +13,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.refusals cimport Refusals
 from ndx._lib.unraisable cimport report_ignored
 
 import os
@@ -45,7 +46,7 @@ cdef class UserCode:
     def __cinit__(self):
         # No `threading.local`: one that the collector has cleared can't be used.
         self.threads = set()
-        self.refusals = {}
+        self.refusals = Refusals()
         self.forks = len(forkers)
 
     cdef bint is_inside(self) except -1:
@@ -58,7 +59,7 @@ cdef class UserCode:
         """Forget the threads that did not follow into this forked child."""
         for forker in forkers[self.forks:]:
             self.threads.intersection_update((forker,))
-        self.refusals.clear()
+        self.refusals.of_threads.clear()
         self.forks = len(forkers)
         return 0
 
@@ -81,22 +82,6 @@ cdef class UserCode:
         if not nested:
             self.threads.discard(PyThread_get_thread_ident())
         restore_numpy(handler)
-
-    cdef void keep_refusal(self, object error) noexcept:
-        """Keep the MemoryError of `acquire`, which was caught, for `take_refusal`."""
-        try:
-            self.refusals[PyThread_get_thread_ident()] = error
-        except MemoryError:
-            # There is no memory for it either.
-            return
-        # Tracebacks lead to who keeps them.
-        while error is not None and error.__traceback__ is not None:
-            error.__traceback__ = None
-            error = error.__cause__ or error.__context__
-
-    cdef object take_refusal(self):
-        """Return, and forget, the last MemoryError by which this thread was refused."""
-        return self.refusals.pop(PyThread_get_thread_ident(), None)
 
 
 cdef object begin_buffer(UserCode inside, object owner, str name, str message,

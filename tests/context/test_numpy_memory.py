@@ -1,6 +1,8 @@
 """Plain NumPy on a backend: counted to the byte, limited, safe for what outlives it."""
 
 import asyncio
+import contextlib
+import contextvars
 import gc
 import logging
 import os
@@ -387,3 +389,74 @@ def test_fork():
         "        os._exit(0)\n"
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def refused_and_went_on(row):
+    with contextlib.suppress(MemoryError):
+        np.empty(1 << 20)
+    return row
+
+
+def refused_and_made_it_smaller(row):
+    refused_and_went_on(row)
+    np.empty(8)
+    raise MemoryError
+
+
+def fails_for_another_reason(row):
+    raise MemoryError("mine")
+
+
+def fails_without_a_reason(row):
+    raise MemoryError
+
+
+@pytest.mark.parametrize("fails", [fails_for_another_reason, fails_without_a_reason])
+def test_an_error_is_of_its_own_call(fails):
+    """A function that went on without memory leaves nothing for a later one."""
+    with ndx.use("host", limit="64KiB"):
+        x = ndx.ones((2, 3))
+        np.apply_along_axis(refused_and_went_on, 0, x)
+        with pytest.raises(MemoryError) as caught:
+            np.apply_along_axis(fails, 0, x)
+    assert type(caught.value) is MemoryError
+
+
+def test_an_error_is_of_its_own_request():
+    with ndx.use("host", limit="64KiB"):
+        x = ndx.ones((2, 3))
+        with pytest.raises(MemoryError) as caught:
+            np.apply_along_axis(refused_and_made_it_smaller, 0, x)
+    assert type(caught.value) is MemoryError
+
+
+def test_an_error_is_of_its_own_thread():
+    with ndx.use("host", limit="64KiB"):
+        x = ndx.ones((2, 3))
+        thread = threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(np.apply_along_axis, refused_and_went_on, 0, x),
+        )
+
+        def other_is_refused(row):
+            thread.start()
+            thread.join()
+            raise MemoryError
+
+        with pytest.raises(MemoryError) as caught:
+            np.apply_along_axis(other_is_refused, 0, x)
+    assert type(caught.value) is MemoryError
+
+
+def refused_and_fails_for_another_reason(row):
+    refused_and_went_on(row)
+    raise MemoryError("mine")
+
+
+@pytest.mark.parametrize(
+    "fails", [refused_and_made_it_smaller, refused_and_fails_for_another_reason]
+)
+def test_a_cause_is_of_its_own_request(fails):
+    with pytest.raises(MemoryError) as caught:
+        ndx.use("host", limit="64KiB", numpy=True)(fails)(None)
+    assert caught.value.__cause__ is None
