@@ -23,6 +23,7 @@ from ndx._blocks.block cimport (
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
     block_unpin, mark_cycle,
 )
+from ndx._lib.unraisable cimport graver, is_interruption
 from ndx.backends.base cimport Backend, Memory
 
 cdef extern from "ndx/internal/poison.h":
@@ -180,18 +181,18 @@ cdef class Arena(Watcher):
         What escapes goes to `outside`. Everything is done before an error is raised.
         """
         cdef Block *block
-        interruption = None
+        raised = None
         if self.mirror is not None:
             try:
                 self.mirror.expire(outside)
             except BaseException as error:
-                interruption = error
+                raised = error
         if self.escapes and self.live.next != &self.live:
             try:
                 self.escape(outside)
             except BaseException as error:
                 # Ctrl-C, say: all have left all the same.
-                interruption = error
+                raised = graver(raised, error)
         self.clock.now += 1
         self.offset = 0
         while self.live.next != &self.live:
@@ -209,8 +210,8 @@ cdef class Arena(Watcher):
                 block_release_memory(block)
         self.used = False
         self.counts.live_bytes = 0
-        if interruption is not None:
-            raise interruption
+        if raised is not None:
+            raise raised
         if self.damaged:
             self.raise_damage()
         return 0
@@ -426,7 +427,7 @@ cdef class Arena(Watcher):
                 made += 1
         except BaseException as error:
             failed = True
-            interruption = None if isinstance(error, Exception) else error
+            interruption = error if is_interruption(error) else None
         for i in range(made):
             block = moves[i].block
             if failed or not is_movable(self, block):

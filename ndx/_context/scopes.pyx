@@ -17,6 +17,7 @@ from ndx._lib.interpreter cimport (
     Here, current_home, current_place, home_is_context, is_running,
 )
 from ndx._lib.numpy_handler cimport restore_numpy
+from ndx._lib.unraisable cimport graver
 
 from ndx._lib.errors import WorkspaceError
 
@@ -413,7 +414,7 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
         try:
             end_entry(entry, here)
         except BaseException as raised:
-            error = error or raised
+            error = graver(error, raised)
         if not uncovers:
             break
         context = top_context() if here else top_of(home, context)
@@ -426,7 +427,7 @@ cdef int end(Entry entry, bint here, bint uncovers) except -1:
         try:
             settle(entry, <void *>home)
         except MemoryError as raised:
-            error = error or raised
+            error = graver(error, raised)
     if error is not None:
         raise error
     return 0

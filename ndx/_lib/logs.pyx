@@ -21,9 +21,10 @@ cdef void log(str level, str message, tuple arguments) noexcept:
     Nothing is imported, since files may be what is short: a program that has not
     imported `logging` reads no logs. A handler that fails can't break an allocation.
     """
-    logging = sys.modules.get("logging")
-    if logging is not None:
+    # Another thread may be importing `logging` at this moment.
+    get_logger = getattr(sys.modules.get("logging"), "getLogger", None)
+    if get_logger is not None:
         try:
-            getattr(logging.getLogger("ndx"), level)(message, *arguments)
+            getattr(get_logger("ndx"), level)(message, *arguments)
         except BaseException as failure:
-            report_ignored(logging, failure)
+            report_ignored(get_logger, failure)

@@ -5,7 +5,6 @@ array, and one test of a number for each block that ends. The number, a serial, 
 assigned at the birth of a block. Recordings keep numbers and strings, no arrays.
 """
 
-import _thread
 import threading
 import weakref
 
@@ -24,6 +23,7 @@ from ndx._context.placement cimport placing_backend
 from ndx._lib.dtypes cimport dtype_object
 from ndx._lib.layout cimport shape_tuple
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
+from ndx._lib.unraisable cimport raise_later
 from ndx._recording.log cimport (
     BIRTH, BY_NUMPY, DEATH, ENTER, IN_ARENA, IN_BACKEND, LEAVE, LEFT_BEHIND, SAMPLE,
     SPILLED, STALE, Event, Log,
@@ -320,11 +320,9 @@ cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
         recorder = <Recorder>recorders[i]
         try:
             recorder.describe(&events[i], x, backend, arena)
-        except KeyboardInterrupt:
-            _thread.interrupt_main()
-        except BaseException:
+        except BaseException as error:
             # No memory for a table's entry: log the fields that are known.
-            pass
+            raise_later(error)
     last_serial += 1
     serial = last_serial
     now.time = ndx_nanoseconds()
@@ -409,7 +407,8 @@ cdef void note_moved(Block *block) noexcept:
             if block.backend != NULL:
                 event.place = IN_BACKEND
                 event.backend = recorder.backend_number(<Backend>block.backend)
-        except BaseException:
+        except BaseException as error:
+            raise_later(error)
             event.backend = -1
         sample_known(recorder, &event)
         recorder.log.append(&event)
@@ -440,9 +439,8 @@ cdef void note_cycle(BlockParent owner, bint begins) noexcept:
             event.backend = recorder.backend_number(arena.home)
             event.workspace = recorder.workspace_number(arena)
             event.thread = recorder.thread_number()
-        except KeyboardInterrupt:
-            _thread.interrupt_main()
-        except BaseException:
+        except BaseException as error:
+            raise_later(error)
             continue
         event.generation = arena.clock.now
         event.nbytes = arena.size
@@ -487,7 +485,8 @@ cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
             known.dtype = x.dtype
             if arena is not None:
                 known.workspace = recorder.workspace_number(arena)
-        except BaseException:
+        except BaseException as error:
+            raise_later(error)
             continue
         birth = recorder.log.find(serial)
         if birth != NULL:

@@ -14,6 +14,7 @@ from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from ndx._lib.unraisable cimport raise_later
 from ndx.backends._pool.index cimport PoolBlock, PoolEvent
 from ndx.backends._pool.store cimport CPU
 from ndx.backends._pool.trim cimport pool_settle
@@ -109,7 +110,8 @@ cdef uintptr_t PinnedSource_record(PinnedSource self, size_t stream) noexcept:
     cdef uintptr_t event
     try:
         index = self.runtime.getDevice()
-    except BaseException:
+    except BaseException as error:
+        raise_later(error)
         index = self.index
     event = record_on(self, index, stream)
     if event:
