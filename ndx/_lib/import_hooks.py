@@ -7,6 +7,7 @@ it lets the other finders find the module and, after the module has run, calls
 ``register()`` of one of ours. Other imports pay for one look into a dict.
 """
 
+import contextlib
 import importlib
 import sys
 import warnings
@@ -16,6 +17,10 @@ __all__ = ["register_on_import"]
 # Modules of ours that import the library themselves, and so were not ready to register
 # when it had been imported. They do so at their own end.
 _waiting = set()
+
+# Libraries that import ndx while they are imported themselves, and the modules of ours.
+# Nothing is called at the end of their import: the next import after it registers.
+_begun = {}
 
 
 class _Loader:
@@ -47,6 +52,8 @@ class _Finder:
         self._table = table
 
     def find_spec(self, name, path=None, target=None):
+        if _begun:
+            _register_ended()
         ours = self._table.get(name)
         if ours is None:
             return None
@@ -79,6 +86,20 @@ def _register(ours):
         )
 
 
+def _is_being_imported(name):
+    """Whether a module of `sys.modules` has not run to its end yet."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return getattr(spec, "_initializing", False)
+
+
+def _register_ended():
+    """Register with the libraries of `_begun` whose import has ended."""
+    for name in [name for name in _begun if not _is_being_imported(name)]:
+        ours = _begun.pop(name, None)
+        if ours is not None and sys.modules.get(name) is not None:
+            _register(ours)
+
+
 def register_on_import(table):
     """Have modules of ours register with others as soon as these have been imported.
 
@@ -88,10 +109,15 @@ def register_on_import(table):
         The names of other libraries' modules, and of the module of ours for each, whose
         ``register()`` is called: at once, if the other has been imported already.
     """
-    present = [name for name in table if name in sys.modules]
+    # None: the import is forbidden.
+    present = [name for name in table if sys.modules.get(name) is not None]
+    for name in filter(_is_being_imported, present):
+        # By another thread, perhaps: then this waits for its end. It may fail there.
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
     waiting = {name: table[name] for name in table if name not in present}
-    waiting |= {ours: ours for ours in waiting.values() if ours not in sys.modules}
-    if waiting:
+    waiting |= {ours: ours for ours in table.values() if ours not in sys.modules}
+    _begun.update({name: table[name] for name in present})
+    if waiting or _begun:
         sys.meta_path.insert(0, _Finder(waiting))
-    for name in present:
-        _register(table[name])
+    _register_ended()

@@ -49,9 +49,11 @@ cdef bint frame_is_known = is_frame(_frame_address) and is_code(_code_address)
 
 cdef object current_task():
     """Return the running asyncio task; None outside of tasks."""
-    # If asyncio is not imported yet, there is no task, so it is not imported here.
+    # There is no task before asyncio is imported, so it is not imported here. Another
+    # thread may be importing it at this moment.
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None:
+    running_loop = getattr(asyncio, "_get_running_loop", None)
+    if running_loop is None or running_loop() is None:
         return None
     return asyncio.current_task()
 

@@ -326,11 +326,11 @@ cdef bint has_transforms = False
 
 cdef int add_transforms() except -1:
     global has_transforms
-    has_transforms = True
     for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
         SHORTCUTS[getattr(np.fft, name)] = partial(_transform, name)
     for name in ("fftn", "ifftn", "rfftn", "irfftn"):
         SHORTCUTS[getattr(np.fft, name)] = partial(_transform_axes, name)
+    has_transforms = True
     return 0
 
 

@@ -4,6 +4,8 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+import threading
+import types
 
 import pytest
 
@@ -105,6 +107,50 @@ def test_a_failure_to_register_warns_and_leaves_the_library_alone(modules):
     with pytest.warns(RuntimeWarning, match="hooked_ours could not register NDArrays"):
         library = importlib.import_module("hooked_library")
     assert library.loaded
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_library_that_imports_ours_first(modules):
+    """Half imported, it is there; the next import after its own registers."""
+    (modules / "hooked_library.py").write_text(
+        "from ndx._lib import import_hooks\n"
+        "import_hooks.register_on_import({'hooked_library': 'hooked_ours'})\n"
+        "loaded = True\nfound = []\n"
+    )
+    (modules / "hooked_later.py").write_text("")
+    library = importlib.import_module("hooked_library")
+    importlib.import_module("hooked_later")
+    assert library.found == [True]
+    sys.modules.pop("hooked_later")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_library_that_another_thread_imports(modules):
+    """Its import is waited for."""
+    (modules / "hooked_library.py").write_text(
+        "import hooked_gate\nhooked_gate.begun.set()\nhooked_gate.may_end.wait()\n"
+        "loaded = True\nfound = []\n"
+    )
+    gate = types.ModuleType("hooked_gate")
+    gate.begun, gate.may_end = threading.Event(), threading.Event()
+    sys.modules["hooked_gate"] = gate
+    other = threading.Thread(target=importlib.import_module, args=["hooked_library"])
+    other.start()
+    gate.begun.wait()
+    ours = threading.Thread(target=import_hooks.register_on_import, args=[TABLE])
+    ours.start()
+    ours.join(0.05)
+    gate.may_end.set()
+    ours.join()
+    other.join()
+    del sys.modules["hooked_gate"]
+    assert sys.modules["hooked_library"].found == [True]
+
+
+def test_a_library_whose_import_is_forbidden(modules, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hooked_library", None)
+    import_hooks.register_on_import(TABLE)
+    assert "hooked_ours" not in sys.modules
 
 
 def test_ndx_imports_none_of_the_libraries():
