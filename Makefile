@@ -91,7 +91,7 @@ conformance: $(VENV)/built $(VENV)/group-conformance  ## run the standard's own 
 	    $(CURDIR)/$(PY) -m pytest array_api_tests -p conformance -p no:cacheprovider \
 	    -p no:randomly -n $(JOBS) --disable-deadline --max-examples=$(EXAMPLES) $(ARGS)
 
-lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
+lint: $(VENV)/built $(VENV)/group-lint $(VENV)/group-bench  ## check style, layers, sizes, spelling, types and asv's benchmarks
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint ndx
@@ -103,6 +103,7 @@ lint: $(VENV)/group-lint  ## check style, layers, sizes, spelling and types
 	$(PY) -m codespell_lib
 	$(PY) -m mypy $(STUBS) tests/typing/sample.py
 	$(PY) -m pyright --pythonpath $(PY) $(STUBS) tests/typing/sample.py
+	cd asv_bench && $(CURDIR)/$(PY) -m asv check --python=same
 
 stubs: $(VENV)/group-lint  ## write the stubs of compiled modules from their sources
 	$(PY) tools/make_stubs.py

@@ -23,7 +23,7 @@ for case in cases():
     CODES.setdefault(case.group, {}).setdefault(case.code, case)
 
 
-class Sweep:
+class _Sweep:
     """The benchmarks of one group; NumPy and ndx side by side."""
 
     group = None
@@ -72,7 +72,7 @@ class Sweep:
 for _group, _codes in CODES.items():
     globals()[_group.title()] = type(
         _group.title(),
-        (Sweep,),
+        (_Sweep,),
         {
             "__doc__": f"The group {_group!r} of the sweep.",
             "__module__": __name__,
