@@ -32,6 +32,7 @@ import numpy as np
 
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
@@ -40,7 +41,7 @@ from ndx._methods.numpy_layout cimport (
     is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
     ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
-    takes_along, write_file,
+    takes_along,
 )
 
 __all__ = ["NumPyMethods"]

@@ -64,6 +64,35 @@ def _open_folder(path):
     return os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
 
 
+@contextlib.contextmanager
+def written_whole(path, nbytes, when_full):
+    """Open a path to write bytes, as ``open(path, "wb")``; replace the file at the end.
+
+    The old file is replaced when the ``with`` ends without an error, and is unchanged
+    until then: the data that is written may be an array that is mapped from it. What is
+    no regular file, such as a device or a pipe, is opened as it is.
+
+    Parameters
+    ----------
+    path : str, bytes or os.PathLike
+        The file to replace or to make.
+    nbytes : int
+        About so many bytes will be written; their disk space is reserved.
+    when_full : callable
+        As of `Replacement`.
+    """
+    path = as_path(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    with Replacement(path, nbytes, when_full) as new:
+        with open(new.fd, "wb", closefd=False) as file:
+            yield file
+        os.ftruncate(new.fd, os.lseek(new.fd, 0, os.SEEK_CUR))
+        new.install()
+
+
 class Replacement:
     """A new file that replaces another one atomically, or not at all.
 
@@ -213,7 +242,7 @@ class Replacement:
         if error.filename == self.path or error.errno is None:
             return
         what = os.strerror(error.errno)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if self.nbytes and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             what += f" for its {format_size(self.nbytes)}"
         if self._installed:
             what += (

@@ -1,22 +1,36 @@
-"""The methods of arrays in files: `flush` and `commit`.
+"""Arrays in files: `flush`, `commit`, and what NumPy writes to a path.
 
-docs/files.md says what a crash leaves in a file.
+NumPy empties the file at a path before it writes. Here the old file stays until the new
+one is whole: an array that is written may be mapped from it. docs/files.md says what a
+crash leaves in a file.
 """
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject
 
+import bz2
+import gzip
+import io
+import lzma
+import os
 import sys
 from errno import EFAULT
+from functools import partial
+
+import numpy as np
 
 from ndx._arenas.persistent cimport FileArena
 from ndx._array.pinning cimport Operands, hold, let_go, put
 from ndx._array.storage cimport BaseArray, array_words, loss_error, require_live
 from ndx._files.mapped_file cimport MappedFile
+from ndx._lib.dtypes cimport itemsize_of
+from ndx._methods.numpy_functions cimport call_function, call_method
+from ndx._methods.numpy_layout cimport pickle_of
+from ndx._methods.numpy_shortcuts cimport SHORTCUTS
 from ndx.backends.persistent_file cimport FileBackend
 
-from ndx._files.replace import Replacement
+from ndx._files.replace import Replacement, written_whole
 from ndx.backends._pressure import release_on_disk
 
 
@@ -88,3 +102,88 @@ cdef int commit(BaseArray x) except -1:
     finally:
         let_go(&operands)
     return 0
+
+
+# ---------------------------------------------------------------- NumPy's functions
+
+# Bytes of the header of an array in NumPy's format.
+cdef int HEADER = 128
+# By the suffix of a path, as `numpy.savetxt` compresses.
+cdef dict PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+cdef bint is_path(object file) except -1:
+    return isinstance(file, (str, bytes, os.PathLike))
+
+
+cdef int write_pickle(BaseArray x, object file) except -1:
+    """Write a pickle of an array to an open file, or to a path."""
+    data = pickle_of(x)
+    if not is_path(file):
+        file.write(data)
+        return 0
+    with written_whole(file, len(data), release_on_disk) as opened:
+        opened.write(data)
+    return 0
+
+
+cdef int write_elements(BaseArray x, object file, object sep, object format) except -1:
+    """Write the elements to an open file, or to a path, as `numpy.ndarray.tofile`."""
+    named = {"sep": sep, "format": format}
+    if not is_path(file):
+        call_method("tofile", (x, file), named)
+        return 0
+    nbytes = 0 if sep else x.size * itemsize_of[x.dtype]
+    with written_whole(file, nbytes, release_on_disk) as opened:
+        call_method("tofile", (x, opened), named)
+    return 0
+
+
+cdef tuple path_and_rest(str name, tuple args, dict kwargs):
+    """Return a first argument, by position or name, and the other arguments."""
+    if args:
+        return args[0], args[1:], kwargs
+    rest = dict(kwargs)
+    return rest.pop(name, None), args, rest
+
+
+def _save(function, suffix, args, kwargs):
+    """Compute `save`, `savez` or `savez_compressed` to a path."""
+    file, args, kwargs = path_and_rest("file", args, kwargs)
+    if not isinstance(file, (str, os.PathLike)):
+        return NotImplemented
+    path = os.fspath(file)
+    if not isinstance(path, str):
+        return NotImplemented
+    if not path.endswith(suffix):
+        path += suffix
+    nbytes = 0 if function is np.savez_compressed else sum([
+        HEADER + getattr(x, "nbytes", 0) for x in [*args, *kwargs.values()]])
+    with written_whole(path, nbytes, release_on_disk) as opened:
+        call_function(function, (opened, *args), kwargs)
+
+
+def _savetxt(args, kwargs):
+    """Compute `savetxt` to a path, packed if its suffix says so."""
+    file, args, kwargs = path_and_rest("fname", args, kwargs)
+    if not isinstance(file, (str, os.PathLike)):
+        return NotImplemented
+    encoding = kwargs.get("encoding")
+    suffix = os.path.splitext(os.fsdecode(file))[1]
+    with written_whole(file, 0, release_on_disk) as opened:
+        if suffix in PACKED:
+            text = PACKED[suffix](opened, "wt", encoding=encoding)
+        else:
+            text = io.TextIOWrapper(opened, encoding=encoding)
+        call_function(np.savetxt, (text, *args), kwargs)
+        text.flush()
+        if suffix in PACKED:
+            text.close()
+        else:
+            text.detach()
+
+
+SHORTCUTS[np.save] = partial(_save, np.save, ".npy")
+SHORTCUTS[np.savez] = partial(_save, np.savez, ".npz")
+SHORTCUTS[np.savez_compressed] = partial(_save, np.savez_compressed, ".npz")
+SHORTCUTS[np.savetxt] = _savetxt

@@ -15,7 +15,6 @@ cdef BaseArray ordered_copy(BaseArray x, object order)
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept
 cdef object refused_type(object kind)
 cdef bytes pickle_of(BaseArray x)
-cdef int write_file(object file, bytes data) except -1
 cdef BaseArray reverse_axes(BaseArray x)
 cdef BaseArray swap_last(BaseArray x)
 cdef bint is_matrix(BaseArray x) noexcept

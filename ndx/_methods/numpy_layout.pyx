@@ -1,6 +1,5 @@
 """Arguments of NumPy's methods, and when a function of ndx does the same."""
 
-import os
 import pickle
 
 import numpy as np
@@ -153,16 +152,6 @@ cdef object refused_type(object kind):
 
 cdef bytes pickle_of(BaseArray x):
     return pickle.dumps(x, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-cdef int write_file(object file, bytes data) except -1:
-    """Write to an open file, or to a path."""
-    if hasattr(file, "write"):
-        file.write(data)
-        return 0
-    with open(os.fspath(file), "wb") as opened:
-        opened.write(data)
-    return 0
 
 
 cdef bint is_matrix(BaseArray x) noexcept:

@@ -1775,7 +1775,7 @@ class NumPyMethods(NumPyAttributes):
         Parameters
         ----------
         fid : path or file
-            Where to.
+            Where to; the file at a path is replaced.
         sep : str
             Between elements as text; '': as bytes.
         format : str

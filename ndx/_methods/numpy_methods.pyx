@@ -9,6 +9,7 @@ import numpy as np
 
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
@@ -17,7 +18,7 @@ from ndx._methods.numpy_layout cimport (
     is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
     ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
-    takes_along, write_file,
+    takes_along,
 )
 
 __all__ = ["NumPyMethods"]
@@ -1818,7 +1819,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> import io
         >>> ndx.ones(3).dump(io.BytesIO())
         """
-        write_file(file, pickle_of(self))
+        write_pickle(self, file)
 
     def dumps(self) -> bytes:
         """Return a pickle of the array.
@@ -1919,7 +1920,7 @@ cdef class NumPyMethods(NumPyAttributes):
         Parameters
         ----------
         fid : path or file
-            Where to.
+            Where to; the file at a path is replaced.
         sep : str
             Between elements as text; '': as bytes.
         format : str
@@ -1941,8 +1942,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> import os
         >>> ndx.ones(3).tofile(os.devnull)
         """
-        named = {"sep": sep, "format": format}
-        return call_method("tofile", (self, fid), named)
+        write_elements(self, fid, sep, format)
 
     # ------------------------------------------------------------ flags and fields
 

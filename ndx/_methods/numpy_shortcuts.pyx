@@ -280,7 +280,7 @@ def _tile(args, kwargs):
     return found_or_not(tiled(args[0], (counts,) if type(counts) is int else counts))
 
 
-cdef dict SHORTCUTS = {
+SHORTCUTS = {
     np.array: _copy,
     np.asarray: _same,
     np.ascontiguousarray: _same_in_c_order,

@@ -8,9 +8,11 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ndx._files.replace import written_whole
 from ndx._lib.sizes import format_size
 from ndx._lib.text import Text, preformatted
 from ndx._recording.recorder import Recorder
+from ndx.backends._pressure import release_on_disk
 from ndx.memory._events import list_events, read_log
 from ndx.memory._timeline import peak_of, summary_text
 
@@ -230,9 +232,9 @@ class Trace:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     trace.save(os.path.join(folder, "trace.html"))
         """
-        text = writer_for(path)(self.to_dict())
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        data = writer_for(path)(self.to_dict()).encode()
+        with written_whole(path, len(data), release_on_disk) as file:
+            file.write(data)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw memory over time with matplotlib (``pip install 'ndxarray[plot]'``).

@@ -154,3 +154,12 @@ def test_without_matplotlib(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"ndxarray\[plot\]"):
         trace.plot()
+
+
+def test_a_trace_is_saved_over_the_file_of_an_array(trace, tmp_path):
+    path = tmp_path / "trace.json"
+    ndx.save(path, ndx.ones(20_000))
+    x = ndx.open(path)
+    trace.save(path)
+    assert json.loads(path.read_text(encoding="utf-8"))
+    assert ndx.all(x == 1)

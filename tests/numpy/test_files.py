@@ -1,6 +1,8 @@
 """NumPy's functions of files in `ndx.numpy`: NDArrays go in and come out."""
 
+import errno
 import io
+import os
 
 import numpy as np
 import pytest
@@ -132,3 +134,89 @@ def test_stale_arrays_are_not_written(tmp_path):
     for write in (face.save, face.savetxt, face.savez, np.save, np.savetxt):
         with pytest.raises(ndx.StaleArrayError):
             write(path, x)
+
+
+WRITERS = {
+    "save": (face.save, ".npy", np.load),
+    "numpy.save": (np.save, ".npy", np.load),
+    "savez": (face.savez, ".npz", lambda path: np.load(path)["arr_0"]),
+    "savez_compressed": (
+        face.savez_compressed,
+        ".npz",
+        lambda path: np.load(path)["arr_0"],
+    ),
+    "savetxt": (face.savetxt, ".txt", np.loadtxt),
+    "savetxt, packed": (face.savetxt, ".txt.gz", np.loadtxt),
+    "tofile": (lambda path, x: x.tofile(path), ".bin", np.fromfile),
+    "tofile as text": (
+        lambda path, x: x.tofile(path, sep=" "),
+        ".txt",
+        lambda path: np.fromfile(path, sep=" "),
+    ),
+    "dump": (
+        lambda path, x: x.dump(path),
+        ".pickle",
+        lambda path: np.asarray(np.load(path, allow_pickle=True)),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_arrays_are_written_to_the_file_that_they_are_mapped_from(tmp_path, name, mode):
+    write, suffix, read = WRITERS[name]
+    path = tmp_path / f"a{suffix}"
+    a = np.arange(20_000.0)
+    ndx.save(path, a)
+    x = ndx.open(path, mode)
+    write(path, x)
+    assert np.array_equal(read(path), a)
+    assert np.array_equal(x, a)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_that_fails_leaves_the_old_file(tmp_path, name, monkeypatch):
+    write, suffix, _ = WRITERS[name]
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(b"old")
+
+    def refuse(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="what was there is as it was"):
+        write(path, ndx.ones(3))
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_of_numpys_writers_leave_the_old_file(tmp_path):
+    path = tmp_path / "a.npy"
+    face.save(path, ndx.ones(3))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        face.save(path, np.array([None]), allow_pickle=False)
+    assert np.array_equal(np.load(path), np.ones(3))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["savetxt", "tofile", "dump"])
+def test_devices_are_written_to_as_they_are(name):
+    WRITERS[name][0](os.devnull, ndx.ones(3))
+    assert not os.path.isfile(os.devnull)
+
+
+def test_suffixes_are_numpys(tmp_path):
+    face.save(tmp_path / "a", ndx.ones(3))
+    face.savez(file=tmp_path / "b", x=ndx.ones(3))
+    face.savetxt(fname=str(tmp_path / "c"), X=ndx.ones(3), header="é")
+    assert sorted(os.listdir(tmp_path)) == ["a.npy", "b.npz", "c"]
+    assert (tmp_path / "c").read_text().startswith("# é\n")
+
+
+def test_text_is_numpys(tmp_path):
+    a = np.arange(6.0).reshape(2, 3) / 7
+    options = {"fmt": "%.3f", "delimiter": ";", "header": "é", "encoding": "utf-8"}
+    face.savetxt(tmp_path / "a", ndx.asarray(a), **options)
+    np.savetxt(tmp_path / "b", a, **options)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -496,7 +496,7 @@ _CONVERSIONS = [
         ">>> import io\n>>> ndx.ones(3).dump(io.BytesIO())",
         kind="None",
         returns=None,
-        body="write_file(file, pickle_of(self))",
+        body="write_pickle(self, file)",
         parameters={"file": ("path or file", "Where to.")},
     ),
     Method(
@@ -537,9 +537,9 @@ _CONVERSIONS = [
         ">>> import os\n>>> ndx.ones(3).tofile(os.devnull)",
         kind="None",
         returns=None,
-        positional=("fid",),
+        body="write_elements(self, fid, sep, format)",
         parameters={
-            "fid": ("path or file", "Where to."),
+            "fid": ("path or file", "Where to; the file at a path is replaced."),
             "sep": ("str", "Between elements as text; '': as bytes."),
             "format": ("str", "Of each element as text."),
         },
