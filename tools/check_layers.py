@@ -5,7 +5,8 @@ A room is a folder of the package, or a module beside the folders. Read every
 ``LAYERS``, on a cycle of modules, on an import of ndx's own modules inside a function,
 and on a room that has no layer. To import a module of a package runs the package's
 ``__init__`` first, so that counts as an import, too. Imports under
-``if TYPE_CHECKING:`` and stubs don't count.
+``if TYPE_CHECKING:`` and stubs don't count. Fail also on a module that starts threads
+by itself, not by that of ``THREADS``.
 Usage: ``python tools/check_layers.py [PACKAGE_FOLDER]``
 """
 
@@ -34,6 +35,12 @@ LAZY = {
     ("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),
 }  # fmt: skip
+
+# Those that it starts take no signals of the program's.
+THREADS = "_lib.background"
+STARTS_THREADS = re.compile(
+    r"\b(threading\.(Thread|Timer)|ThreadPoolExecutor|ThreadPool|start_new_thread"
+    r"|start_joinable_thread|to_thread|run_in_executor)\s*\(")  # fmt: skip
 
 SKIP = re.compile(r'(?s)"""(?:\\.|.)*?"""|\'\'\'(?:\\.|.)*?\'\'\'|#[^\n]*|'
                   r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')  # fmt: skip
@@ -138,6 +145,16 @@ def find_cycle(graph: dict[str, set[str]]) -> list[str]:
     return next(filter(None, (visit(module, []) for module in sorted(graph))), [])
 
 
+def thread_problems(root: Path, path: Path, module: str) -> list[str]:
+    """Return a message for each thread that a module starts by itself."""
+    where = path.relative_to(root.parent).as_posix()
+    return [
+        f"{where}:{number}: starts a thread, not by {THREADS}.BackgroundThread"
+        for number, _, statement in logical_lines(path.read_text(encoding="utf-8"))
+        if module != THREADS and STARTS_THREADS.search(statement)
+    ]
+
+
 def check(root: Path) -> list[str]:
     """Return a message for every violation in the package at `root`."""
     files = sorted(p for p in root.rglob("*") if p.suffix in {".py", ".pyx", ".pxd"})
@@ -156,6 +173,7 @@ def check(root: Path) -> list[str]:
     graph: dict[str, set[str]] = {name: set() for name in modules}
     for path in files:
         module = names[path]
+        problems += thread_problems(root, path, module)
         for number, local, base, members in imports(path.read_text(encoding="utf-8")):
             for target in targets(root.name, module, modules, base, members):
                 where = f"{path.relative_to(root.parent).as_posix()}:{number}: "

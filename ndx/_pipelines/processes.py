@@ -18,6 +18,7 @@ from multiprocessing import connection, util
 from typing import Any
 
 import ndx
+from ndx._lib.background import signals_of_program
 from ndx._pipelines import cores
 from ndx._pipelines.folders import remove_folders_of
 from ndx._pipelines.places import Place
@@ -162,7 +163,9 @@ class _Child:
     def start(self) -> None:
         """Start the process."""
         try:
-            self._process.start()
+            # A worker of another map, say, may be the one that starts it.
+            with signals_of_program():
+                self._process.start()
         finally:
             # The end of the process is then the end of the pipe.
             self._there.close()

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ndx._lib.background import BackgroundThread
 from ndx._lib.weak import members
 from ndx._pipelines.epochs import END, Epoch, Outcome
 from ndx._pipelines.leases import Ring, Slot, SlotWait, is_alone_with, rest
@@ -62,8 +63,8 @@ class Producer:
         self.wanted: Epoch | None = None
         self.stopping = False
         self.process = os.getpid()
-        self.thread = threading.Thread(
-            target=self._run, name=f"ndx-prefetch-{next(_numbers)}", daemon=True
+        self.thread = BackgroundThread(
+            target=self._run, name=f"ndx-prefetch-{next(_numbers)}"
         )
         _producers.add(self)
 

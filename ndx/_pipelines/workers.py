@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ndx._lib.background import BackgroundThread
 from ndx._lib.weak import members
 from ndx._pipelines import cores
 from ndx._pipelines.errors import with_index, without_stop_iteration
@@ -68,11 +69,11 @@ class Team:
                 cores.share(self._share, len(jobs), threads)
             for i, job in enumerate(jobs):
                 context = contextvars.copy_context()
-                thread = threading.Thread(
-                    target=context.run, args=(job,), name=f"{name}-{i}", daemon=True
+                thread = BackgroundThread(
+                    target=context.run, args=(job,), name=f"{name}-{i}"
                 )
-                thread.start()
                 self._threads.append(thread)
+                thread.start()
         except BaseException:
             self.close()
             raise
@@ -95,7 +96,9 @@ class Team:
         # A finalizer may run in one of them, which may have a lock that others need.
         if not self.is_member:
             for thread in self._threads:
-                thread.join()
+                # The last one may not have started.
+                if thread.ident is not None:
+                    thread.join()
         cores.release(self._share)
 
     def __del__(self) -> None:

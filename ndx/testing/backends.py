@@ -6,11 +6,11 @@ runs under pytest.
 
 import gc
 import itertools
-import threading
 
 import numpy as np
 
 import ndx
+from ndx._lib.background import BackgroundThread
 
 try:
     import pytest
@@ -331,7 +331,7 @@ class BackendContract:
                         if not (np.asarray(y) == seed).all():
                             failures.append(seed)
 
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        threads = [BackgroundThread(target=work, args=(seed,)) for seed in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

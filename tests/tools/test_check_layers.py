@@ -163,3 +163,27 @@ def test_exit_status(tmp_path, capsys):
 def test_no_module_is_listed_twice():
     listed = [name for layer in check_layers.LAYERS for name in layer]
     assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "thread = threading.Thread(target=f)",
+        "threading.Timer(1.0, f).start()",
+        "with ThreadPoolExecutor(2) as pool: pass",
+        "pool = futures.ThreadPoolExecutor(2)",
+        "_thread.start_new_thread(f, ())",
+    ],
+)
+def test_threads_that_a_module_starts(problems, line):
+    (found,) = problems({"low.pyx": f"{line}\n"})
+    assert found == (
+        "pkg/low.pyx:1: starts a thread, not by _lib.background.BackgroundThread"
+    )
+
+
+def test_threads_that_are_named_only(problems):
+    """In annotations, docstrings, and where one is recognised."""
+    named = '"""Uses threading.Thread()."""\n\ndef f(x: threading.Thread):\n'
+    named += "    return isinstance(x, threading.Thread)\n"
+    assert problems({"low.py": named}) == []
