@@ -9,10 +9,8 @@ from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject
 
-import bz2
-import gzip
+import importlib
 import io
-import lzma
 import os
 import sys
 from errno import EFAULT
@@ -108,8 +106,8 @@ cdef int commit(BaseArray x) except -1:
 
 # Bytes of the header of an array in NumPy's format.
 cdef int HEADER = 128
-# By the suffix of a path, as `numpy.savetxt` compresses.
-cdef dict PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# By the suffix of a path, the module by which `numpy.savetxt` compresses.
+cdef dict PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 
 
 cdef bint is_path(object file) except -1:
@@ -172,7 +170,8 @@ def _savetxt(args, kwargs):
     suffix = os.path.splitext(os.fsdecode(file))[1]
     with written_whole(file, 0, release_on_disk) as opened:
         if suffix in PACKED:
-            text = PACKED[suffix](opened, "wt", encoding=encoding)
+            packer = importlib.import_module(PACKED[suffix])
+            text = packer.open(opened, "wt", encoding=encoding)
         else:
             text = io.TextIOWrapper(opened, encoding=encoding)
         call_function(np.savetxt, (text, *args), kwargs)
