@@ -13,6 +13,7 @@ from ndx._files.mapping cimport (
     close_file, file_reserve, is_lost, map_file, remap_private, sync_file, unmap_file,
 )
 
+from ndx._files.mapping import forget_mapping
 from ndx._lib.errors import MappedFileError
 
 
@@ -62,6 +63,15 @@ cdef class MappedFile:
         if self.fd >= 0:
             close_file(self.fd)
             self.fd = -1
+
+    def close_descriptor(self):
+        """Keep the mapping only, of a file in memory that nobody can open any more.
+
+        A process may have few descriptors, and many arrays.
+        """
+        forget_mapping(<size_t>self.start)
+        close_file(self.fd)
+        self.fd = -1
 
     cdef int flush(self) except -1:
         """Wait until all writes to the mapping are on disk."""

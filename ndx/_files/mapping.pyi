@@ -22,3 +22,14 @@ def make_private(address: int) -> None:
     OSError
         If the system refuses.
     """
+
+def forget_mapping(address: int) -> None:
+    """Take a mapping out of the table, which then needs its file's descriptor no more.
+
+    For a file in memory that nobody can open: none of its pages can be lost.
+
+    Parameters
+    ----------
+    address : int
+        Of any byte in the mapping.
+    """

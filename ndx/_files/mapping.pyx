@@ -196,6 +196,19 @@ def make_private(size_t address) -> None:
         raise OSError(status, os.strerror(status))
 
 
+def forget_mapping(size_t address) -> None:
+    """Take a mapping out of the table, which then needs its file's descriptor no more.
+
+    For a file in memory that nobody can open: none of its pages can be lost.
+
+    Parameters
+    ----------
+    address : int
+        Of any byte in the mapping.
+    """
+    ndx_range_remove(<void *>address)
+
+
 cdef str mapping_name(const void *ptr):
     """Return the path of the file that is mapped at an address, if it is known."""
     cdef Mapped mapped

@@ -37,7 +37,8 @@ cdef MappedFile file_of(BaseArray x, str wanted):
     cdef PyObject *memory_owner = x.block.memory_owner
     cdef PyObject *parent = x.block.parent
     require_live(x)
-    if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile):
+    if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile) \
+            and (<MappedFile>memory_owner).fd >= 0:
         return <MappedFile>memory_owner
     if parent != NULL and isinstance(<object>parent, FileArena) \
             and (<FileArena>parent).holds(x.block):
@@ -100,6 +101,11 @@ cdef int commit(BaseArray x) except -1:
     finally:
         let_go(&operands)
     return 0
+
+
+def close_descriptor(BaseArray x):
+    """Let an array keep the memory of a file in memory, that nobody else can open."""
+    file_of(x, "kept").close_descriptor()
 
 
 # ---------------------------------------------------------------- NumPy's functions

@@ -98,11 +98,12 @@ def map(
     without any order. Let them read shared arrays, and write to arrays of their own.
 
     Processes get large arrays in files in memory (``/dev/shm``), which are mapped, not
-    pickled; each is copied once on the way. An array of `share` is not copied at all,
-    and can't be written there. What a forked function writes to one in its closure, no
-    other process sees, unless there is a limit of data (``ulimit -d``). Ctrl-C, `close`
-    and errors end processes at once, but threads only after the items that they have
-    begun.
+    pickled; each is copied once on the way, in C or Fortran order as it is. Each side
+    may write to what it got: no other process sees that. An array of `share` is not
+    copied at all, and can't be written there. What a forked function writes to one in
+    its closure, no other process sees, unless there is a limit of data (``ulimit -d``).
+    Ctrl-C, `close` and errors end processes at once, but threads only after the items
+    that they have begun.
 
     Each process has a backend of its own, with the same options, fallback and bounds of
     `ndx.memory.LimitingAdaptor` (other adaptors stay here), and the limits of

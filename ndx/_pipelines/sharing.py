@@ -16,7 +16,7 @@ import pickle
 import shutil
 import threading
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,8 @@ except ImportError:  # There are no such limits on Windows.
 import ndx
 from ndx._files.mapping import make_private
 from ndx._lib.weak import members
-from ndx._pipelines.folders import make_folders
+from ndx._methods.files import close_descriptor
+from ndx._pipelines.folders import is_in_memory, make_folders
 
 __all__ = ["Exchange", "share"]
 
@@ -66,12 +67,12 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     Returns
     -------
     NDArray
-        In no workspace. Its memory is a file in ``/dev/shm`` (or, where there is none
-        or no room, in the folder of temporary files), which is removed with the array.
-        It goes to processes by name, as do its views while it is alive. A worker
-        returns it, or a view, by name if it came with the same item or with the
-        function; what it has kept of earlier items, or shares itself, it returns by a
-        copy.
+        In no workspace, in Fortran order if `x` is. Its memory is a file in
+        ``/dev/shm`` (or, where there is none or no room, in the folder of temporary
+        files), which is removed with the array. It goes to processes by name, as do its
+        views while it is alive. A worker returns it, or a view, by name if it came with
+        the same item or with the function; what it has kept of earlier items, or shares
+        itself, it returns by a copy.
 
     Raises
     ------
@@ -92,7 +93,8 @@ def share(x: Any, *, writable: bool = False) -> ndx.NDArray:
     """
     exchange = Exchange()
     try:
-        made, path = exchange.write(ndx.asarray(x))
+        path = exchange.write(ndx.asarray(x))
+        made = ndx.open(path, "r+")
     except BaseException:
         exchange.close()
         raise
@@ -162,7 +164,7 @@ class _Pickler(pickle.Pickler):
             return _opened_shared, found[1]
         if x.nbytes < LEAST_NBYTES:
             return NotImplemented
-        _, path = self._exchange.write(x)
+        path = self._exchange.write(x)
         self.paths.append(path)
         return self._read, (path,)
 
@@ -178,13 +180,15 @@ def _place_of(x: ndx.NDArray) -> tuple[ndx.NDArray, tuple[Any, ...]] | None:
         ):
             continue
         try:
-            np.asarray(base)
+            whole = np.asarray(base)
         except ndx.StaleArrayError:
             # It was closed; another array may be at its address.
             continue
         offset = _address(view) - shared.start
-        place = path, shared.writable, offset, x.shape, view.strides, x.dtype.str
-        return base, place
+        # A worker may not write to the whole; that says nothing about its sender.
+        read_only = whole.flags.writeable and not view.flags.writeable
+        layout = offset, x.shape, view.strides, x.dtype.str, read_only
+        return base, (path, shared.writable, *layout)
     return None
 
 
@@ -195,8 +199,9 @@ def _opened_shared(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     dtype: str,
+    read_only: bool,
 ) -> ndx.NDArray:
-    """Return an array in the file of a shared one."""
+    """Return an array in the file of a shared one, which others can perhaps write."""
     if (paths := getattr(_reading, "paths", None)) is not None:
         paths.add(path)
     known = _shared.get(path)
@@ -206,24 +211,38 @@ def _opened_shared(
         _register(base, path, writable)
     whole = np.asarray(base)
     if (offset, shape, strides) == (0, whole.shape, whole.strides) and (
-        dtype == whole.dtype.str
+        dtype == whole.dtype.str and not read_only
     ):
         return base
-    flat = whole.reshape(-1).view(np.uint8)
+    flat = (whole if whole.flags.c_contiguous else whole.T).reshape(-1).view(np.uint8)
     view = np.ndarray(shape, dtype, flat, offset, strides)
+    view.flags.writeable = view.flags.writeable and not read_only
     return ndx.asarray(view, copy=False)
 
 
-def _taken(path: str) -> ndx.NDArray:
-    """Return the array of a file, and remove its name: the memory ends with it."""
-    made = ndx.open(path, "r+")
+def _item(path: str) -> ndx.NDArray:
+    """Return the array of a file for one reader, whose memory ends with it."""
+    return _taken(path, "r+")
+
+
+def _result(path: str) -> ndx.NDArray:
+    """Return the array of a file for one reader, whose forked children get copies."""
+    return _taken(path, "c")
+
+
+def _taken(path: str, mode: Literal["r+", "c"]) -> ndx.NDArray:
+    """Return the array of a file, and remove the file's name."""
+    made = ndx.open(path, mode)
     _unlink(path)
+    if is_in_memory(path):
+        # Else a process could have no more of them than it may have open files.
+        close_descriptor(made)
     return made
 
 
 def _mapped(path: str) -> ndx.NDArray:
-    """Return the array of a file that others map, too: it can't be written."""
-    return ndx.open(path, "r")
+    """Return the array of a file that others map, too: each writes to its own copy."""
+    return ndx.open(path, "c")
 
 
 class Exchange:
@@ -256,25 +275,21 @@ class Exchange:
             return path in self._came or path in self._kept
         return os.path.exists(path)
 
-    def write(self, x: ndx.NDArray) -> tuple[ndx.NDArray, str]:
-        """Return a copy of an array in a new file, and the path."""
+    def write(self, x: ndx.NDArray) -> str:
+        """Write an array to a new file, in its order in memory; return the path."""
         name = f"{os.getpid()}-{next(_numbers)}.npy"
-        for folder in self.folders:
-            path = os.path.join(folder, name)
+        paths = [os.path.join(each, name) for each in self.folders]
+        for path in paths[:-1]:
             try:
-                made = ndx.open(path, "w+", shape=x.shape, dtype=x.dtype)
+                ndx.save(path, x)
             except OSError as error:
                 # A container may have little of this memory: 64 MiB is usual.
-                if error.errno != errno.ENOSPC or folder == self.folders[-1]:
+                if error.errno != errno.ENOSPC:
                     raise
             else:
-                break
-        try:
-            made[...] = x
-        except BaseException:
-            _unlink(path)
-            raise
-        return made, path
+                return path
+        ndx.save(paths[-1], x)
+        return paths[-1]
 
     def dumps(
         self,
@@ -297,7 +312,11 @@ class Exchange:
             their files end with them, and the message may have views only.
         """
         file = io.BytesIO()
-        pickler = _Pickler(file, self, _mapped if for_all else _taken)
+        if for_all:
+            read = _mapped
+        else:
+            read = _result if self._owner is None else _item
+        pickler = _Pickler(file, self, read)
         try:
             pickler.dump(message)
         except BaseException:
