@@ -23,6 +23,7 @@ from ndx._lib.dtypes cimport (
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._lib.numpy_objects cimport is_numpy_scalar
+from ndx._methods.values cimport integers_of, is_integer, numpy_scalar
 
 from ndx._api.manipulation_joining import stack
 from ndx._lib.device import device_of, find_device
@@ -210,8 +211,8 @@ cdef BaseArray converted(object obj, int code, object copy):
             f"complex values can't be cast to {dtype_object(code)}: the imaginary "
             "parts would be lost")
     elif isinstance(obj, (list, tuple)):
-        # NumPy raises for Python numbers that don't fit, but wraps those of an array.
-        found = source
+        # NumPy raises for scalars that don't fit, but wraps those of an array.
+        found = integers_of(source, code) if is_integer(code) else source
     return own_result(call_numpy(
         np.array, (found,), {"dtype": dtype_object(code), "copy": True, "order": "K"}))
 
@@ -254,7 +255,7 @@ cdef BaseArray stacked(object obj, int device):
 
 
 cdef object unwrapped(object obj, int depth=0):
-    """Return nested sequences with their NDArrays replaced by NumPy views.
+    """Return nested sequences with NumPy views, and scalars, in place of NDArrays.
 
     Raises
     ------
@@ -268,7 +269,12 @@ cdef object unwrapped(object obj, int depth=0):
         return [unwrapped(item, depth + 1) for item in obj]
     if is_on_device(obj):
         raise OnDevice((<BaseArray>obj).block.device)
-    return numpy_view(<BaseArray>obj) if is_array(obj) else obj
+    if not is_array(obj):
+        return obj
+    # A scalar that does not fit the dtype is refused, where an array is cast.
+    if depth and (<BaseArray>obj).ndim == 0:
+        return numpy_scalar(<BaseArray>obj)
+    return numpy_view(<BaseArray>obj)
 
 
 cdef BaseArray imported(object x, object copy):

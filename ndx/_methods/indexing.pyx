@@ -17,22 +17,19 @@ from ndx._array.storage cimport (
     BaseArray, data_of, is_array, new_element, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
-from ndx._compute.copies cimport (
-    can_store, cast, copy, fill_with, store_constant,
-)
-from ndx._compute.elementwise cimport as_operand, is_scalar
+from ndx._compute.copies cimport can_store, cast, copy, fill_with
+from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._lib.dtypes cimport (
-    KIND_COMPLEX, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
-    scalar_dtype,
-)
+from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS, shape_tuple, stepped
 from ndx._lib.numpy_objects cimport is_numpy_bool
 from ndx._methods.selection cimport (
     ENDLESS, basic_items, index_array, select, select_first, write_first,
     write_selected,
 )
-from ndx._methods.values cimport array_for, converted, copy_broadcast, refused_value
+from ndx._methods.values cimport (
+    copy_broadcast, numpy_source, source_for, store_value,
+)
 
 cdef extern from "Python.h":
     bint PySlice_Check(object o) noexcept
@@ -263,15 +260,12 @@ cdef BaseArray item_at(BaseArray x, Py_ssize_t index):
     return element(x, index * x.strides[0])
 
 
-cdef BaseArray flat_element(BaseArray x, object key):
-    """Return a new array of the element with that index in C order.
-
-    Return None if the key is not an integer.
-    """
-    cdef Py_ssize_t index, offset = 0
+cdef bint find_flat(BaseArray x, object key, Py_ssize_t *offset) except -1:
+    """Set the offset of the element with an index in C order; False: it is no int."""
+    cdef Py_ssize_t index
     cdef int axis
     if not is_integer(key):
-        return None
+        return False
     index = PyNumber_AsSsize_t(key, PyExc_IndexError)
     if not -x.size <= index < x.size:
         raise IndexError(
@@ -279,10 +273,20 @@ cdef BaseArray flat_element(BaseArray x, object key):
             f"shape {shape_tuple(x.ndim, x.shape)}")
     if index < 0:
         index += x.size
+    offset[0] = 0
     for axis in range(x.ndim - 1, -1, -1):
-        offset += index % x.shape[axis] * x.strides[axis]
+        offset[0] += index % x.shape[axis] * x.strides[axis]
         index //= x.shape[axis]
-    return element(x, offset)
+    return True
+
+
+cdef BaseArray flat_element(BaseArray x, object key):
+    """Return a new array of the element with that index in C order.
+
+    Return None if the key is not an integer.
+    """
+    cdef Py_ssize_t offset = 0
+    return element(x, offset) if find_flat(x, key, &offset) else None
 
 
 cdef class ItemIterator:
@@ -474,11 +478,31 @@ cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except
     return 0
 
 
-cdef int set_item(BaseArray x, object key, object value) except -1:
-    """Write ``x[key] = value``: cast to the array's dtype, as NumPy does.
+cdef int set_flat(BaseArray x, object key, object value) except -1:
+    """Write ``x.flat[key] = value``, of an array of the CPU."""
+    cdef char[16] stored
+    cdef Py_ssize_t offset = 0
+    cdef BaseArray source = source_for(x, value, stored)
+    if source is None or source.ndim == 0 and source.dtype == x.dtype \
+            and not source.block.device:
+        if source is not None:
+            read_element(source, stored)
+        if find_flat(x, key, &offset):
+            return write_element(x, offset, stored)
+    if is_array(key):
+        key = np.asarray(key)
+    call_numpy(set_numpys_flat, (numpy_view(x), key, numpy_source(source, x, stored)),
+               {})
+    return 0
 
-    Imaginary parts are never dropped.
-    """
+
+def set_numpys_flat(view, key, value):
+    """Set elements of an array of NumPy by their index in C order."""
+    view.flat[key] = value
+
+
+cdef int set_item(BaseArray x, object key, object value) except -1:
+    """Write ``x[key] = value``; `_methods.values` says what can be stored."""
     cdef BaseArray target, source = None
     cdef char[16] stored
     cdef Py_ssize_t offset = 0
@@ -490,39 +514,31 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     elif is_array(key) and is_integer_element(<BaseArray>key):
         key = PyNumber_Index(key)
     if is_scalar(value):
-        if not can_store(scalar_dtype(x.dtype, value), x.dtype):
-            value = converted(value, x.dtype)
-        store_constant(value, x.dtype, stored)
+        store_value(value, x.dtype, stored)
+    elif is_array(value) and (<BaseArray>value).dtype == x.dtype:
+        source = value
+        require_usable(source)
+    else:
+        source = source_for(x, value, stored)
+    if source is None:
         if not x.block.device and not PySlice_Check(key) and not is_array(key) \
                 and find_element(x, key, &offset):
             return write_element(x, offset, stored)
-    else:
-        try:
-            source = as_operand(value)
-        except TypeError:
-            # NumPy's, of a dtype that no NDArray has.
-            source = None
-        if source is None:
-            source = as_operand(array_for(x, value))
-        require_usable(source)
-        if source.ndim == 0 and source.dtype == x.dtype \
-                and not source.block.device | x.block.device \
-                and not PySlice_Check(key) and not is_array(key):
-            read_element(source, stored)
-            if find_element(x, key, &offset):
-                return write_element(x, offset, stored)
-        if not can_store(source.dtype, x.dtype):
-            if kind_of[source.dtype] == KIND_COMPLEX:
-                raise refused_value(f"values of dtype {dtype_object(source.dtype)}",
-                                    x.dtype)
-            if source.block.device:
-                source = cast(source, x.dtype)
+    elif source.ndim == 0 and source.dtype == x.dtype \
+            and not source.block.device | x.block.device \
+            and not PySlice_Check(key) and not is_array(key):
+        read_element(source, stored)
+        if find_element(x, key, &offset):
+            return write_element(x, offset, stored)
+    elif source.block.device and not can_store(source.dtype, x.dtype):
+        source = cast(source, x.dtype)
     if x.block.device or (source is not None and source.block.device):
         if source is not None and source.block == x.block and \
                 is_same_view(basic_view(x, key), source):
             # ``x[key] += y`` ends with this assignment; the values are in place.
             return 0
-        device_engine().set_item(x, key, value if source is None else source)
+        device_engine().set_item(
+            x, key, numpy_source(None, x, stored).item() if source is None else source)
         return 0
     if key is Ellipsis:
         target = x
@@ -540,12 +556,7 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     key = numpy_key(x, key)
     if listed and write_indexed(x, key, source, stored):
         return 0
-    if source is None:
-        setitem_value = np.empty((), dtype_object(x.dtype))
-        fill_with(as_operand(setitem_value), stored)
-    else:
-        setitem_value = numpy_view(source)
-    call_numpy(setitem, (numpy_view(x), key, setitem_value), {})
+    call_numpy(setitem, (numpy_view(x), key, numpy_source(source, x, stored)), {})
     return 0
 
 

@@ -6,14 +6,15 @@ cimport cython
 from cpython.object cimport PyObject, PyObject_RichCompare
 
 from ndx._array.storage cimport (
-    BaseArray, is_array, new_view, numpy_view, require_live, require_usable,
+    BaseArray, new_view, numpy_view, require_live, require_usable,
     require_writeable, set_layout,
 )
 from ndx._compute.complex_parts cimport part
-from ndx._lib.dtypes cimport KIND_COMPLEX, dtype_code, itemsize_of, kind_of
-from ndx._methods.indexing cimport flat_element
+from ndx._lib.dtypes cimport (
+    KIND_COMPLEX, dtype_code, dtype_object, itemsize_of, kind_of,
+)
+from ndx._methods.indexing cimport flat_element, set_flat
 from ndx._methods.numpy_functions cimport call_function
-from ndx._methods.values cimport array_for
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
 
@@ -43,10 +44,11 @@ cdef int set_attribute(BaseArray x, str name, object value) except -1:
     """Set all elements of an attribute, an array."""
     require_usable(x)
     require_writeable(x)
-    if x.block.device:
-        attribute(x, name)[...] = value
-        return 0
-    setattr(numpy_view(x), name, np.asarray(value))
+    if name == "imag" and kind_of[x.dtype] != KIND_COMPLEX:
+        raise TypeError(
+            f"an array of dtype {dtype_object(x.dtype)} has no imaginary parts that "
+            "could be set")
+    attribute(x, name)[...] = value
     return 0
 
 
@@ -274,9 +276,7 @@ cdef class FlatIterator:
             whole = <object>x
             whole[...] = flat.reshape(whole.shape)
             return
-        if is_array(key):
-            key = np.asarray(key)
-        numpy_view(x).flat[key] = array_for(x, value)
+        set_flat(x, key, value)
 
     def __richcmp__(self, other: Any, int op) -> NDArray:
         return PyObject_RichCompare(elements_of(self), elements_of(other), op)

@@ -4,6 +4,7 @@ cdef class Call:
     cdef list foreign            # the memory of NumPy's arrays among the arguments
     cdef tuple outs              # `out=`, which the call returns
     cdef dict entered            # sequences within others, and what stands for each
+    cdef bint any_array          # whether an argument is an NDArray, or has one
     cdef bint on_device
     cdef bint calls_back          # callables get NDArrays
     cdef object function

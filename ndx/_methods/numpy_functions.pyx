@@ -33,6 +33,7 @@ from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._methods.numpy_shortcuts cimport shortcut
+from ndx._methods.values cimport checked_arguments, number_of, numpy_scalar
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
 # it takes by position, the keywords that it lacks).
@@ -59,7 +60,11 @@ cdef class Call:
         self.args = ()
 
     cdef object unwrap(self, object x, int depth):
-        """Return `x` with NumPy's views in place of NDArrays; itself without any."""
+        """Return `x` with NumPy's views in place of NDArrays; itself without any.
+
+        Arrays without axes in sequences become NumPy's scalars, which NumPy checks
+        where it casts an array: as elements of NumPy's they must fit a dtype.
+        """
         cdef Py_ssize_t i
         cdef bint changed = False
         kind = type(x)
@@ -67,6 +72,9 @@ cdef class Call:
             if (<BaseArray>x).block.device:
                 self.on_device = True
                 return x
+            self.any_array = True
+            if depth > 1 and (<BaseArray>x).ndim == 0:
+                return numpy_scalar(<BaseArray>x)
             view = numpy_view(<BaseArray>x)
             self.views.append(view)
             self.arrays.append(x)
@@ -90,7 +98,10 @@ cdef class Call:
                     self.entered[id(x)] = x, items
                 return items
         elif kind is dict and depth < DEEPEST:
-            found = {key: self.unwrap(value, depth + 1) for key, value in x.items()}
+            found = {}
+            for key, value in x.items():
+                # The arrays in a tuple of outputs stay arrays.
+                found[key] = self.unwrap(value, depth if key == "out" else depth + 1)
             return found
         elif self.calls_back and callable(x) and not isinstance(x, type):
             return functools.partial(call_back, self, x)
@@ -109,11 +120,12 @@ cdef class Call:
                     return self.arrays[i]
             if self.is_output(result):
                 return result
-            if not self.arrays and placing_device() and code_or_none(result.dtype) >= 0:
+            if not self.any_array and placing_device() \
+                    and code_or_none(result.dtype) >= 0:
                 return device_engine().upload(result, placing_device())
             return own_or_keep(result, self.views, self.foreign, True)
         if isinstance(result, np.generic):
-            if not self.arrays:
+            if not self.any_array:
                 return result
             return own_or_keep(np.asarray(result), (), (), False)
         if kind is not tuple and kind is not list and not (
@@ -243,8 +255,13 @@ cdef object call_function(object function, tuple args, dict kwargs):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     call.calls_back = function in CALLING_BACK
+    args, kwargs = checked_arguments(function, args, kwargs)
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
+    if "initial" in kwargs:
+        # A scalar must fit the dtype of the result; an array would be cast.
+        initial = number_of(kwargs["initial"])
+        named["initial"] = named["initial"] if initial is None else initial
     out = kwargs.get("out")
     call.outs = out if type(out) is tuple else (out,)
     call.function = function

@@ -16,6 +16,7 @@ from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_functions cimport call_function, compute_function
+from ndx._methods.values cimport check_operand
 
 cdef object float64 = np.float64
 
@@ -93,6 +94,8 @@ cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
     for target in written:
         if is_array(target):
             require_writeable(<BaseArray>target)
+    if method == "at" and len(inputs) > 2:
+        check_operand(inputs[0], inputs[2])
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return call_function(function, inputs, kwargs)
 
