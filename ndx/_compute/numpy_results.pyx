@@ -343,8 +343,9 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
     Parameters
     ----------
     array : np.ndarray
-        The result. It is returned as it is if its dtype is none of the array API, or
-        if it shares memory of others whose elements are not aligned.
+        The result. It is returned as it is if no NDArray can be it: if its dtype is
+        none of the array API, its bytes are in another order, or it shares memory of
+        others whose elements are not aligned. A copy would lose what is written to it.
     views : sequence of np.ndarray
         The views of our arrays that were operands.
     foreign : sequence
@@ -356,14 +357,7 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
     cdef BaseArray x
     cdef ExportGuard guard
     if code_or_none(array.dtype) < 0:
-        if array.dtype.isnative:
-            return array
-        native = array.dtype.newbyteorder("=")
-        if code_or_none(native) < 0 or not (
-                is_one_of(root_of(array), foreign) or any_swapped(foreign)):
-            # The caller has asked for bytes in this order.
-            return array
-        array = array.astype(native)
+        return array
     base = root_of(array)
     if isinstance(base, ExportGuard):
         return view_of_aligned(array, <ExportGuard>base)
@@ -385,14 +379,6 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
             x = from_numpy(array)
         return array if x is None else x
     return own_result(array)
-
-
-cdef bint any_swapped(foreign) except -1:
-    """Whether an operand has its bytes in another order, as a result may have then."""
-    for each in foreign:
-        if isinstance(each, cnp.ndarray) and not cnp.PyArray_ISNOTSWAPPED(each):
-            return True
-    return False
 
 
 cdef bint is_one_of(object base, foreign) except -1:
