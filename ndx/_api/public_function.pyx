@@ -7,7 +7,7 @@ import functools
 import inspect
 import types
 
-__all__ = ["Function", "set_interceptor"]
+__all__ = ["Function"]
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -20,16 +20,6 @@ ctypedef object (*Inner)(PyObject *, PyObject **, size_t, PyObject *)
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
-
-
-# While a function is recorded (`_fusing`): called first, with each call; else None.
-cdef object interceptor = None
-
-
-def set_interceptor(function):
-    """Let a function see all calls first; NotImplemented: the call goes on."""
-    global interceptor
-    interceptor = function
 
 
 @cython.final
@@ -93,8 +83,6 @@ cdef class Function:
 # Results and errors are passed on unchanged, so that the C compiler makes a tail call.
 cdef PyObject *call(PyObject *self, PyObject **args, size_t nargsf,
                     PyObject *names) noexcept:
-    if interceptor is not None:
-        return intercept(self, args, nargsf, names)
     if ndx_count(nargsf) > (<Function>self).most:
         return refuse(self, args, nargsf, names)
     if (<Function>self).renamed and (
@@ -171,31 +159,9 @@ cdef Py_ssize_t most_positional(object function) except -1:
     return code.co_argcount
 
 
-cdef object intercepted(PyObject *self, PyObject **args, size_t nargsf,
-                        PyObject *names):
-    """Offer a call to the interceptor."""
-    cdef Function function = <Function>self
-    cdef Py_ssize_t count = ndx_count(nargsf), i
-    positional = tuple([<object>args[i] for i in range(count)])
-    keywords = {}
-    if names != NULL:
-        for i, name in enumerate(<tuple>names):
-            keywords[name] = <object>args[count + i]
-    found = interceptor
-    result = NotImplemented
-    if found is not None:
-        result = found(function, positional, keywords)
-    if result is not NotImplemented:
-        return result
-    if count > function.most:
-        return refuse_positional(self, args, nargsf, names)
-    return checked(self, args, nargsf, names)
-
-
 # The variables prevent inlining into `call`, which then needs no stack frame.
 cdef Vectorcall call_checked = <Vectorcall><void *>checked
 cdef Vectorcall refuse = <Vectorcall><void *>refuse_positional
-cdef Vectorcall intercept = <Vectorcall><void *>intercepted
 
 cdef Function sample = Function(len, "len", "builtins")
 ndx_set_vectorcall(

@@ -1,21 +1,19 @@
 """Functions and methods on tracers: those of ndx, of NumPy, and of arrays.
 
-ndx's functions come here through `_api.public_function`, while something is recorded.
-A call is bound to the signature of the function that was called, so that wrong calls
+A call is bound to the signature of the function that is called, so that wrong calls
 raise what they raise otherwise, and then recorded by names.
 """
 
 import functools
 import inspect
 import sys
-import threading
 
 import numpy as np
 
 import ndx._fusing.rules as rules
 from ndx._api.elementwise import UFUNCS
 from ndx._core import NDArray
-from ndx._fusing.scalars import Scalar, leaves, settled
+from ndx._fusing.scalars import Scalar, leaves
 from ndx._fusing.tracing import Tracer
 
 _NAMES = {rules.public_ufunc(name): name for name in [*UFUNCS, "rint"]}
@@ -165,48 +163,12 @@ def _record(trace, words, function, row, args, kwargs):
     return record(x, **given)
 
 
-class _Recordings(threading.local):
-    """The traces that this thread records, the innermost one last."""
-
-    traces = ()
-
-
-recordings = _Recordings()
-
-
-def call_of_fused(function, writes):
-    """Note a call of a fused function whose arguments have no tracers."""
-    if recordings.traces:
-        _give_up(f"it calls {function.__module__}.{function.__qualname__}", writes)
-
-
-def _give_up(words, writes):
-    """Note a call with arrays that are not arguments."""
-    words += " of what is not an argument"
-    if writes:
-        # The function itself is called next, and would write a second time.
-        recordings.traces[-1].refuse(words)
-    # It is computed all the same: the call may be a finalizer's.
-    recordings.traces[-1].give_up(words)
-
-
 def call_of_ndx(function, args, kwargs):
-    """Record a call of a function of ndx; NotImplemented if it has no tracer."""
-    given = [*args, *kwargs.values()]
-    # Other threads only pay for a look at their arguments.
-    found = list(leaves(given)) if recordings.traces else given
-    trace = next((x._trace for x in found if type(x) is Tracer), None)
+    """Record a call of a function of ndx that has a tracer among its arguments."""
+    found = leaves([*args, *kwargs.values()])
+    trace = next(x._trace for x in found if type(x) is Tracer)
     name = function.__name__
     words = f"it calls {function.__module__}.{name}"
-    if trace is None:
-        if not recordings.traces:
-            return NotImplemented
-        if any(type(x) is NDArray for x in found):
-            _give_up(words, kwargs.get("out") is not None)
-            return NotImplemented
-        if any(type(x) is Scalar for x in found):
-            return function(*settled(args), **settled(kwargs))
-        return NotImplemented
     if function.__module__ != "ndx":
         return trace.refuse(words)
     if name in BY_NDX:

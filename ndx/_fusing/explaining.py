@@ -19,6 +19,8 @@ def explain(name, entries, unfit):
         if entry.about is None:
             lines.append(f"  called as it is: {entry.reason}")
             continue
+        if entry.outside:
+            lines.append(f"  reads, at each call: {', '.join(entry.outside)}")
         if entry.called and not entry.replayed:
             reasons = "; ".join(reason for _, reason in entry.called)
             lines.append(f"  called as it is: {reasons}")
@@ -28,7 +30,6 @@ def explain(name, entries, unfit):
     if unfit:
         lines.append(
             f"{unfit} call(s) as they are, with arguments that are not recorded: "
-            "arrays of other dtypes or devices, lists, dicts, iterators, more than "
-            "24 arrays"
+            "arrays of other dtypes or devices, huge integers, more than 24 arrays"
         )
     return "\n".join(lines or [f"{name} has not been called"])

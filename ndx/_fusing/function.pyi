@@ -2,9 +2,10 @@
 """`ndx.fuse`: functions that are recorded once for each kind of arguments.
 
 A call makes the signature of its arguments, a few words of C: kinds, dtypes and shapes
-of arrays, the values of other arguments. The signature's program is then replayed. A
-new signature is recorded by calling the function with tracers. If that is impossible,
-the signature has no program, and the function is called as it is.
+of arrays, the values of numbers and strings, the types of other arguments. A program of
+this signature is replayed if its guards hold: what it reads from outside is the same. A
+new signature is recorded by walking along the function with stand-ins for the arrays.
+If that is impossible, the function is called as it is.
 """
 
 from collections.abc import Callable
@@ -24,21 +25,23 @@ class FusedFunction:
         The function to record and replay.
     """
 
+    @property
+    def _function(self) -> object: ...
     def __init__(self, function: Callable[..., Any]) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def explain(self) -> str:
         """Return a text: the signatures met, and how each is computed, or why not."""
 
     def clear(self) -> None:
-        """Forget all recordings: for after a change of a global that they have read."""
+        """Forget all recordings."""
 
 def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     """Return a function that computes its elementwise steps together, in cache.
 
-    The first call with arguments of a kind calls `function` with stand-ins for the
-    arrays, which record its steps. This and later such calls then replay the steps for
-    a few thousand elements at a time, so that intermediate values stay in the CPU's
-    cache and need no arrays. Usually a decorator.
+    The first call with arguments of a kind follows the bytecode of `function` with
+    stand-ins for the arrays, which record its steps. This and later such calls then
+    replay the steps for a few thousand elements at a time, so that intermediate values
+    stay in the CPU's cache and need no arrays. Usually a decorator.
 
     Parameters
     ----------
@@ -54,15 +57,21 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
         With the name, docstring and signature of `function`. ``explain()`` says how
         each kind of arguments is computed, and ``clear()`` forgets all recordings.
 
+    Raises
+    ------
+    TypeError
+        For a function that is not called to its end at once: `async def`, generators.
+
     Notes
     -----
-    Results, dtypes and errors are those of `function`; sums, and functions of strided
-    arrays such as `atan2`, may be rounded otherwise.
+    Results, dtypes, effects and errors are those of `function`; sums, and functions of
+    strided arrays such as `atan2`, may be rounded otherwise. Globals, attributes and
+    other values that it reads are read at each call.
     What can't be recorded is computed by calling `function`: conditions on elements,
-    indexing by arrays, sorting, products of matrices, arrays that are not arguments,
-    arrays in large files. The function should have no effects but on its arguments.
-    Globals and attributes that it reads count as constants. For arrays on a GPU,
-    `cupy.fuse` makes a kernel of the steps.
+    indexing by arrays, sorting, products of matrices, arrays in large files, functions
+    that have other effects than on arrays, or that read what can't be compared, as the
+    time or a random number. For arrays on a GPU, `cupy.fuse` makes a kernel of the
+    steps.
 
     Examples
     --------

@@ -1,24 +1,34 @@
-"""Recording: a function is called with tracers, and its steps become a program."""
+"""Recording: a function is walked along with stand-ins; its steps become a program.
 
-import threading
-from contextlib import contextmanager
+A recording has no effects, and lets none through: what would have one is refused before
+it happens. So a function that can't be fused is simply called.
+"""
+
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndx._api.public_function import set_interceptor
 from ndx._core import NDArray
-from ndx._fusing.calls import call_of_ndx, recordings
 from ndx._fusing.device_planning import plan_for_device
+from ndx._fusing.evaluation import Evaluation
+from ndx._fusing.frames import call
+from ndx._fusing.outside import Outside
+from ndx._fusing.plain import is_plain
 from ndx._fusing.planning import TooLarge, plan
 from ndx._fusing.rules import code_of, is_contiguous, is_readonly
 from ndx._fusing.scalars import Scalar, settled
-from ndx._fusing.steps import Buffer, NotRecorded
+from ndx._fusing.steps import Buffer, NotRecorded, Raised
 from ndx._fusing.tracing import Trace, Tracer
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.dtype, type)
-_lock = threading.Lock()
-_recordings = 0
+_RETURNED = (type(None), bool, int, float, complex, str, bytes, np.dtype, type)
+# Plain values of which a signature has only the type.
+_NOT_IN_SIGNATURES = (range, slice, frozenset, type(...), type(NotImplemented))
+_GENERATORS = {
+    "an async generator": inspect.isasyncgenfunction,
+    "a coroutine": inspect.iscoroutinefunction,
+    "a generator": inspect.isgeneratorfunction,
+}
 
 
 class Recording(NamedTuple):
@@ -27,92 +37,158 @@ class Recording(NamedTuple):
     program: Any
     reason: str | None
     label: str
-    by_value: tuple
+    by_value: set  # places of floats on whose values it depends
+    reads: list  # from outside
+    arrays: list  # read from outside
+
+    def names(self):
+        """Return what is read from outside, as the function writes it."""
+        values = ("equal", "float", "array")
+        return [read.words for read in self.reads if read.check in values]
 
 
-@contextmanager
-def _intercepted(trace):
-    """Let calls of ndx's functions look for tracers."""
-    global _recordings
-    with _lock:
-        _recordings += 1
-        set_interceptor(call_of_ndx)
-    recordings.traces += (trace,)
-    try:
-        yield
-    finally:
-        recordings.traces = recordings.traces[:-1]
-        with _lock:
-            _recordings -= 1
-            if not _recordings:
-                set_interceptor(None)
+def require_function(function):
+    """Raise TypeError for what can't be fused."""
+    if not callable(function):
+        msg = f"fuse takes a function, not {type(function).__name__}"
+        raise TypeError(msg)
+    for kind, is_kind in _GENERATORS.items():
+        if is_kind(function):
+            msg = (
+                f"fuse takes a function that returns its results; "
+                f"{getattr(function, '__qualname__', function)} is {kind} function, "
+                f"whose calls compute nothing yet: fuse the functions that it calls"
+            )
+            raise TypeError(msg)
 
 
-class _Arguments:
-    """The tracers of arguments, in the order of a signature."""
+class Arguments:
+    """Stand-ins for arguments, and for arrays and floats from outside, in order."""
 
     def __init__(self, trace):
         self.trace = trace
         self.arrays = []
         self.tracers = []
         self.scalars = 0
+        self.outer_arrays = []
 
-    def stand_in(self, value):
-        """Return what stands for an argument."""
+    def stand_in(self, outside, how, parent, key, value, words):
+        """Return what stands for an argument, or for an item of one that is a tuple."""
         kind = type(value)
         if kind is NDArray or kind is np.ndarray:
-            for array, tracer in zip(self.arrays, self.tracers, strict=True):
-                if array is value and kind is NDArray:
-                    return tracer
-            buffer = Buffer(code_of(value.dtype), value.shape, value.strides, None,
-                            len(self.arrays))  # fmt: skip
-            readonly = kind is NDArray and is_readonly(value)
-            tracer = Tracer(self.trace, buffer, 0, value.shape, value.strides,
-                            kind is np.ndarray, readonly)  # fmt: skip
-            self.arrays.append(value)
-            self.tracers.append(tracer)
-            return tracer
+            return self.array(value)
         if kind is float:
-            self.scalars += 1
-            return Scalar(self.trace, self.scalars - 1, value)
+            return self.float(value)
         if kind is tuple:
-            return tuple(self.stand_in(item) for item in value)
-        return value
+            _, place = outside.note(how, "type", parent, key, tuple, words)
+            return tuple(
+                self.stand_in(outside, "item", place, i, item, f"{words}[{i}]")
+                for i, item in enumerate(value)
+            )
+        if is_plain(value) and kind not in _NOT_IN_SIGNATURES:
+            return value
+        return outside.take(how, parent, key, value, words)
+
+    def float(self, value):
+        """Return what stands for a float."""
+        self.scalars += 1
+        return Scalar(self.trace, self.scalars - 1, value)
+
+    outer_float = float
+
+    def outer_array(self, value):
+        """Return what stands for an array from outside."""
+        self.outer_arrays.append(value)
+        return self.array(value)
+
+    def array(self, value):
+        """Return what stands for an array: one thing for each."""
+        foreign = type(value) is np.ndarray
+        for array, tracer in zip(self.arrays, self.tracers, strict=True):
+            if array is value and not foreign:
+                return tracer
+        try:
+            code = code_of(value.dtype)
+        except (TypeError, ValueError):
+            msg = f"it reads an array of {value.dtype}"
+            raise NotRecorded(msg) from None
+        buffer = Buffer(code, value.shape, value.strides, None, len(self.arrays))
+        readonly = not foreign and is_readonly(value)
+        tracer = Tracer(self.trace, buffer, 0, value.shape, value.strides, foreign,
+                        readonly)  # fmt: skip
+        self.arrays.append(value)
+        self.tracers.append(tracer)
+        return tracer
 
 
-def record(function, args, kwargs, on_device=False):
-    """Return the `Recording` of a function for arguments of one signature."""
-    trace = Trace()
-    arguments = _Arguments(trace)
+def record(function, args, kwargs, fused):
+    """Return the `Recording` of a function for arguments of one signature.
+
+    Parameters
+    ----------
+    function : callable
+    args : tuple
+    kwargs : dict
+    fused : type
+        Of fused functions, which are walked along when they are called.
+    """
     label = ", ".join(
         [*map(_words, args), *(f"{name}={_words(x)}" for name, x in kwargs.items())]
     )
+    try:
+        return _recorded(function, args, kwargs, fused, label)
+    except Exception as error:
+        # Only an error that comes again is the function's; others are the caller's,
+        # as that of a signal's handler.
+        try:
+            _recorded(function, args, kwargs, fused, label)
+        except Exception as again:
+            if type(again) is type(error):
+                return Recording(None, _described(error), label, set(), [], [])
+        raise
+
+
+def _recorded(function, args, kwargs, fused, label):
+    trace = Trace()
+    arguments = Arguments(trace)
+    outside = Outside(arguments)
     program, reason = None, None
     try:
-        taken = arguments.stand_in(args)
-        named = {name: arguments.stand_in(value) for name, value in kwargs.items()}
+        code = getattr(function, "__code__", None)
+        names = () if code is None else code.co_varnames[: code.co_argcount]
+        values = [
+            arguments.stand_in(outside, "argument", -1, i, value, name)
+            for i, (value, name) in enumerate(zip(
+                [*args, *kwargs.values()],
+                [*(names[i] if i < len(names) else f"argument {i + 1}"
+                   for i in range(len(args))), *kwargs],
+                strict=True,
+            ))
+        ]  # fmt: skip
+        evaluation = Evaluation(outside, call, fused)
+        root = outside.function(function, getattr(function, "__name__", "it"))
+        named = dict(zip(kwargs, values[len(args) :], strict=True))
+        result = evaluation.call(root, tuple(values[: len(args)]), named)
         if not arguments.arrays:
-            trace.refuse("it has no array among its arguments")
-        with _intercepted(trace):
-            result = function(*taken, **named)
+            trace.refuse("it has no arrays")
         if trace.reason is None:
             spec = _result(trace, result)
+            on_device = getattr(arguments.arrays[0], "device", "cpu") != "cpu"
             planned = plan_for_device if on_device else plan
             program = planned(trace, len(arguments.arrays), spec)
-    except TooLarge as error:
+    except (TooLarge, NotRecorded) as error:
         reason = str(error)
-    except Exception as error:
-        # The function itself is called next, and raises what it raises.
-        reason = f"{type(error).__name__}: {error}"
-        if isinstance(error, NotRecorded):
-            reason = None
-    finally:
-        trace.open = False
+    except Raised as raised:
+        # The function itself is called next, and raises it.
+        reason = _described(raised.error)
     reason = trace.reason or reason
-    if reason is not None:
-        program = None
-    # The values count if only the function itself will be called: it may look at them.
-    return Recording(program, reason, label, tuple(trace.by_value))
+    # What was read and which values count matter for a refusal, too.
+    return Recording(program if reason is None else None, reason, label,
+                     trace.by_value, outside.reads, arguments.outer_arrays)  # fmt: skip
+
+
+def _described(error):
+    return f"{type(error).__name__}: {error}"
 
 
 def _result(trace, value):
@@ -130,7 +206,7 @@ def _result(trace, value):
     if type(value) is dict:
         items = [(settled(key), _result(trace, item)) for key, item in value.items()]
         return ("dict", items)
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _RETURNED):
         return ("value", value)
     return trace.refuse(f"it returns a {type(value).__name__}")
 
@@ -144,6 +220,6 @@ def _words(value):
         return f"{value.dtype}[{lengths}{layout}]"
     if issubclass(type(value), tuple):
         return f"({', '.join(map(_words, value))})"
-    if issubclass(type(value), _PLAIN):
+    if issubclass(type(value), _RETURNED):
         return repr(value)
     return type(value).__name__

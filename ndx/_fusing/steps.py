@@ -14,6 +14,14 @@ class NotRecorded(Exception):
     """The function does what can't be replayed."""
 
 
+class Raised(Exception):
+    """The function raises an exception, which it may catch."""
+
+    def __init__(self, error):
+        super().__init__(error)
+        self.error = error
+
+
 class Buffer:
     """An array of the program.
 

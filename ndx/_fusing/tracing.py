@@ -38,27 +38,14 @@ class Trace:
     def __init__(self):
         self.steps = []
         self.reason = None
-        self.open = True
         self.by_value = set()
         self.used = set()  # arguments that must not be stale
 
-    def give_up(self, reason):
-        """Note that the function is to be called as it is."""
+    def refuse(self, reason):
+        """Raise `NotRecorded`: the function is to be called as it is."""
         if self.reason is None:
             self.reason = reason
-
-    def refuse(self, reason):
-        """Give up: raise `NotRecorded`."""
-        self.give_up(reason)
         raise NotRecorded(reason)
-
-    def check(self):
-        """Refuse a tracer that outlived its trace, and too many steps."""
-        if not self.open:
-            msg = "a stand-in for an array was kept after its function was recorded"
-            raise RuntimeError(msg)
-        if len(self.steps) >= _MOST_STEPS:
-            self.refuse(f"it has more than {_MOST_STEPS} steps")
 
     def new(self, code, shape, operands=()):
         """Return the tracer of a new array, laid out like operands of its shape."""
@@ -67,7 +54,8 @@ class Trace:
 
     def add(self, name, code, into, target, sources, shape=None, **how):
         """Append a step that writes to a tracer."""
-        self.check()
+        if len(self.steps) >= _MOST_STEPS:
+            self.refuse(f"it has more than {_MOST_STEPS} steps")
         shape = target.shape if shape is None else shape
         self.steps.append(
             Step(name, code, into, shape, target._part(shape), tuple(sources), **how)
@@ -78,15 +66,11 @@ class Trace:
     def operand(self, value):
         """Return a tracer, a Python scalar, or a `Scalar`; refuse anything else."""
         if type(value) is Tracer or type(value) is Scalar:
-            if value._trace is not self:
-                self.refuse("it uses a stand-in of another recording")
             return value
         if isinstance(value, np.generic):
             return self.element(value)
         if isinstance(value, int | float | complex):
             return value
-        if isinstance(value, NDArray | np.ndarray):
-            self.refuse("it computes with an array that is not an argument")
         return self.refuse(f"it computes with a {type(value).__name__}")
 
     def element(self, value):

@@ -101,18 +101,19 @@ class Model:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "fuses"),
     [
-        lambda u: ndx.add(u, 1.0, out=u),
-        lambda u: ndx.clip(u, 0.0, 2.0, out=u),
-        lambda u: ndx.sum(u),
-        lambda u: ndx.concat([u, u]),
-        lambda u: ndx.linalg.outer(u, u),
-        lambda u: doubled(u),
-        lambda u: add_one_to(u),
+        (lambda u: ndx.add(u, 1.0, out=u), True),
+        (lambda u: ndx.clip(u, 0.0, 2.0, out=u), True),
+        (lambda u: ndx.sum(u), True),
+        (lambda u: ndx.concat([u, u]), False),
+        (lambda u: ndx.linalg.outer(u, u), False),
+        (lambda u: doubled(u), True),
+        (lambda u: add_one_to(u), True),
+        (lambda u: u.sort(), False),
     ],
 )
-def test_calls_with_arrays_that_are_not_arguments(call):
+def test_calls_with_arrays_that_are_not_arguments(call, fuses):
     @ndx.fuse
     def step(self, a):
         call(self.u)
@@ -123,7 +124,7 @@ def test_calls_with_arrays_that_are_not_arguments(call):
         step(model, ndx.ones(2))
         call(expected.u)
         assert model.u.tolist() == expected.u.tolist()
-    assert "not an argument" in step.explain()
+    assert ("stage over" in step.explain()) is fuses
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -143,10 +144,10 @@ def test_fused_functions_of_arrays_that_are_not_arguments(call, known):
     for value in 1.0, 2.0, 4.0:
         model.u[...] = value
         assert step(model, ndx.ones(2), 2.0).tolist() == [1 + 6 * value] * 2
-    assert "not an argument" in step.explain()
+    assert "__float__" in step.explain()
 
 
-def test_a_finalizer_computes_while_a_function_is_recorded():
+def test_objects_are_made_once():
     found = []
 
     class Owner:
@@ -162,8 +163,8 @@ def test_a_finalizer_computes_while_a_function_is_recorded():
         return a + 1.0
 
     assert step(ndx.ones(2)).tolist() == [2.0, 2.0]
-    # It was called twice, since no recording knows of the owner's array.
-    assert found == [3.0, 3.0]
+    assert found == [3.0]
+    assert "called as it is: it calls Owner" in step.explain()
 
 
 def nested():
@@ -180,7 +181,7 @@ def deep():
 
 
 @pytest.mark.parametrize("make", [nested, deep])
-def test_nested_lists_while_a_function_is_recorded(make):
+def test_nested_lists_in_a_fused_function(make):
     errors = []
 
     def convert():
@@ -201,7 +202,7 @@ def test_nested_lists_while_a_function_is_recorded(make):
     assert len(set(errors)) == 1
 
 
-def test_other_threads_compute_while_a_function_is_recorded():
+def test_threads_are_started_once():
     found = []
     u = ndx.asarray([1.0, 2.0])
 
@@ -214,7 +215,7 @@ def test_other_threads_compute_while_a_function_is_recorded():
     fused = ndx.fuse(record)
     fused(ndx.ones(2))
     assert found == [3.0]
-    assert "stage over" in fused.explain()
+    assert "called as it is: it calls threading.Thread" in fused.explain()
 
 
 def test_namespaces():
@@ -233,7 +234,7 @@ def test_functions_that_numpy_does_not_dispatch(name):
     assert_as_plain(lambda a, n: getattr(xnp, name)(a, a), arrays)
 
 
-def test_fused_functions_without_arrays_are_called_while_one_is_recorded():
+def test_fused_functions_without_arrays_are_inlined():
     @ndx.fuse
     def scale(n):
         return 2.0 * n
@@ -248,7 +249,7 @@ def test_fused_functions_without_arrays_are_called_while_one_is_recorded():
 
 
 @pytest.mark.parametrize("weights", [[2.0], {"w": 2.0}, np.zeros(1, "O")])
-def test_calls_without_a_signature_are_seen(weights):
+def test_calls_without_a_signature_in_a_fused_function(weights):
     """An array that is not an argument may change; so may a list."""
     other = ndx.ones(3)
 
@@ -264,10 +265,10 @@ def test_calls_without_a_signature_are_seen(weights):
     assert outer(x).tolist() == [3, 3, 3]
     other[0] = 100
     assert outer(x).tolist() == [201] * 3
-    assert "inner of what is not an argument" in outer.explain()
+    assert "__float__" in outer.explain()
 
 
-def test_calls_that_are_not_recorded_yet_are_seen():
+def test_calls_that_are_not_recorded_yet_in_a_fused_function():
     other = ndx.ones(3)
 
     @ndx.fuse

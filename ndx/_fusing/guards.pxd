@@ -1,0 +1,31 @@
+from cpython.object cimport PyObject
+
+from ndx._fusing.signatures cimport Words
+
+cdef struct Guard:
+    int read                     # how the value is found
+    int check                    # what is compared
+    int parent                   # the guard of what has the value
+    Py_ssize_t index             # of an item, a cell, an argument, ...
+    Py_ssize_t defaults          # how many a function has
+    PyObject *key
+    PyObject *expected
+    void *getattro               # of the parent's type, when it was recorded
+    double number
+
+cdef class Guards:
+    cdef int count
+    cdef Guard *guards
+    cdef bint takes              # whether it adds arguments
+    cdef bint alive              # False: something that it compares by address has died
+    cdef list kept
+    cdef bytes words             # of the arrays read from outside
+    cdef int nwords
+    cdef object __weakref__
+
+    cdef bint hold(self, Words *found, PyObject **args, PyObject *function,
+                   list owned) except -1
+    cdef bint compare(self, int *done, PyObject **values, Words *found,
+                      PyObject **args, PyObject *function, list owned) except -1
+    cdef bint describe(self, Words *found, list arrays) except -1
+    cdef int refer(self, object value) except -1
