@@ -71,12 +71,13 @@ cdef object number_of(object value):
     return None
 
 
-cdef object with_scalars(object x, bint as_numbers=False, int depth=0):
+cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
     """Return nested sequences with scalars in place of arrays without axes.
 
     NumPy refuses a scalar in a list that does not fit, and casts an array. The scalars
     are NumPy's. If `as_numbers`, they are Python's, as are those of NumPy's that are
-    in the sequence: NumPy stores its own NaN as an element of uint64.
+    in the sequence: NumPy stores its own NaN as an element of uint64. `around` has the
+    sequences that this one is in: what contains itself is left to NumPy, which refuses.
     """
     cdef list items = None
     cdef Py_ssize_t i
@@ -84,12 +85,16 @@ cdef object with_scalars(object x, bint as_numbers=False, int depth=0):
         if (<BaseArray>x).ndim or (<BaseArray>x).block.device:
             return x
         return read_scalar(<BaseArray>x) if as_numbers else numpy_scalar(<BaseArray>x)
-    if depth <= MAXDIMS and (type(x) is list or type(x) is tuple):
+    if len(around) <= MAXDIMS and (type(x) is list or type(x) is tuple):
+        for outer in around:
+            if outer is x:
+                return x
+        around = (*around, x)
         for i in range(len(x)):
             kind = type(x[i])
             if kind is float or kind is int:
                 continue
-            item = with_scalars(x[i], as_numbers, depth + 1)
+            item = with_scalars(x[i], as_numbers, around)
             if item is not x[i]:
                 if items is None:
                     items = list(x)
