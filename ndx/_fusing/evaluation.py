@@ -10,6 +10,7 @@ known here are called: they have no effects and depend on their arguments alone.
 import builtins
 import cmath
 import functools
+import inspect
 import math
 import operator
 import sys
@@ -19,8 +20,9 @@ import numpy as np
 
 from ndx._api.public_function import Function
 from ndx._core import NDArray
+from ndx._fusing.attributes import MISSING, of_class
 from ndx._fusing.calls import call_of_ndx
-from ndx._fusing.outside import Opaque, Property, Reference
+from ndx._fusing.outside import HEAP, Opaque, Property, Reference
 from ndx._fusing.plain import is_plain
 from ndx._fusing.scalars import Scalar, StandIn, leaves, settled
 from ndx._fusing.steps import NotRecorded, Raised
@@ -28,7 +30,6 @@ from ndx._fusing.tracing import Tracer
 from ndx._numpy.wrappers import NumPyFunction, NumPyUfunc
 
 _DISPATCHER = type(np.sum)
-_MISSING = object()
 _CONTAINERS = (list, tuple, dict)
 # Types whose methods have no effects but on an object that the function has made.
 _OWN = frozenset(
@@ -54,6 +55,18 @@ _OPERATORS = {
         "mul", "ne", "neg", "or_", "pos", "pow", "rshift", "sub", "truediv", "xor",
     )
 }  # fmt: skip
+_INPLACE = {
+    getattr(operator, f"i{name}")
+    for name in (
+        "add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow",
+        "rshift", "sub", "truediv", "xor",
+    )
+}  # fmt: skip
+# Values that may be equal without being the same object.
+_COPIED = (int, float, complex, str, bytes, tuple, frozenset, slice, range, np.generic)
+
+
+_signature = functools.cache(inspect.signature)
 
 
 class LocalFunction(Opaque):
@@ -80,6 +93,22 @@ class Bound(Opaque):
 
     def __init__(self, function, owner):
         self.function, self.owner = function, owner
+
+
+class LocalGenerator(Opaque):
+    """A generator that the function has made: each item is computed when it is next."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        value = self.frame.run()
+        if self.frame.place is None:
+            raise StopIteration
+        return value
 
 
 class Method(Opaque):
@@ -119,12 +148,12 @@ class Evaluation:
         """
         try:
             return operation(*args, **kwargs)
-        except NotRecorded:
+        except (NotRecorded, Raised):
             raise
         except Exception as error:
             try:
                 operation(*args, **kwargs)
-            except NotRecorded:
+            except (NotRecorded, Raised):
                 raise
             except Exception as again:
                 if type(again) is type(error):
@@ -176,7 +205,7 @@ class Evaluation:
             or kind in _OWN
             or is_plain(value)
             or issubclass(kind, BaseException | np.dtype | np.generic)
-            or (kind is type and not value.__flags__ & _HEAP)
+            or (kind is type and not value.__flags__ & HEAP)
         ):
             if type(value) is Scalar and not hasattr(float, name):
                 self.refuse(f"it uses x.{name} of a float")
@@ -228,7 +257,7 @@ class Evaluation:
         if self.is_list(value) or self.is_dict(value):
             return self.unwrapped(self.taken(value))
         found = value.value
-        if isinstance(found, type) and type(found) is type:
+        if type(found) is type:
             self.outside.pinned(value)
             return found
         return self.refuse(f"it passes on {self.words(value)}")
@@ -254,6 +283,10 @@ class Evaluation:
     def store_item(self, target, key, value):
         """Perform ``target[key] = value``: in an array, or a container of its own."""
         if type(target) is Reference:
+            # As the last step of ``us[0] *= 2``, where an array stays where it is.
+            plain = self.is_dict(target) or type(target.value) is list
+            if plain and type(value) is Tracer and self.item(target, key) is value:
+                return
             self.refuse(f"it changes {self.words(target)}")
         self.perform(operator.setitem, target, key, value)
 
@@ -286,6 +319,8 @@ class Evaluation:
         return self.perform(operation, one, other)
 
     def _binary_of_references(self, operation, one, other):
+        if type(one) is Reference and operation in _INPLACE:
+            self.refuse(f"it changes {self.words(one)}")
         one, other = self.taken(one), self.taken(other)
         if type(one) is not Reference and type(other) is not Reference:
             return self.perform(operation, one, other)
@@ -303,7 +338,8 @@ class Evaluation:
             found = value.value
             if isinstance(found, _CONTAINERS) and type(found) in _CONTAINERS:
                 return self.outside.length(value) != 0
-            if any(hasattr(type(found), name) for name in ("__bool__", "__len__")):
+            has = self.outside.has_method
+            if has(value, "__bool__") or has(value, "__len__"):
                 self.refuse(f"it asks whether {self.words(value)} is true")
             return True
         return True if isinstance(value, Opaque) else self.perform(bool, value)
@@ -319,6 +355,8 @@ class Evaluation:
         if all(foreign) and one is not other:
             self.refuse("it asks which array is which")
         if not all(type(x) is Reference for x in (one, other)):
+            if all(isinstance(x, _COPIED) and type(x) is not bool for x in (one, other)):
+                self.refuse("it asks which of equal values is which")
             # A reference is neither a plain value nor made by the function.
             return one is other
         if type(one.value) is not type(other.value):
@@ -391,6 +429,10 @@ class Evaluation:
             own = None
         if own is not None:
             self.outside.pinned(function)
+            try:
+                _signature(own).bind(self, *args, **kwargs)
+            except TypeError:
+                self.refuse(f"it calls {self.words(function)} with other arguments")
             return own(self, *args, **kwargs)
         if isinstance(value, type) or type(value) in (
             types.BuiltinFunctionType, Function, NumPyFunction, NumPyUfunc, np.ufunc,
@@ -420,6 +462,8 @@ class Evaluation:
                     self.refuse(f"it calls {words} without an array")
                 return self.perform(value, *settled(args), **settled(kwargs))
             return self.perform(call_of_ndx, value, args, kwargs)
+        if value in (str, repr, format) and any(isinstance(x, np.generic) for x in args):
+            self.refuse("it prints a scalar of NumPy, by options that may change")
         numeric = isinstance(value, type) and issubclass(value, np.generic)
         of_numpy = type(value) in (np.ufunc, NumPyUfunc)
         dispatches = type(value) in (_DISPATCHER, NumPyFunction)
@@ -435,7 +479,11 @@ class Evaluation:
     def _passed(self, value):
         """Return an argument for a function that is not walked along."""
         if type(value) is Reference:
-            return self.unwrapped(value)
+            found = self.unwrapped(value)
+            if type(found) is type and found.__flags__ & HEAP:
+                # Its attributes may be read.
+                self.refuse(f"it passes on {self.words(value)}")
+            return found
         if type(value) in (list, tuple) and any(
             type(x) is Reference for x in leaves(value)
         ):
@@ -480,7 +528,6 @@ class Evaluation:
         return self.refuse(f"it calls {words}")
 
 
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _SLOT = types.MethodWrapperType
 
 
@@ -507,7 +554,9 @@ def _isinstance(evaluation, value, kinds):
         return evaluation.perform(isinstance, value, found)
     outside = evaluation.outside
     kind = outside.class_of(value)
-    if kind.value.__flags__ & _HEAP:
+    if of_class(value.value, "__class__") is not object.__dict__["__class__"]:
+        evaluation.refuse("it asks for the type of what tells another one")
+    if kind.value.__flags__ & HEAP:
         # Its bases may change.
         for base in outside.items(outside.attribute(kind, "__mro__")):
             outside.pinned(base)
@@ -520,11 +569,11 @@ def _len(evaluation, value):
     return evaluation.perform(len, evaluation.taken(value))
 
 
-def _getattr(evaluation, value, name, default=_MISSING):
+def _getattr(evaluation, value, name, default=MISSING):
     try:
         return evaluation.attribute(value, settled(name))
     except Raised as raised:
-        if default is _MISSING or not isinstance(raised.error, AttributeError):
+        if default is MISSING or not isinstance(raised.error, AttributeError):
             raise
         return default
 
@@ -535,7 +584,7 @@ def _hasattr(evaluation, value, name):
 
 def _callable(evaluation, value):
     if type(value) is Reference:
-        return callable(value.value)
+        return evaluation.outside.has_method(value, "__call__")
     return isinstance(value, Opaque) or callable(value)
 
 

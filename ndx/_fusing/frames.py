@@ -11,13 +11,15 @@ import inspect
 import operator
 import sys
 
-from ndx._fusing.evaluation import Bound, LocalFunction
+import numpy as np
+
+from ndx._fusing.evaluation import Bound, LocalFunction, LocalGenerator
 from ndx._fusing.steps import NotRecorded, Raised
 
 # Later versions may give the same instructions another meaning.
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 14)
 _MOST_FRAMES = 50
-_MOST_INSTRUCTIONS = 50_000
+_MOST_INSTRUCTIONS = 20_000
 _NULL = object()
 
 # The operations of BINARY_OP, in order; then those in place.
@@ -92,11 +94,13 @@ class Frame:
         self.origin, code, self.cells = _parts(evaluation, function)
         self.code = code
         self.listed, self.places, self.handlers = _instructions(code)
-        self.stack, self.place, self.names, self.yielded = [], 0, (), None
+        self.stack, self.place, self.names = [], 0, ()
 
     def run(self):
-        """Return what the function returns."""
+        """Return what the function returns, or what a generator yields next."""
         evaluation = self.evaluation
+        if self.place is None:
+            return None
         if evaluation.depth >= _MOST_FRAMES:
             msg = f"it calls functions in {_MOST_FRAMES} functions"
             raise NotRecorded(msg)
@@ -110,10 +114,16 @@ class Frame:
                     msg = f"it takes more than {_MOST_INSTRUCTIONS} instructions"
                     raise NotRecorded(msg)
                 name = instruction.opname
+                if name == "YIELD_VALUE":
+                    # The caller goes on; None is sent to it.
+                    value = self.stack.pop()
+                    self.stack.append(None)
+                    return value
                 if name in ("RETURN_VALUE", "RETURN_CONST"):
-                    returned = name == "RETURN_CONST"
-                    value = instruction.argval if returned else self.stack.pop()
-                    return value if self.yielded is None else iter(self.yielded)
+                    constant = name == "RETURN_CONST"
+                    value = instruction.argval if constant else self.stack.pop()
+                    self.place = None
+                    return value
                 step = _STEPS.get(name)
                 if step is None:
                     msg = _EFFECTS.get(name, f"it has the instruction {name}")
@@ -195,12 +205,12 @@ def call(evaluation, function, args, kwargs):
             return outside.default_of(function, indices[name], name)
 
     flags = code.co_flags
-    generates = flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
-    if generates or (flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>"):
-        msg = f"it calls {code.co_qualname}, a generator or coroutine"
+    if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        msg = f"it calls {code.co_qualname}, a coroutine"
         raise NotRecorded(msg)
     variables = _bound(code, defaults, default, args, kwargs)
-    return Frame(evaluation, function, variables).run()
+    frame = Frame(evaluation, function, variables)
+    return LocalGenerator(frame) if flags & inspect.CO_GENERATOR else frame.run()
 
 
 def _positional(code):
@@ -649,6 +659,9 @@ def _format(frame, instruction):
         if convert is not None:
             value = evaluation.perform(convert, value)
     if name != "CONVERT_VALUE":
+        if isinstance(value, np.generic):
+            msg = "it prints a scalar of NumPy, by options that may change"
+            raise NotRecorded(msg)
         value = evaluation.perform(format, value, spec)
     frame.stack.append(value)
 
@@ -730,14 +743,7 @@ def _finish_call(frame, function, args, kwargs):
 
 @_step("RETURN_GENERATOR")
 def _generate(frame, instruction):
-    # The values are made at once: nothing but the order of effects could tell.
-    frame.yielded = []
-    frame.stack.append(None)
-
-
-@_step("YIELD_VALUE")
-def _yield(frame, instruction):
-    frame.yielded.append(frame.stack.pop())
+    # It is run by its `LocalGenerator`, which begins here.
     frame.stack.append(None)
 
 

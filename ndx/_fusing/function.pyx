@@ -238,7 +238,11 @@ cdef class FusedFunction:
             for name in <tuple>names:
                 self.describe_value(found, name, canonical, owned, kept, classes)
         for i in range(count + named):
-            self.describe_value(found, <object>args[i], canonical, owned, kept, classes)
+            if is_array(<object>args[i]):
+                describe_array(found, <BaseArray>args[i], ARRAY)
+            else:
+                self.describe_value(
+                    found, <object>args[i], canonical, owned, kept, classes)
         return 0
 
     cdef int describe_value(self, Words *found, object value, dict canonical,
@@ -309,7 +313,8 @@ cdef class FusedFunction:
             entry = <Entry>entries[i]
             if entry.hash == hash and entry.count == found.count and memcmp(
                     <char *>entry.words, found.words, 8 * found.count) == 0:
-                if not self.holds(entry, found, args, owned):
+                if not entry.guards.hold(
+                        found, args, <PyObject *>self._function, owned):
                     others[0] += 1
                     continue
                 if i > 4:
@@ -320,17 +325,6 @@ cdef class FusedFunction:
                         self.entries = moved
                 return entry
         return None
-
-    cdef bint holds(self, Entry entry, Words *found, PyObject **args,
-                    list owned) except -1:
-        """Whether an entry's guards hold; if so, add arrays and floats from outside."""
-        cdef int count = found.count, narrays = found.narrays
-        cdef int nscalars = found.nscalars, device = found.device
-        if entry.guards.hold(found, args, <PyObject *>self._function, owned):
-            return True
-        found.count, found.narrays, found.nscalars = count, narrays, nscalars
-        found.device, found.fits = device, True
-        return False
 
     cdef bint is_early(self, uint64_t hash, int others) except -1:
         """Whether a signature is not to be recorded at this call.
@@ -449,7 +443,8 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
         if entry is None:
             owned = [] if owned is None else owned
             entry = fused.learn(&found, args, count, names, canonical, owned, others)
-            if entry is not None and not fused.holds(entry, &found, args, owned):
+            if entry is not None and not entry.guards.hold(
+                    &found, args, <PyObject *>fused._function, owned):
                 entry = None
         if entry is not None and entry.program is not None:
             hindrance = entry.program.hindrance(found.arrays)

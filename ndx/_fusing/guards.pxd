@@ -10,7 +10,9 @@ cdef struct Guard:
     Py_ssize_t defaults          # how many a function has
     PyObject *key
     PyObject *expected
-    void *getattro               # of the parent's type, when it was recorded
+    void *getattro               # of the parent's type
+    unsigned int version         # of the class whose attributes were looked at
+    bint of_type                 # whether it is the parent itself
     double number
 
 cdef class Guards:
@@ -25,7 +27,7 @@ cdef class Guards:
 
     cdef bint hold(self, Words *found, PyObject **args, PyObject *function,
                    list owned) except -1
-    cdef bint compare(self, int *done, PyObject **values, Words *found,
-                      PyObject **args, PyObject *function, list owned) except -1
+    cdef bint hold_all(self, Words *found, PyObject **args, PyObject *function,
+                       list owned) except -1
     cdef bint describe(self, Words *found, list arrays) except -1
     cdef int refer(self, object value) except -1

@@ -25,6 +25,7 @@ from ndx._fusing.signatures cimport (
     ARRAY, FOREIGN, Words, add_scalar, describe_array,
 )
 
+from ndx._fusing.attributes import is_computed
 from ndx._fusing.plain import is_equal
 
 __all__ = ["Guards", "reads_plainly"]
@@ -92,6 +93,15 @@ cdef extern from *:
     #define ndx_getattro_of(o) ((void *)Py_TYPE(o)->tp_getattro)
     #define ndx_plain_getattro(of_type) ((void *)( \\
         (of_type) ? PyType_Type.tp_getattro : PyObject_GenericGetAttr))
+    /* 0: it has none at present. It changes with any attribute of the class. */
+    static unsigned int ndx_version_of(PyObject *value, int is_type) {
+        PyTypeObject *type = is_type ? (PyTypeObject *)value : Py_TYPE(value);
+    #if PY_VERSION_HEX < 0x030D0000
+        if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG))
+            return 0;
+    #endif
+        return type->tp_version_tag;
+    }
     #define ndx_builtins_of(o) (((PyFunctionObject *)(o))->func_builtins)
     #define ndx_is_module(o) Py_IS_TYPE(o, &PyModule_Type)
     #define ndx_is_function(o) Py_IS_TYPE(o, &PyFunction_Type)
@@ -104,6 +114,7 @@ cdef extern from *:
     bint has_plain_attributes "ndx_has_plain_attributes"(type) noexcept
     void *getattro_of "ndx_getattro_of"(PyObject *) noexcept
     void *plain_getattro "ndx_plain_getattro"(bint of_type) noexcept
+    unsigned int version_of "ndx_version_of"(PyObject *, bint is_type) noexcept
     PyObject *builtins_of "ndx_builtins_of"(PyObject *) noexcept
     bint is_module "ndx_is_module"(PyObject *) noexcept
     bint is_function "ndx_is_function"(PyObject *) noexcept
@@ -195,6 +206,13 @@ cdef inline PyObject *borrowed(const Guard *guard, PyObject *parent,
     elif has_keys(parent, <tuple>guard.expected):
         found = parent
     return found
+
+
+cdef bint is_plain_read(Guard *guard, PyObject *parent) except -1:
+    """Whether no code of Python runs for an attribute of a class that has changed."""
+    # Taken before: looking may give the class a version.
+    guard.version = version_of(parent, guard.of_type)
+    return not is_computed(<object>parent, <object>guard.key)
 
 
 cdef bint has_keys(PyObject *value, tuple keys) except -1:
@@ -313,7 +331,8 @@ cdef class Guards:
                 self.kept.append(read.key)
                 guard.key = <PyObject *>read.key
             if guard.read == READ_ATTRIBUTE:
-                guard.getattro = plain_getattro(read.of_type)
+                guard.of_type = read.of_type
+                guard.getattro = plain_getattro(guard.of_type)
             expected = read.expected
             guard.expected = <PyObject *>expected
             self.takes |= guard.check == CHECK_FLOAT or guard.check == CHECK_ARRAY
@@ -361,50 +380,71 @@ cdef class Guards:
 
         `owned` keeps these until the program has run.
         """
-        cdef PyObject *few[FEW]
-        cdef PyObject **values = few
-        cdef int i = 0, start = found.count
-        cdef bint held
+        cdef const Guard *first = self.guards
         if not self.alive:
             return False
+        if self.count == 1 and first.read == READ_FUNCTION:
+            # Nothing but the function's own code.
+            return passes(first, function, found, owned)
+        return self.hold_all(found, args, function, owned)
+
+    cdef bint hold_all(self, Words *found, PyObject **args, PyObject *function,
+                       list owned) except -1:
+        cdef PyObject *few[FEW]
+        cdef PyObject **values = few
+        cdef int done = 0, held, device = found.device
+        cdef int start = found.count, narrays = found.narrays, nscalars = found.nscalars
         if self.count > FEW:
             values = <PyObject **>PyMem_Malloc(self.count * sizeof(PyObject *))
             if values == NULL:
                 raise MemoryError()
-        try:
-            held = self.compare(&i, values, found, args, function, owned)
-        finally:
-            while i > 0:
-                i -= 1
-                Py_XDECREF(values[i])
-            if values != few:
-                PyMem_Free(values)
-        return held and self.alive and found.count - start == self.nwords \
-            and (self.nwords == 0 or memcmp(
-                <char *>self.words, &found.words[start], 8 * self.nwords) == 0)
+        # An exception waits until the values are released.
+        held = (<Compare><void *>compare)(
+            self, &done, values, found, args, function, owned)
+        while done > 0:
+            done -= 1
+            Py_XDECREF(values[done])
+        if values != few:
+            PyMem_Free(values)
+        if held < 0:
+            return -1
+        if held and self.alive and found.count - start == self.nwords \
+                and memcmp(<char *>self.words, &found.words[start],
+                           8 * self.nwords) == 0:
+            return True
+        found.count, found.narrays, found.nscalars = start, narrays, nscalars
+        found.device, found.fits = device, True
+        return False
 
-    cdef bint compare(self, int *done, PyObject **values, Words *found,
-                      PyObject **args, PyObject *function, list owned) except -1:
-        """Repeat the reads until a value differs; count those whose value is owned."""
-        cdef PyObject *parent
-        cdef const Guard *guard
-        cdef int i
-        for i in range(self.count):
-            guard = &self.guards[i]
-            parent = NULL if guard.parent < 0 else values[guard.parent]
-            values[i] = NULL
-            if guard.read != READ_ATTRIBUTE:
-                values[i] = borrowed(guard, parent, values, args, function)
-                if values[i] != NULL:
-                    Py_INCREF(<object>values[i])
-            elif getattro_of(parent) != guard.getattro:
-                return False
-            else:
-                optional_attribute(parent, guard.key, &values[i])
-            done[0] = i + 1
-            if not passes(guard, values[i], found, owned):
-                return False
-        return True
+
+cdef int compare(Guards self, int *done, PyObject **values, Words *found,
+                 PyObject **args, PyObject *function, list owned) except -1:
+    """Repeat the reads until a value differs; count those whose value is owned."""
+    cdef PyObject *parent
+    cdef Guard *guard
+    cdef int i
+    for i in range(self.count):
+        guard = &self.guards[i]
+        parent = NULL if guard.parent < 0 else values[guard.parent]
+        values[i] = NULL
+        if guard.read != READ_ATTRIBUTE:
+            values[i] = borrowed(guard, parent, values, args, function)
+            if values[i] != NULL:
+                Py_INCREF(<object>values[i])
+        elif getattro_of(parent) != guard.getattro or (
+                guard.version != version_of(parent, guard.of_type)
+                or guard.version == 0) and not is_plain_read(guard, parent):
+            return False
+        else:
+            optional_attribute(parent, guard.key, &values[i])
+        done[0] = i + 1
+        if not passes(guard, values[i], found, owned):
+            return False
+    return True
+
+
+ctypedef int (*Compare)(Guards, int *, PyObject **, Words *, PyObject **, PyObject *,
+                        list) noexcept
 
 
 def forgetting(Guards guards):

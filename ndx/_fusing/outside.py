@@ -16,13 +16,14 @@ import types
 import numpy as np
 
 from ndx._core import NDArray
+from ndx._fusing.attributes import MISSING, is_computed, of_class
 from ndx._fusing.guards import reads_plainly
 from ndx._fusing.plain import is_plain
 from ndx._fusing.steps import NotRecorded
 
+HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: its attributes can be set
 _MOST_READS = 1000
 _MOST_ITEMS = 1000
-_MISSING = object()
 
 
 class Read:
@@ -179,10 +180,13 @@ class Outside:
     def global_of(self, function, name):
         """Return a global of a function, or a builtin; raise NameError."""
         value = function.value
-        found = value.__globals__.get(name, _MISSING)
-        if found is _MISSING:
-            found = value.__builtins__.get(name, _MISSING)
-        if found is _MISSING:
+        if type(value.__globals__) is not dict or type(value.__builtins__) is not dict:
+            msg = "its globals are no plain dict"
+            raise NotRecorded(msg)
+        found = value.__globals__.get(name, MISSING)
+        if found is MISSING:
+            found = value.__builtins__.get(name, MISSING)
+        if found is MISSING:
             msg = f"name {name!r} is not defined"
             raise NameError(msg)
         return self.take("global", function.place, name, found, name)
@@ -216,8 +220,8 @@ class Outside:
         value, place = reference.value, reference.place
         words = f"{self.words(reference)}.{name}"
         if type(value) is types.ModuleType:
-            found = vars(value).get(name, _MISSING)
-            if found is _MISSING:
+            found = vars(value).get(name, MISSING)
+            if found is MISSING:
                 if "__getattr__" in vars(value):
                     msg = f"it reads {words}, which the module makes when it is read"
                     raise NotRecorded(msg)
@@ -228,26 +232,14 @@ class Outside:
             msg = f"it reads {words}, and {type(value).__name__} computes attributes"
             raise NotRecorded(msg)
         is_type = isinstance(value, type)
-        if is_type:
-            own = _in_classes(value.__mro__, name)
-            other = [c for c in type(value).__mro__ if c not in (type, object)]
-            if _in_classes(other, name) is not _MISSING:
-                msg = f"it reads {words}, of a metaclass"
-                raise NotRecorded(msg)
-        else:
-            own = _in_classes(type(value).__mro__, name)
-            if type(own) is property:
-                found = self.attribute(self.class_of(reference), name)
-                getter = self.attribute(found, "fget")
-                return Property(getter, reference)
-        computed = _runs_python(own, is_type)
-        if computed and not is_type and type(own) is functools.cached_property:
-            # Once it has been computed it is an attribute as any.
-            held = self.attribute(reference, "__dict__")
-            computed = name not in held.value
-            if computed:
+        own = of_class(value, name)
+        if type(own) is property and not is_type:
+            found = self.attribute(self.class_of(reference), name)
+            return Property(self.attribute(found, "fget"), reference)
+        if is_computed(value, name):
+            if type(own) is functools.cached_property:
+                held = self.attribute(reference, "__dict__")
                 self.absent("key", held.place, name, words)
-        if computed:
             msg = f"it reads {words}, which is computed when it is read"
             raise NotRecorded(msg)
         try:
@@ -272,6 +264,21 @@ class Outside:
         found = self.take("method function", reference.place, own.place, function,
                           words)  # fmt: skip
         return found, own
+
+    def has_method(self, reference, name):
+        """Whether the class of an object has a method of Python's own name."""
+        kind = self.class_of(reference)
+        if of_class(kind.value, name) is MISSING:
+            if kind.value.__flags__ & HEAP:
+                words = f"{self.words(kind)}.{name}"
+                if name in type.__dict__:
+                    # A class without it has its own class's.
+                    msg = f"it asks for {words}"
+                    raise NotRecorded(msg)
+                self.absent("attribute", kind.place, name, words, of_type=True)
+            return False
+        self.attribute(kind, name)
+        return True
 
     def length(self, reference):
         """Return the length of a list, tuple or dict."""
@@ -305,17 +312,17 @@ class Outside:
             raise NotRecorded(msg)
         return [self.item(reference, i) for i in range(size)]
 
-    def value(self, reference, key, default=_MISSING):
+    def value(self, reference, key, default=MISSING):
         """Return an item of a dict; a default, or KeyError, if there is none."""
         words = f"{self.words(reference)}[{key!r}]"
         if not is_plain(key):
             msg = f"it looks up {words}"
             raise NotRecorded(msg)
-        found = reference.value.get(key, _MISSING)
-        if found is not _MISSING:
+        found = reference.value.get(key, MISSING)
+        if found is not MISSING:
             return self.take("key", reference.place, key, found, words)
         self.absent("key", reference.place, key, words)
-        if default is _MISSING:
+        if default is MISSING:
             raise KeyError(key)
         return default
 
@@ -351,23 +358,3 @@ class Property:
 
     def __init__(self, getter, owner):
         self.getter, self.owner = getter, owner
-
-
-def _in_classes(classes, name):
-    """Return what classes have under a name, without asking descriptors."""
-    return next((c.__dict__[name] for c in classes if name in c.__dict__), _MISSING)
-
-
-def _runs_python(attribute, of_type):
-    """Whether reading an attribute that a class has may run code of Python."""
-    kind = type(attribute)
-    if kind is property:
-        return not of_type
-    if kind in (classmethod, staticmethod):
-        return type(attribute.__func__) is not types.FunctionType
-    getter = _in_classes(kind.__mro__, "__get__")
-    if getter is _MISSING:
-        return False
-    return issubclass(kind, property | classmethod | staticmethod) or not isinstance(
-        getter, types.WrapperDescriptorType | types.MethodDescriptorType
-    )

@@ -242,3 +242,23 @@ def test_an_exception_of_a_signals_handler_reaches_the_caller(
         signal.signal(signal.SIGALRM, before)
     assert fused(ndx.ones(2)).tolist() == [21.0] * 2
     assert "stage over" in fused.explain()
+
+
+def test_a_property_that_comes_later_is_read_once_for_each_call():
+    class Kind:
+        rate = 2.0
+
+    def rate(self):
+        counted.append(1)
+        return 3.0
+
+    counted, thing = [], Kind()
+    fused = ndx.fuse(lambda x: x * thing.rate)
+    assert fused(ndx.ones(2)).tolist() == [2.0, 2.0]
+    Kind.rate = property(rate)
+    for i in range(1, 4):
+        assert fused(ndx.ones(2)).tolist() == [3.0, 3.0]
+        assert len(counted) == i
+    Kind.rate = 5
+    assert fused(ndx.ones(2)).tolist() == [5.0, 5.0]
+    assert len(counted) == 3

@@ -4,8 +4,10 @@ The table has all kinds of such reads: how a value is read, and how it changes. 
 each change a fused function computes what the function computes without `ndx.fuse`.
 """
 
+import abc
 import builtins
 import collections
+import contextvars
 import dataclasses
 import enum
 import functools
@@ -15,6 +17,7 @@ import random
 import threading
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -529,7 +532,217 @@ def the_same_array_as_the_argument():
     return function, setting(thing, "u", ndx.zeros(3))
 
 
+@case(True)
+def an_array_in_a_list_that_is_changed():
+    us = [ndx.ones(3), ndx.zeros(3)]
+    table = {"u": ndx.ones(3)}
+
+    def function(x):
+        us[0] *= 2
+        table["u"] += us[0]
+        return x + us[0] + table["u"]
+
+    return function, [us.reverse, lambda: us.__setitem__(0, ndx.ones(3))]
+
+
+@case(True)
+def variables_of_generators():
+    def function(x):
+        k = 1.0
+        terms = (x * k for _ in range(2))
+        k = RATE
+        return sum(terms, x)
+
+    return function, setting_global("RATE", 2.0, 4.0)
+
+
+@case(True)
+def a_function_that_yields():
+    def numbers(k):
+        for i in range(COUNT):
+            yield i * k
+        yield RATE
+
+    changes = [*setting_global("COUNT", 3, 2), *setting_global("RATE", 2.0, 5.0)]
+    return lambda x: sum((x * n for n in numbers(2)), x), changes
+
+
+@case(True)
+def whether_an_object_is_true():
+    class Truthful(Thing):
+        pass
+
+    thing = Thing(current=Truthful())
+
+    def function(x):
+        return x * 2 if thing.current else x
+
+    return function, [
+        *setting(Truthful, "__len__", lambda self: 0),
+        lambda: delattr(Truthful, "__len__"),
+        *setting(Truthful, "__bool__", lambda self: False),
+        *setting(thing, "current", [], [0], None, 1.0, "", ndx.ones(1)),
+    ]
+
+
+@case(True)
+def floating_point_errors():
+    thing = Thing(state=np.errstate())
+
+    def enter(**how):
+        thing.state.__exit__()
+        thing.state = np.errstate(**how)
+        thing.state.__enter__()
+
+    thing.state.__enter__()
+    return lambda x: (x - 1) / (x - 1), [
+        functools.partial(enter, all="raise"), functools.partial(enter, all="ignore"),
+        lambda: thing.state.__exit__(),
+    ]  # fmt: skip
+
+
+@case(True)
+def an_integer_that_is_large():
+    thing = Thing(n=10**6, m=10**30)
+    return lambda x: x * thing.n + thing.m % 7, [
+        *setting(thing, "n", 10**6 + 0, 10**6 + 1), *setting(thing, "m", 10**30 + 1)
+    ]  # fmt: skip
+
+
+@case(True)
+def a_method_that_is_kept():
+    thing = Thing(rate=2.0)
+    kind = type("Kind", (Thing,), {"scaled": lambda self, x: x * self.rate})
+    thing.__class__ = kind
+    holder = Thing(function=thing.scaled)
+    other = kind(rate=9.0)
+    return lambda x: holder.function(x) + 1, [
+        *setting(thing, "rate", 3.0), *setting(holder, "function", other.scaled),
+        *setting(other, "rate", 4.0),
+    ]  # fmt: skip
+
+
+@case(True)
+def a_partial_function():
+    thing = Thing(f=functools.partial(np.multiply, 2.0))
+    return lambda x: thing.f(x) + 1, setting(
+        thing, "f", functools.partial(np.multiply, 3.0), functools.partial(np.add, 3),
+        functools.partial(lambda x, k: x - k, k=ndx.ones(3)),
+    )  # fmt: skip
+
+
 # What can't be followed: the function is called.
+
+
+@case(False)
+def whether_an_object_can_be_called():
+    class Callable(Thing):
+        pass
+
+    thing = Callable()
+
+    def function(x):
+        return x * 2 if callable(thing) else x + 1
+
+    return function, setting(Callable, "__call__", lambda self: 0)
+
+
+@case(False)
+def a_list_that_is_changed():
+    items = [1.0]
+
+    def function(x):
+        mine = items
+        mine += [2.0]
+        return x * len(mine)
+
+    return function, [lambda: None] * 3
+
+
+@case(False)
+def an_array_that_replaces_itself():
+    thing = Thing(u=ndx.ones(3))
+
+    def function(x):
+        thing.u = thing.u * 2
+        return x + thing.u
+
+    return function, [lambda: None] * 3
+
+
+@case(False)
+def a_scalar_that_is_printed():
+    thing = Thing(k=np.float64(0.1) + 0.2)
+
+    def precision(digits):
+        np.set_printoptions(floatmode="fixed", precision=digits)
+
+    return lambda x: x * float(f"{thing.k}") + len(repr(thing.k)), [
+        functools.partial(precision, 3), functools.partial(precision, 8),
+        lambda: np.set_printoptions(floatmode="maxprec", precision=8),
+    ]  # fmt: skip
+
+
+@case(False)
+def which_of_equal_values():
+    thing = Thing(mode="".join(["fa", "st"]))
+    mode = thing.mode
+    return lambda x: x * 2 if thing.mode is mode else x, setting(
+        thing, "mode", "".join(["f", "ast"])
+    )
+
+
+@case(False)
+def a_class_that_tells_a_dtype():
+    kind = type("Kind", (), {"dtype": np.dtype("f4")})
+    return lambda x: ndx.astype(x, np.dtype(kind)), setting(
+        kind, "dtype", np.dtype("i4")
+    )
+
+
+@case(False)
+def an_object_that_tells_another_class():
+    kind = type("Kind", (Thing,), {"__class__": property(lambda self: self.told)})
+    thing = kind(told=Thing)
+    return lambda x: x * 2 if isinstance(thing, Thing) else x, setting(
+        thing, "told", int
+    )
+
+
+@case(False)
+def an_abstract_class():
+    kind = type("Kind", (), {})
+    thing = kind()
+    base = abc.ABCMeta("Base", (), {})
+    return lambda x: x * 2 if isinstance(thing, base) else x, [
+        functools.partial(base.register, kind)
+    ]
+
+
+@case(False)
+def a_context_variable():
+    rate = contextvars.ContextVar("rate", default=2.0)
+    return lambda x: x * rate.get(), [functools.partial(rate.set, 3.0)]
+
+
+@case(False)
+def a_weak_reference():
+    thing = Thing(rate=2.0)
+    reference = weakref.ref(thing)
+    return lambda x: x * reference().rate, setting(thing, "rate", 3.0)
+
+
+@case(False)
+def globals_by_name():
+    return lambda x: x * globals()["RATE"], setting_global("RATE", 2.0, 3.0)
+
+
+@case(False)
+def the_context():
+    def function(x):
+        return x * (2 if ndx.memory.current_workspace() is None else 3)
+
+    return function, [lambda: None]
 
 
 @case(False)
