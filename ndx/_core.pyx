@@ -3,6 +3,8 @@
 cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
 
+from math import trunc
+
 import numpy as np
 
 from ndx._array.buffers cimport fill_buffer, release_buffer
@@ -15,7 +17,7 @@ from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._compute.copies cimport LARGE, copy as copy_of
-from ndx._compute.elementwise cimport binary, inplace, refused, unary
+from ndx._compute.elementwise cimport binary, inplace, power, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_results cimport adopted_backend
@@ -34,6 +36,9 @@ from ndx._methods.moving cimport (
 from ndx._methods.numpy_functions cimport dispatch_function
 from ndx._methods.numpy_layout cimport reverse_axes, swap_last
 from ndx._methods.numpy_methods cimport NumPyMethods
+from ndx._methods.operators cimport (
+    divide_with, operate_in_place_with, operate_with,
+)
 from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
 
@@ -394,7 +399,13 @@ cdef class NDArray(NumPyMethods):
     def __float__(self) -> float:
         return float(scalar_of(self, "float"))
 
-    def __round__(self, ndigits: int | None = None) -> NDArray:
+    def __trunc__(self) -> int:
+        return trunc(scalar_of(self, "trunc"))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """Round to decimal digits; without axes and without `ndigits` to an int."""
+        if ndigits is None and self.ndim == 0 and self.dtype != BOOL:
+            return round(scalar_of(self, "round"))
         return rounded(namespace, self, ndigits)
 
     def __complex__(self) -> complex:
@@ -459,8 +470,9 @@ cdef class NDArray(NumPyMethods):
 
     def __contains__(self, value: Any) -> bool:
         equal = operate(EQUAL, self, value)
-        return equal is not NotImplemented and bool(
-            numpy_view(readable(equal)).any())
+        if is_array(equal):
+            return bool(numpy_view(readable(equal)).any())
+        return equal is not NotImplemented and bool(np.any(equal))
 
     def __getitem__(self, key: Key) -> NDArray:
         """Return a view, or a copy for advanced keys and for integers on all axes."""
@@ -500,7 +512,8 @@ cdef class NDArray(NumPyMethods):
         return unary(POSITIVE, self, None)
 
     def __abs__(self) -> NDArray:
-        return unary(ABS, self, None)
+        # As in NumPy; the standard's function takes numbers only.
+        return copy_of(self) if self.dtype == BOOL else unary(ABS, self, None)
 
     def __invert__(self) -> NDArray:
         return unary(INVERT, self, None)
@@ -611,7 +624,7 @@ cdef class NDArray(NumPyMethods):
         return operate_inplace(RIGHT_SHIFT, self, other)
 
     def __pow__(self, other: Operand, modulo: None) -> NDArray:
-        return NotImplemented if modulo is not None else operate(POW, self, other)
+        return NotImplemented if modulo is not None else raise_to_power(self, other)
 
     def __rpow__(self, other: Operand, modulo: None) -> NDArray:
         return NotImplemented if modulo is not None else operate(POW, other, self)
@@ -619,16 +632,16 @@ cdef class NDArray(NumPyMethods):
     def __ipow__(self, other: Operand, modulo: None) -> Self:
         if modulo is not None:
             return NotImplemented
-        return operate_inplace(POW, self, other)
+        return raise_in_place(self, other)
 
     def __matmul__(self, other: Array) -> NDArray:
-        return multiply_matrices(self, other, None)
+        return multiply_matrices(self, other)
 
     def __rmatmul__(self, other: Array) -> NDArray:
-        return multiply_matrices(other, self, None)
+        return multiply_matrices(other, self)
 
     def __imatmul__(self, other: Array) -> Self:
-        return multiply_matrices(self, other, self)
+        return multiply_matrices_in_place(self, other)
 
     # ------------------------------------------------------------ protocols
 
@@ -743,25 +756,43 @@ cdef inline object operate(Ufunc ufunc, object x1, object x2):
     if out is None and is_array(x2):
         out = reusable(ufunc, <BaseArray>x2, x1)
     result = binary(ufunc, x1, x2, out)
-    return refused(ufunc, x1, x2) if result is NotImplemented else result
+    return operate_with(ufunc, x1, x2) if result is NotImplemented else result
+
+
+cdef object raise_to_power(BaseArray x, object exponent):
+    result = power(x, exponent, None)
+    return operate(POW, x, exponent) if result is NotImplemented else result
 
 
 cdef object divide_with_remainder(object x1, object x2):
     """Compute both results of `divmod`; neither over an operand, which both read."""
     quotient = binary(FLOOR_DIVIDE, x1, x2, None)
     if quotient is NotImplemented:
-        return refused(FLOOR_DIVIDE, x1, x2)
+        return divide_with(FLOOR_DIVIDE, x1, x2)
     return quotient, binary(REMAINDER, x1, x2, None)
 
 
 cdef object operate_inplace(Ufunc ufunc, BaseArray x, object other):
     result = inplace(ufunc, x, other)
-    return refused(ufunc, x, other) if result is NotImplemented else result
+    return operate_in_place_with(ufunc, x, other) if result is NotImplemented \
+        else result
 
 
-cdef object multiply_matrices(object x1, object x2, BaseArray out):
-    result = matmul(x1, x2, out)
-    return refused(MATMUL, x1, x2) if result is NotImplemented else result
+cdef object raise_in_place(BaseArray x, object exponent):
+    require_usable(x)
+    result = power(x, exponent, x)
+    return operate_inplace(POW, x, exponent) if result is NotImplemented else result
+
+
+cdef object multiply_matrices(object x1, object x2):
+    result = matmul(x1, x2, None)
+    return operate_with(MATMUL, x1, x2) if result is NotImplemented else result
+
+
+cdef object multiply_matrices_in_place(BaseArray x, object other):
+    result = matmul(x, other, x)
+    return operate_in_place_with(MATMUL, x, other) if result is NotImplemented \
+        else result
 
 
 def set_namespace(module, supported_versions):

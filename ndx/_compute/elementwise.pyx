@@ -31,8 +31,9 @@ from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
 from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_BOOL, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_code, dtype_object,
-    itemsize_of, kind_of, promote_table, scalar_dtype, store_scalar, typenum_of,
+    BOOL, INT8, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
+    dtype_code, dtype_object, itemsize_of, kind_of, promote_table, scalar_dtype,
+    store_scalar, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
@@ -49,16 +50,20 @@ cdef extern from "numpy/arrayobject.h":
     object make_scalar_view "PyArray_SimpleNewFromData" (
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
-cdef extern from "ndx/internal/operators.h":
-    bint NDX_CALCULATES(object x) noexcept
-    bint NDX_REPEATS(object x) noexcept
-
 cdef object ndarray = np.ndarray
 cdef object generic = np.generic
+
+# Operands that never compute themselves; NumPy doesn't ask their classes either.
+cdef frozenset VALUES = frozenset((
+    bool, int, float, complex, ndarray, np.memmap, *np.sctypeDict.values()))
+# What NumPy's arrays have, and the subclasses that leave ufuncs to them.
+cdef object PLAIN = ndarray.__array_ufunc__
+cdef double ARRAY_PRIORITY = np.empty(0).__array_priority__
 
 cdef Ufunc GREATER = find_ufunc("greater")
 cdef Ufunc LESS_EQUAL = find_ufunc("less_equal")
 cdef Ufunc SQUARE = find_ufunc("square")
+cdef Ufunc SQUARE_ROOT = find_ufunc("sqrt")
 cdef Ufunc RECIPROCAL = find_ufunc("reciprocal")
 
 
@@ -73,7 +78,10 @@ cdef bint is_scalar(object x) noexcept:
 
 
 cdef BaseArray as_operand(object x):
-    """Return `x`, or an array over a NumPy array or scalar; None for all else."""
+    """Return `x`, or an array over a NumPy array or scalar; None for all else.
+
+    Subclasses of NumPy's array lose what they have besides elements.
+    """
     cdef BaseArray result
     if is_array(x):
         return x
@@ -91,44 +99,86 @@ cdef BaseArray as_operand(object x):
     return None
 
 
-cdef bint computes_itself(object x) except -1:
-    """Whether `x` is of a subclass of NumPy's array, which gives results its class.
+cdef bint is_subclass(object x) noexcept:
+    """Whether `x` is of a subclass of NumPy's array.
 
     Masks, matrices and units would be dropped without a word.
     """
-    return isinstance(x, ndarray) and type(x) is not ndarray \
-        and not isinstance(x, np.memmap)
+    return isinstance(x, ndarray) and type(x) not in VALUES
+
+
+cdef bint overrides_ufuncs(object x) except -1:
+    """Whether the class of an operand, which is no NDArray, sets `__array_ufunc__`.
+
+    The attribute may be None: the class refuses ufuncs, and has operators.
+    """
+    kind = type(x)
+    return kind not in VALUES \
+        and getattr(kind, "__array_ufunc__", PLAIN) is not PLAIN
+
+
+cdef bint has_priority(object x) except -1:
+    """Whether `x`, which does not override ufuncs, has operators for NumPy's arrays."""
+    if type(x) in VALUES:
+        return False
+    try:
+        return float(getattr(x, "__array_priority__", 0)) > ARRAY_PRIORITY
+    except Exception:
+        # As in NumPy.
+        return False
+
+
+cdef bint computes_itself(object x) except -1:
+    """Whether operations leave the computation to an operand."""
+    return not is_array(x) and type(x) not in VALUES and (
+        isinstance(x, ndarray) or overrides_ufuncs(x) or has_priority(x))
+
+
+cdef inline bint is_number(object x) except -1:
+    """Whether `x` is a Python scalar that does not compute itself."""
+    cls = type(x)
+    if cls is float or cls is int or cls is bool or cls is complex:
+        return True
+    return is_scalar(x) and not computes_itself(x)
+
+
+cdef bint is_lacking(object dtype) except -1:
+    """Whether no NDArray has a dtype of NumPy, in either order of bytes."""
+    return code_or_none(dtype) < 0 and (
+        dtype.isnative or code_or_none(dtype.newbyteorder("=")) < 0)
+
+
+cdef BaseArray operand_of(object x):
+    """Return `as_operand(x)`; None also for what computes itself, or lacks a dtype."""
+    cdef BaseArray result
+    if is_array(x):
+        return x
+    if type(x) is ndarray:
+        result = from_numpy(x)
+        if result is not None:
+            return result
+    elif computes_itself(x):
+        return None
+    if isinstance(x, (ndarray, generic)) and is_lacking(x.dtype):
+        return None
+    return as_operand(x)
 
 
 cdef object operand_error(Ufunc ufunc, object x1, object x2):
-    bad = x2 if is_array(x1) or is_scalar(x1) or isinstance(x1, ndarray) \
-        or is_numpy_scalar(x1) else x1
-    return unfit(ufunc.name, bad, False)
+    """Return the error for two operands, one of which can't be one."""
+    first = is_number(x1) or operand_of(x1) is not None
+    return unfit(ufunc.name, x2 if first else x1, False)
 
 
 def unfit(str name, bad, bint alone):
     """Return the error for what is no operand; `alone`: there is no other."""
+    if isinstance(bad, (ndarray, generic)) and not computes_itself(bad) \
+            and is_lacking(bad.dtype):
+        dtype_code(bad.dtype)        # the error that lists dtypes
     valid = "convert it with ndx.asarray" if alone else (
         "valid are arrays (convert with ndx.asarray) and Python scalars next to an "
         "array")
     return TypeError(f"{name} does not take a {type(bad).__name__}; {valid}")
-
-
-cdef object refused(Ufunc ufunc, object x1, object x2):
-    """Return NotImplemented from an operator; raise where Python has a fallback.
-
-    Python would repeat a sequence, or compare an array and a list by identity.
-    """
-    cdef BaseArray array = x1 if is_array(x1) else x2
-    cdef object other = x2 if is_array(x1) else x1
-    if ufunc.name == "multiply" and array.ndim == 0 and NDX_REPEATS(other) and \
-            kind_of[array.dtype] in (KIND_INT, KIND_UINT):
-        # A count, as NumPy's integers are: Python repeats the sequence.
-        return NotImplemented
-    if isinstance(other, (list, tuple)) and not NDX_CALCULATES(other) or \
-            ufunc.name == "multiply" and NDX_REPEATS(other):
-        raise operand_error(ufunc, x1, x2)
-    return NotImplemented
 
 
 cdef object shape_error(str name, BaseArray a, BaseArray b):
@@ -145,24 +195,40 @@ cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out):
 
 
 cdef Ufunc known_power(int dtype, object exponent):
-    """Return the operation that NumPy takes for a power of all elements; None: none.
+    """Return the operation that computes ``x ** exponent`` as NumPy does; None: `pow`.
 
-    Faster than `pow`, and the same to the last bit as in NumPy.
+    A square is the same to the last bit. The others differ from `pow` in the special
+    values of complex numbers: NumPy takes them for the operator only.
     """
     cdef int kind = kind_of[dtype]
-    if (type(exponent) is int and kind != KIND_BOOL) or (
-            type(exponent) is float and kind >= KIND_FLOAT):
+    if type(exponent) is int:
         if exponent == 2:
             return SQUARE
         if exponent == -1 and kind >= KIND_FLOAT:
             return RECIPROCAL
+    elif type(exponent) is float and kind >= KIND_FLOAT:
+        if exponent == 2:
+            return SQUARE
+        # The standard says what the powers of infinities and of -0.0 are.
+        if exponent == 0.5 and kind == KIND_COMPLEX:
+            return SQUARE_ROOT
     return None
+
+
+cdef object power(BaseArray x, object exponent, BaseArray out):
+    """Compute ``x ** exponent`` by `known_power`; NotImplemented: by `pow`."""
+    cdef Ufunc known = known_power(x.dtype, exponent)
+    if known is None:
+        return NotImplemented
+    if x.dtype != BOOL:
+        return unary(known, x, out)
+    # NumPy squares bools as the smallest integers. They do not fit an array of bools.
+    return NotImplemented if out is not None else cast(x, INT8)
 
 
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
     """Compute a binary operation; NotImplemented if an operand is not supported."""
     cdef BaseArray a, b
-    cdef Ufunc known
     cdef char[16] value
     cdef int dtype
     if is_array(x1):
@@ -170,28 +236,25 @@ cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out):
         if is_array(x2):
             b = <BaseArray>x2
             return compute(ufunc, a, b, NULL, promote_table[a.dtype][b.dtype], out)
-        if is_scalar(x2):
-            if ufunc.may_set_error:
-                known = known_power(a.dtype, x2)
-                if known is not None:
-                    return unary(known, a, out)
+        if is_number(x2):
+            if ufunc.may_set_error and a.dtype != BOOL \
+                    and known_power(a.dtype, x2) is SQUARE:
+                return unary(SQUARE, a, out)
             dtype = scalar_dtype(a.dtype, x2)
             if compares_integers(ufunc, dtype):
                 return compare(ufunc, a, x2, False, dtype, out)
             store_constant(x2, loop_of(ufunc, dtype).in_dtype, value)
             return compute(ufunc, a, None, value, dtype, out)
-    elif is_array(x2) and is_scalar(x1):
+    elif is_array(x2) and is_number(x1):
         b = <BaseArray>x2
         dtype = scalar_dtype(b.dtype, x1)
         if compares_integers(ufunc, dtype):
             return compare(ufunc, b, x1, True, dtype, out)
         store_constant(x1, loop_of(ufunc, dtype).in_dtype, value)
         return compute(ufunc, None, b, value, dtype, out)
-    if computes_itself(x1) or computes_itself(x2):
-        return NotImplemented
-    a = as_operand(x1)
-    b = as_operand(x2)
-    if (a is None and not is_scalar(x1)) or (b is None and not is_scalar(x2)) \
+    a = operand_of(x1)
+    b = operand_of(x2)
+    if (a is None and not is_number(x1)) or (b is None and not is_number(x2)) \
             or (a is None and b is None):
         return NotImplemented
     if a is not None and b is not None and either_on_device(a, b) \
@@ -243,12 +306,10 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     cdef BaseArray b = None
     cdef int dtype, result
     require_usable(x)
-    if is_scalar(other):
+    if is_number(other):
         dtype = scalar_dtype(x.dtype, other)
     else:
-        if not is_array(other) and computes_itself(other):
-            return ufunc.public(x, other, out=x)
-        b = as_operand(other)
+        b = operand_of(other)
         if b is None:
             return NotImplemented
         require_usable(b)

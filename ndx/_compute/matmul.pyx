@@ -11,7 +11,7 @@ from ndx._array.storage cimport (
 from ndx._compute.aliasing cimport touches
 from ndx._compute.copies cimport LARGE, cast, copy, copy_into, fill, in_c_order
 from ndx._compute.elementwise cimport (
-    as_operand, call_public, check_output, computes_itself, shape_error,
+    call_public, check_output, operand_of, shape_error,
 )
 from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
@@ -72,11 +72,7 @@ cdef BaseArray laid_plain(BaseArray x):
 
 cdef object matmul(object x1, object x2, BaseArray out):
     """Return the matrix product, stacked and broadcast; or NotImplemented."""
-    cdef BaseArray a, b
-    if computes_itself(x1) or computes_itself(x2):
-        return NotImplemented
-    a = as_operand(x1)
-    b = as_operand(x2)
+    cdef BaseArray a = operand_of(x1), b = operand_of(x2)
     cdef const Loop *loop
     cdef int dtype
     cdef bint on_device
@@ -249,7 +245,7 @@ cdef int product(BaseArray a, BaseArray b, BaseArray out) except -1:
 
 cdef object vecdot(object x1, object x2, object axis):
     """Return the dot products of vectors along an axis; or NotImplemented."""
-    cdef BaseArray a = as_operand(x1), b = as_operand(x2)
+    cdef BaseArray a = operand_of(x1), b = operand_of(x2)
     cdef const Loop *loop
     cdef int dtype
     cdef bint on_device

@@ -15,7 +15,7 @@ from ndx._array.dispatch cimport any_on_device, device_engine
 from ndx._array.storage cimport (
     BaseArray, is_array, numpy_view, require_live, require_usable,
 )
-from ndx._compute.elementwise cimport as_operand
+from ndx._compute.elementwise cimport as_operand, computes_itself
 from ndx._compute.numpy_private cimport restore, silence
 from ndx._compute.numpy_results cimport call_numpy, own_result, recheck_views
 from ndx._lib.layout cimport items_of, normalize_axis
@@ -45,7 +45,8 @@ cpdef BaseArray argument(object x, str name):
     StaleArrayError
         If the scope that `x` was made in has ended.
     """
-    cdef BaseArray result = as_operand(x)
+    cdef BaseArray result = x if is_array(x) else None if computes_itself(x) \
+        else as_operand(x)
     if result is None:
         raise TypeError(
             f"{name} takes an array, not {type(x).__name__}; convert with ndx.asarray")

@@ -2,7 +2,7 @@
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport (
-    as_operand, binary, is_scalar, operand_error, unary,
+    binary, is_number, operand_error, operand_of, unary,
 )
 from ndx._compute.loops cimport Ufunc, find_ufunc
 
@@ -27,10 +27,10 @@ def check_operands(str name, x, *others):
 
     `x` must be an array; the others may be scalars, or None.
     """
-    if as_operand(x) is None:
+    if operand_of(x) is None:
         raise unfit(name, x, True)
     for other in others:
-        if other is not None and not is_scalar(other) and as_operand(other) is None:
+        if other is not None and not is_number(other) and operand_of(other) is None:
             raise unfit(name, other, False)
 
 
@@ -42,7 +42,7 @@ def make_unary(str name):
         cdef BaseArray operand
         if is_array(x):
             return unary(ufunc, <BaseArray>x, output(out))
-        operand = as_operand(x)
+        operand = operand_of(x)
         if operand is None:
             raise unfit(ufunc.name, x, True)
         return unary(ufunc, operand, output(out))

@@ -6,14 +6,14 @@ All dtypes are codes (`_lib.dtypes`).
 
 from ndx._api cimport creation
 from ndx._array.storage cimport BaseArray
-from ndx._compute cimport aliasing
+from ndx._compute cimport aliasing, elementwise
 from ndx._compute.copies cimport can_store
 from ndx._compute.elementwise cimport known_power
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, mixed_loop
 from ndx._compute.transfers cimport can_transfer
 from ndx._lib cimport layout
 from ndx._lib.dtypes cimport (
-    KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
+    BOOL, KIND_FLOAT, dtype_code, dtype_object, itemsize_of, kind_of, promote_table,
     scalar_dtype, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
@@ -21,7 +21,8 @@ from ndx._lib.layout cimport MAXDIMS, Strided, memory_order
 import sys
 
 __all__ = [
-    "casts", "check_fill", "code_of", "dtype_of", "is_contiguous", "is_distinct",
+    "casts", "check_fill", "code_of", "computes_itself", "dtype_of", "is_contiguous",
+    "is_distinct",
     "is_mixed", "is_narrow", "is_readonly", "itemsize", "kind", "layout_of",
     "most_axes", "nin_of", "operation", "power", "promoted", "public_ufunc",
     "scalar_bytes", "stepped", "stores", "with_scalar",
@@ -90,10 +91,17 @@ def scalar_bytes(scalar, int code):
     return value[:itemsize_of[code]]
 
 
-def power(int code, exponent):
+def computes_itself(x):
+    """Whether operations leave the computation to an operand."""
+    return elementwise.computes_itself(x)
+
+
+def power(int code, exponent, bint is_operator):
     """Return the operation for a power of all elements; None: `pow` itself."""
     cdef Ufunc found = known_power(code, exponent)
-    return None if found is None else found.name
+    if found is None or not is_operator and (found.name != "square" or code == BOOL):
+        return None
+    return found.name
 
 
 def operation(str name, int code):

@@ -67,6 +67,8 @@ class Trace:
         """Return a tracer, a Python scalar, or a `Scalar`; refuse anything else."""
         if type(value) is Tracer or type(value) is Scalar:
             return value
+        if rules.computes_itself(value):
+            self.refuse(f"it computes with a {type(value).__name__}")
         if isinstance(value, np.generic):
             return self.element(value)
         if isinstance(value, int | float | complex):
@@ -125,7 +127,7 @@ class Trace:
 
     # ---- Operations
 
-    def elementwise(self, name, *values, out=None):
+    def elementwise(self, name, *values, out=None, is_operator=False):
         """Record one of ndx's elementwise operations."""
         values = [self.operand(value) for value in values]
         if not any(type(x) is Tracer for x in values):
@@ -136,8 +138,10 @@ class Trace:
             and type(values[1]) is not Tracer
         ):
             exponent = values[1]._now() if type(values[1]) is Scalar else values[1]
-            known = rules.power(values[0]._code, exponent)
+            known = rules.power(values[0]._code, exponent, is_operator)
             if known is not None:
+                if values[0]._code == BOOL:
+                    self.refuse("it squares bools")
                 name, values = known, values[:1]
         codes = [x._code for x in values if type(x) is Tracer]
         if len(codes) == 2 and rules.is_mixed(name, *codes):
@@ -178,11 +182,11 @@ class Trace:
         if found is None:
             self.refuse(f"{name} of {rules.dtype_of(code)} has no loop to replay")
         if found[1] == x._code:
-            return self.elementwise(name, x, other, out=x)
+            return self.elementwise(name, x, other, out=x, is_operator=True)
         kinds = rules.kind(found[1]), rules.kind(x._code)
         if not rules.stores(found[1], x._code) or kinds == (1, 2):
             self.refuse(f"{name} in place does not keep the dtype")
-        made = self.elementwise(name, x, other)
+        made = self.elementwise(name, x, other, is_operator=True)
         if made.shape != x.shape:
             self.refuse(f"{name} in place does not keep the shape")
         x._require_writeable()
@@ -475,7 +479,7 @@ def _operator(name, swapped=False):
         if self._foreign and foreign:
             return self._trace.refuse("it computes with arrays of NumPy alone")
         values = (other, self) if swapped else (self, other)
-        return self._trace.elementwise(name, *values)
+        return self._trace.elementwise(name, *values, is_operator=True)
 
     return method
 

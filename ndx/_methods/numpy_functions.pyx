@@ -28,6 +28,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, is_array, numpy_view
+from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport code_or_none
@@ -222,6 +223,14 @@ cdef bint any_array(object values) except -1:
     return False
 
 
+cdef bint any_subclass(object values) except -1:
+    """Whether one of the values is of a subclass of NumPy's array."""
+    for value in values:
+        if is_subclass(value):
+            return True
+    return False
+
+
 cdef int check_running_output(object function, object out) except -1:
     """Raise for an output on which NumPy (2.5 and before) crashes."""
     if out is not None and getattr(out, "ndim", 1) == 0:
@@ -291,8 +300,10 @@ cdef object dispatch_function(object function, object types, tuple args, dict kw
     """Implement ``NDArray.__array_function__``."""
     for kind in types:
         if getattr(kind, "__array_function__", None) is not \
-                np.ndarray.__array_function__ and not issubclass(kind, BaseArray):
+                np.ndarray.__array_function__ \
+                and not issubclass(kind, (BaseArray, np.ndarray)):
             # Another library's array, which may know how to compute with an NDArray.
+            # A subclass of NumPy's is asked again, with views of NDArrays.
             return NotImplemented
     return compute_function(function, args, kwargs)
 
@@ -301,6 +312,10 @@ cdef object compute_function(object function, tuple args, dict kwargs):
     """Return the result of a function: by ndx's own where it is the same."""
     if args and is_array(args[0]):
         known = methods.get(function)
+        if (len(args) > 1 or kwargs) and (
+                any_subclass(args) or kwargs and any_subclass(kwargs.values())):
+            # It computes: as an operand, a bound or a mask.
+            known = None
         if known is not None and len(args) <= <int>(<tuple>known)[1] and (
                 not kwargs or (<tuple>known)[2].isdisjoint(kwargs)):
             return (<tuple>known)[0](*args, **kwargs)

@@ -9,11 +9,15 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array, require_writeable
 from ndx._compute.dots cimport outer
-from ndx._compute.elementwise cimport as_operand, binary, unary
+from ndx._compute.elementwise cimport (
+    binary, is_subclass, operand_of, overrides_ufuncs, unary,
+)
 from ndx._compute.loops cimport Loop, find_numpy_ufunc
 from ndx._compute.matmul cimport matmul, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
-from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, itemsize_of, kind_of
+from ndx._lib.dtypes cimport (
+    FLOAT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
+)
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_functions cimport call_function, compute_function
 from ndx._methods.values cimport check_operand
@@ -27,9 +31,6 @@ cdef dict KNOWN = {}
 cdef class KnownUfunc:
     """An operation of ndx that is one of NumPy's ufuncs."""
 
-
-# What NumPy's arrays have, and their subclasses that do not compute themselves.
-cdef object PLAIN = np.ndarray.__array_ufunc__
 
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     """Compute a ufunc, or one of its methods, on NDArrays."""
@@ -187,12 +188,13 @@ cdef bint all_ours(tuple operands) noexcept:
 
 
 cdef bint others_override(tuple operands) except -1:
-    """Whether an operand of another library overrides ufuncs."""
+    """Whether an operand of another library overrides ufuncs.
+
+    A subclass of NumPy's array overrides them for arrays of NumPy: it is asked when
+    NumPy's ufunc gets views in place of NDArrays.
+    """
     for item in operands:
-        if is_array(item) or isinstance(item, np.generic):
-            continue
-        found = getattr(type(item), "__array_ufunc__", PLAIN)
-        if found is not PLAIN:
+        if not is_array(item) and not is_subclass(item) and overrides_ufuncs(item):
             return True
     return False
 
@@ -208,7 +210,7 @@ cdef object compute_with(KnownUfunc known, tuple inputs, BaseArray out):
         return matmul(inputs[0], inputs[1], out)
     if known.ufunc.nin == 2:
         return binary(known.ufunc, inputs[0], inputs[1], out)
-    operand = as_operand(inputs[0])
+    operand = operand_of(inputs[0])
     if operand is None or (
             known.only_inexact and kind_of[operand.dtype] < KIND_FLOAT):
         return NotImplemented
@@ -216,13 +218,17 @@ cdef object compute_with(KnownUfunc known, tuple inputs, BaseArray out):
 
 
 cdef bint any_narrow(tuple inputs) except -1:
-    """Whether one of the arrays has bools, or integers of 1 or 2 bytes."""
+    """Whether an array or a scalar of NumPy has bools, or integers of 1 or 2 bytes."""
     cdef int code
     for item in inputs:
         if is_array(item):
             code = (<BaseArray>item).dtype
-            if kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2:
-                return True
+        elif isinstance(item, (np.ndarray, np.generic)):
+            code = code_or_none(item.dtype)
+        else:
+            continue
+        if code >= 0 and kind_of[code] < KIND_FLOAT and itemsize_of[code] <= 2:
+            return True
     return False
 
 

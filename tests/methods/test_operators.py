@@ -165,7 +165,7 @@ def test_one_array(data, name, dtype):
     a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes()), special=special))
     x = ndx.asarray(a)
     f = getattr(operator, name)
-    if not defined(name, dtype):
+    if not defined(name, dtype) and (name, dtype) != ("abs", "bool"):
         with pytest.raises(TypeError, match="does not take"):
             f(x)
         return
@@ -351,9 +351,11 @@ def test_an_integer_beyond_float64():
 def test_what_is_no_operand(name, other):
     x = ndx.ones(3, dtype="int64")
     f = getattr(operator, name)
-    with pytest.raises(TypeError):
+    # NumPy's `matmul` makes an array without axes of any object.
+    converted = name == "matmul" and not isinstance(other, str | list | tuple | None)
+    with pytest.raises(ValueError if converted else TypeError):
         f(x, other)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError if converted else TypeError):
         f(other, x)
     if name in ("add", "and_", "pow"):
         with pytest.raises(TypeError):
@@ -368,6 +370,8 @@ def test_equality_with_what_is_no_operand():
 
 def test_other_types_get_their_turn():
     class Other:
+        __array_ufunc__ = None
+
         def __radd__(self, x):
             return "reflected"
 
@@ -381,8 +385,9 @@ def test_other_types_get_their_turn():
     assert x + Other() == "reflected"
     assert x @ Other() == "reflected"
     assert (x < Other()) == "reflected"
-    x += Other()
-    assert x == "reflected"
+    # As for NumPy's arrays, whose ufunc is asked to write the sum.
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        x += Other()
 
 
 def test_shapes_that_clash():

@@ -60,11 +60,19 @@ def test_no_sequence_is_repeated_by_an_array(values):
             values * x
 
 
-def test_what_is_no_sequence_of_numbers_is_not_equal():
+def test_none_and_strings_are_not_equal():
     x = ndx.asarray([1, 2])
-    for other in (None, "auto", {}, object()):
+    for other in (None, "auto", b"auto"):
         assert (x == other) is False
         assert (x != other) is True
+
+
+def test_no_element_is_equal_to_another_object():
+    x = ndx.asarray([1, 2])
+    for other in ({}, object()):
+        assert (x == other).tolist() == [False, False]
+        assert (x != other).tolist() == [True, True]
+        assert other not in x
 
 
 def test_tuples_with_operators_of_their_own_are_asked():
@@ -83,6 +91,8 @@ def test_tuples_with_operators_of_their_own_are_asked():
 
 
 class Divisor:
+    __array_ufunc__ = None
+
     def __rdivmod__(self, other):
         return "quotient", "remainder"
 

@@ -79,18 +79,27 @@ def test_swapped_and_misaligned_operands():
 
 
 @pytest.mark.parametrize(
-    "other", [np.array(["a", "b"]), np.array([None, 1]), np.array([1, 2], "M8[s]"),
-              np.ones(2, np.float16), np.ones(2, np.longdouble)]
-)  # fmt: skip
-def test_operators_of_ndarray_refuse_other_dtypes_of_numpy(other):
-    x = ndx.ones(2)
+    "other",
+    [np.array(["a", "b"]), np.array([None, 1]), np.array([1, 2], "M8[s]")],
+)
+def test_operators_with_what_cannot_be_added(other):
     with pytest.raises(TypeError):
-        x + other
+        ndx.ones(2) + other
+    with pytest.raises(TypeError, match="not a dtype of the array API"):
+        ndx.add(ndx.ones(2), other)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
-def test_operators_of_numpy_take_its_other_dtypes(dtype):
-    assert (np.ones(2, dtype) + ndx.ones(2)).dtype == np.result_type(dtype, float)
+def test_operators_take_other_dtypes_of_numpy(dtype):
+    for found in (
+        np.ones(2, dtype) + ndx.ones(2),
+        ndx.ones(2) + np.ones(2, dtype),
+        ndx.ones(2) + dtype(1),
+    ):
+        assert found.dtype == np.result_type(dtype, float)
+        assert found.tolist() == [2, 2]
+    with pytest.raises(TypeError, match="not a dtype of the array API"):
+        ndx.add(ndx.ones(2), np.ones(2, dtype))
 
 
 def test_ufuncs_of_other_dtypes_are_numpys():

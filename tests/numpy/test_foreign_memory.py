@@ -54,7 +54,7 @@ def test_strings_stay_with_numpy():
     found = face.concatenate([strings, strings])
     assert type(found) is np.ndarray
     assert found.tolist() == ["a", "b"] * 2
-    with pytest.raises(TypeError, match="not a dtype of the array API"):
+    with pytest.raises(TypeError, match="ufunc 'add'"):
         ndx.ones(2) + strings
 
 

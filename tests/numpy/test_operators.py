@@ -48,6 +48,87 @@ def test_powers_are_numpys(dtype, exponent):
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
+def test_bools_to_powers_are_numpys():
+    a = np.array([True, False])
+    for exponent in (0, 1, 2, 3, 2.0, -1.0, True, np.int64(2)):
+        for base, power in ((a, exponent), (ndx.asarray(a), exponent)):
+            if isinstance(base, np.ndarray):
+                with np.errstate(all="ignore"):
+                    expected = attempt(lambda: base**power)  # noqa: B023
+            else:
+                found = attempt(lambda: base**power)  # noqa: B023
+        if exponent is True:
+            assert found is TypeError  # the standard has no powers of bools
+        else:
+            assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+    x = ndx.asarray(a)
+    for exponent in (-1, 2, 3):
+        with pytest.raises((TypeError, ValueError)):
+            x **= exponent
+    assert x.tolist() == [True, False]
+    with pytest.raises(ValueError, match="negative integer powers"):
+        x**-1
+    fused = ndx.fuse(lambda x: x**2)(x)
+    assert (str(fused.dtype), fused.tolist()) == ("int8", [1, 0])
+
+
+def attempt(compute):
+    try:
+        return compute()
+    except TypeError:
+        return TypeError
+
+
+COMPLEX = np.array([0, -0.0, 1e-320, 3 + 4j, np.inf, 1j * np.inf, -2, np.nan, 1e200])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("exponent", [2, -1, 0.5])
+def test_complex_powers_are_those_of_numpys_operator_and_function(dtype, exponent):
+    with np.errstate(all="ignore"):
+        a = COMPLEX.astype(dtype)
+        by_operator, by_function = a**exponent, np.power(a, exponent)
+    x = ndx.asarray(a, copy=True)
+    same = np.testing.assert_array_equal
+    same(np.asarray(x**exponent), by_operator)
+    same(np.asarray(ndx.numpy.power(x, exponent)), by_function)
+    same(np.asarray(np.power(x, exponent)), by_function)
+    same(np.asarray(ndx.fuse(lambda x: x**exponent)(x)), by_operator)
+    x **= exponent
+    same(np.asarray(x), by_operator)
+
+
+def test_square_roots_of_complex_numbers_do_not_underflow():
+    x = ndx.asarray([0j, 3 + 4j, 1e-320 + 0j])
+    with ndx.numpy.errstate(all="raise"):
+        found = x[:2] ** 0.5
+    np.testing.assert_array_equal(np.asarray(found), [0, 2 + 1j])
+
+
+def test_bools_have_absolute_values():
+    x = ndx.asarray([True, False])
+    found = abs(x)
+    assert found.tolist() == [True, False]
+    found[0] = False
+    assert x.tolist() == [True, False]
+    with pytest.raises(TypeError, match="does not take bool"):
+        ndx.abs(x)
+
+
+@pytest.mark.parametrize("value", [2.7, -2.7, 3, 1e300])
+def test_elements_are_rounded_and_truncated_to_ints(value):
+    for x in (ndx.asarray(value), ndx.asarray([value])[0]):
+        assert (type(round(x)), round(x)) == (int, round(value))
+        assert (type(math.trunc(x)), math.trunc(x)) == (int, math.trunc(value))
+    assert list(range(round(ndx.asarray([2.0, 3.0]).max()))) == [0, 1, 2]
+    with pytest.raises(TypeError):
+        math.trunc(ndx.asarray([value, value]))
+    for invalid, error in ((math.nan, ValueError), (math.inf, OverflowError)):
+        for function in (round, math.trunc):
+            with pytest.raises(error):
+                function(ndx.asarray(invalid))
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.0, -0.0])
 @pytest.mark.parametrize("exponent", [2, 2.0, -1, -1.0])
 def test_special_values_to_powers(value, exponent):
@@ -129,12 +210,12 @@ def test_matrices_stay_matrices():
         (x @ m, a @ m),
         (m + x, m + a),
         (x + m, a + m),
+        # A product of matrices, which `*` of arrays is not.
+        (m * x, m * a),
+        (x * m, a * m),
     ):
         assert type(found) is np.matrix
         np.testing.assert_array_equal(found, expected)
-    # A product of matrices, which `*` of arrays is not.
-    with pytest.raises(TypeError):
-        m * x
 
 
 class Metres(np.ndarray):

@@ -1,0 +1,119 @@
+"""Operators of an NDArray and an operand that ndx does not compute with.
+
+NumPy's rules decide, for all operators, as if the NDArray were an array of NumPy's
+(NEP 13; ``numpy/_core/src/common/binop_override.h``):
+
+1. The operator is left to an operand on the right whose ``__array_ufunc__`` is None, or
+   which lacks this attribute and has a higher `__array_priority__` than NumPy's arrays.
+   It has reflected methods. An operator in place is left to the latter only.
+2. Any other operand is one of NumPy's ufunc. This calls the operand's
+   `__array_ufunc__`, or converts the operand: to an array of objects if need be, whose
+   elements are asked one by one.
+
+A subclass of NumPy's array computes with a NumPy view, by its own methods. Lists and
+tuples raise: Python would repeat or compare them in some places. So None and strings
+are left to Python.
+
+References
+----------
+NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
+"""
+
+import operator
+
+import numpy as np
+
+from ndx._array.storage cimport BaseArray, is_array
+from ndx._compute.elementwise cimport (
+    has_priority, is_subclass, operand_error, overrides_ufuncs,
+)
+from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, kind_of
+from ndx._methods.numpy_functions cimport call_function
+
+cdef extern from "ndx/internal/operators.h":
+    bint NDX_CALCULATES(object x) noexcept
+    bint NDX_REPEATS(object x) noexcept
+
+cdef dict NOTHING = {}
+
+# The operators of Python, by the names of ndx's operations.
+cdef dict COMPARISONS = {
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
+    "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+}
+cdef dict OPERATORS = COMPARISONS | {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+    "divide": operator.truediv, "floor_divide": operator.floordiv,
+    "remainder": operator.mod, "pow": operator.pow, "matmul": operator.matmul,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor, "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+}
+
+# The axes of ``x @= y``, by which NumPy refuses a product of another shape than `x`.
+cdef list AXES_OF_VECTOR = [(-1,), (-2, -1), (-1,)]
+cdef list AXES_OF_MATRIX = [(-2, -1)] * 3
+
+
+cdef object operate_with(Ufunc ufunc, object x1, object x2):
+    """Compute an operator of an NDArray, on either side; or NotImplemented."""
+    found = answer(ufunc, OPERATORS[ufunc.name], ufunc.public, x1, x2)
+    if found is not None:
+        return found
+    if ufunc.name in COMPARISONS:
+        # What can't be compared is not equal, where the ufunc would raise.
+        return call_function(COMPARISONS[ufunc.name], (x1, x2), NOTHING)
+    return ufunc.public(x1, x2)
+
+
+cdef object divide_with(Ufunc ufunc, object x1, object x2):
+    """Compute `divmod`, whose quotient is that of `ufunc`; or NotImplemented."""
+    found = answer(ufunc, divmod, np.divmod, x1, x2)
+    return np.divmod(x1, x2) if found is None else found
+
+
+cdef object answer(Ufunc ufunc, object operation, object public, object x1, object x2):
+    """Let an operand that computes itself do so; None: NumPy is to convert it."""
+    cdef bint is_forward = is_array(x1)
+    other = x2 if is_forward else x1
+    if is_subclass(other):
+        return call_function(operation, (x1, x2), NOTHING)
+    if overrides_ufuncs(other):
+        if is_forward and type(other).__array_ufunc__ is None:
+            return NotImplemented
+        return public(x1, x2)
+    if is_forward and has_priority(other):
+        return NotImplemented
+    return None if is_convertible(ufunc, x1, x2) else NotImplemented
+
+
+cdef object operate_in_place_with(Ufunc ufunc, BaseArray x, object other):
+    """Compute ``x op= other`` by NumPy's ufunc; or NotImplemented."""
+    if not is_subclass(other) and not overrides_ufuncs(other) and (
+            has_priority(other) or not is_convertible(ufunc, x, other)):
+        return NotImplemented
+    if ufunc.name == "matmul":
+        axes = AXES_OF_VECTOR if x.ndim == 1 else AXES_OF_MATRIX
+        return ufunc.public(x, other, out=(x,), axes=axes)
+    return ufunc.public(x, other, out=(x,))
+
+
+cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
+    """Whether NumPy is to convert an operand; raise where Python has a fallback.
+
+    Python would repeat a sequence, or compare an array and a list by identity.
+    """
+    cdef BaseArray array = x1 if is_array(x1) else x2
+    cdef object other = x2 if is_array(x1) else x1
+    if ufunc.name == "multiply" and array.ndim == 0 and NDX_REPEATS(other) and \
+            kind_of[array.dtype] in (KIND_INT, KIND_UINT):
+        # A count, as NumPy's integers are: Python repeats the sequence.
+        return False
+    if isinstance(other, (list, tuple)):
+        if NDX_CALCULATES(other):
+            return False
+        raise operand_error(ufunc, x1, x2)
+    if ufunc.name == "multiply" and NDX_REPEATS(other):
+        raise operand_error(ufunc, x1, x2)
+    return other is not None and not isinstance(other, (str, bytes)) \
+        and array.block.device == 0
