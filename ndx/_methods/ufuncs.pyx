@@ -97,8 +97,45 @@ cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
             require_writeable(<BaseArray>target)
     if method == "at" and len(inputs) > 2:
         check_operand(inputs[0], inputs[2])
+    if method == "__call__" and "where" in kwargs and ufunc in COMPARED:
+        ufunc, inputs = with_fitting_int(ufunc, inputs)
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return call_function(function, inputs, kwargs)
+
+
+# What NumPy's comparisons of an integer are with a Python int above those of its dtype.
+cdef dict COMPARED = {
+    np.less: True, np.less_equal: True, np.not_equal: True,
+    np.greater: False, np.greater_equal: False, np.equal: False,
+}
+
+
+cdef tuple with_fitting_int(object ufunc, tuple inputs):
+    """Return a comparison as one of the same result, without an int out of range.
+
+    NumPy (2.4 and before) crashes on a Python int that does not fit the other operand's
+    dtype, if there is a mask (``where=``).
+    """
+    cdef Py_ssize_t place
+    if len(inputs) != 2:
+        return ufunc, inputs
+    for place in range(2):
+        bound, other = inputs[place], inputs[1 - place]
+        if not isinstance(bound, int) or isinstance(bound, np.generic) \
+                or isinstance(other, (int, float, complex)) and not hasattr(
+                    other, "dtype"):
+            continue
+        dtype = other.dtype if hasattr(other, "dtype") else np.asarray(other).dtype
+        if dtype.kind not in "iu":
+            continue
+        info = np.iinfo(dtype)
+        if info.min <= bound <= info.max:
+            continue
+        # An int below all others is one above, if the operands change sides.
+        result = COMPARED[ufunc] if ufunc in (np.equal, np.not_equal) \
+            else COMPARED[ufunc] == ((bound > 0) == (place == 1))
+        return np.less_equal if result else np.greater, (other, info.max)
+    return ufunc, inputs
 
 
 cdef KnownUfunc known_ufunc(object ufunc):

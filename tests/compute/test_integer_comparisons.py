@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 import pytest
+from helpers import dtypes
 
 import ndx
 import ndx.numpy as nn
@@ -128,3 +129,59 @@ def test_searchsorted_takes_scalars_in_the_dtype_of_the_array(side, sorter):
             assert int(found) == expected
     assert int(ndx.searchsorted(ndx.asarray([1, 2, 3]), 2.5, side=side)) == 2
     assert int(ndx.searchsorted(ndx.asarray([1.0, 2.0, 3.0]), 2, side=side)) in (1, 2)
+
+
+# ---- ints out of range and a mask: NumPy's own ufuncs crash ---------------------
+
+MASK = np.array([True, False, True, True])
+
+
+def masked_forms(name, x, bound, mask):
+    """Yield what each form of a call with a mask writes, and the operands' order."""
+    for namespace in (np, nn):
+        ufunc = getattr(namespace, name)
+        for swapped in (False, True):
+            args = (bound, x) if swapped else (x, bound)
+            for out in (ndx.zeros(4, dtype=bool), ndx.ones(4, dtype=bool)):
+                before = out.tolist()
+                yield swapped, before, ufunc(*args, where=mask, out=out).tolist()
+            out = ndx.zeros(4, dtype=bool)
+            yield swapped, [False] * 4, ufunc(*args, out, where=mask).tolist()
+            with pytest.warns(UserWarning, match="without 'out'"):
+                result = ufunc(*args, where=mask)
+            assert type(result) is ndx.NDArray
+            yield swapped, None, result.tolist()
+
+
+@pytest.mark.parametrize("dtype", dtypes.INTEGERS)
+def test_ints_out_of_range_with_a_mask(dtype, name):
+    info = np.iinfo(dtype)
+    values = [info.min, 1, 2, info.max]
+    x = ndx.asarray(np.array(values, dtype))
+    for bound in (info.max + 1, info.min - 1, 2**70, -(2**70), info.max, info.min):
+        for mask in (MASK, ndx.asarray(MASK)):
+            for swapped, before, found in masked_forms(name, x, bound, mask):
+                for i, value in enumerate(values):
+                    pair = (bound, value) if swapped else (value, bound)
+                    if MASK[i]:
+                        assert found[i] is NAMES[name](*pair)
+                    elif before is not None:
+                        assert found[i] is before[i]
+
+
+def test_other_operands_out_of_range_with_a_mask(name):
+    """One of NumPy's arrays, a scalar, a list, a subclass of int."""
+
+    class Number(int):
+        pass
+
+    mask = ndx.asarray(MASK)
+    for x in (np.uint8(3), np.arange(4, dtype="i1"), [1] * 4):
+        for bound in (300, Number(300), -300, 2**70):
+            for args in ((x, bound), (bound, x)):
+                exact = [np.asarray(each, object) for each in args]
+                expected = getattr(np, name)(*exact).astype(bool)
+                found = getattr(nn, name)(
+                    *args, where=mask, out=ndx.zeros(4, dtype=bool)
+                )
+                assert found.tolist() == (expected & MASK).tolist()
