@@ -1,16 +1,20 @@
 """The namespaces of `ndx.numpy`: NumPy's names, made from NumPy's own modules."""
 
+import sys
 import types
+from importlib import import_module
 
 import numpy as np
 
 from ndx._api import creation
 from ndx._numpy.wrappers import NumPyFunction, NumPyIndexer, NumPyUfunc
 
-__all__ = ["fill", "missing", "wrapped"]
+__all__ = ["fill", "missing", "submodule", "wrapped"]
 
 # Functions that ndx has with the same first parameter and `dtype`.
 _CREATE = ("empty", "ones", "zeros")
+# Modules of ours that are loaded on first use, as NumPy's are.
+_LAZY = ("ndx.numpy.polynomial",)
 _INDEXERS = ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 
 
@@ -34,9 +38,29 @@ def fill(namespace, source, module):
     names = [name for name in source.__all__ if not name.startswith("__")]
     for name in names:
         # Modules that NumPy loads on first use are not loaded here either.
-        if name not in namespace and name in vars(source):
+        if (
+            name not in namespace
+            and name in vars(source)
+            and f"{module}.{name}" not in _LAZY
+        ):
             namespace[name] = wrapped(vars(source)[name], name, module)
     return sorted(name for name in names if name in namespace)
+
+
+def submodule(source, module):
+    """Return a module of NumPy's names, and let Python import it.
+
+    Parameters
+    ----------
+    source : module
+        NumPy's.
+    module : str
+        The name of our module.
+    """
+    made = types.ModuleType(module, source.__doc__)
+    made.__all__ = fill(vars(made), source, module)
+    sys.modules[module] = made
+    return made
 
 
 def wrapped(value, name, module):
@@ -63,6 +87,8 @@ def missing(module, source, name):
     name : str
         The name that was asked for.
     """
+    if f"{module}.{name}" in _LAZY:
+        return import_module(f"{module}.{name}")
     if not name.startswith("_"):
         value = getattr(source, name, None)
         if isinstance(value, types.ModuleType):
