@@ -3,6 +3,8 @@
 Each buffer pins the bytes under the array until its consumer releases it.
 """
 
+import numpy as np
+
 from cpython.buffer cimport (
     PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
     PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
@@ -10,12 +12,16 @@ from cpython.buffer cimport (
 
 from ndx._array.storage cimport BaseArray, data_of, export_array, require_live
 from ndx._blocks.block cimport Export, export_free
-from ndx._lib.dtypes cimport NDTYPES, itemsize_of
+from ndx._lib.dtypes cimport NDTYPES, dtype_object, itemsize_of
 from ndx._lib.layout cimport shape_tuple
 
+# As NumPy says it: "l" and "q" may be one dtype, and are two classes of scalars.
+cdef list formats = [
+    memoryview(np.empty(0, dtype=dtype_object(code))).format.encode()
+    for code in range(NDTYPES)]
 cdef const char *FORMATS[NDTYPES]
-FORMATS[:] = [b"?", b"b", b"h", b"i", b"q", b"B", b"H", b"I", b"Q", b"f", b"d", b"Zf",
-              b"Zd"]
+for code in range(NDTYPES):
+    FORMATS[code] = formats[code]
 
 
 cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,

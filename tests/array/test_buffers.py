@@ -53,16 +53,12 @@ def test_memoryview(data, dtype):
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_formats(dtype):
-    formats = dict(
-        zip(
-            dtypes.ALL,
-            ["?", "b", "h", "i", "q", "B", "H", "I", "Q", "f", "d", "Zf", "Zd"],
-            strict=True,
-        )
-    )
-    view = memoryview(ndx.ones(3, dtype=dtype))
-    assert view.format == formats[dtype]
-    assert np.asarray(view).dtype == dtype
+    """NumPy has two classes of scalars for some of its dtypes: "l" and "q"."""
+    x = ndx.ones(3, dtype=dtype)
+    assert memoryview(x).format == memoryview(np.ones(3, dtype=dtype)).format
+    for found in (np.asarray(memoryview(x)), np.asarray(x), np.array([x[0], x[1]])):
+        assert found.dtype == dtype
+        assert type(found[0]) is np.dtype(dtype).type
 
 
 LAYOUTS = {
