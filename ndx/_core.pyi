@@ -389,6 +389,31 @@ class NDArray(NumPyMethods):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
         """Return a NumPy array, over the same memory unless a copy is needed."""
 
+    def to_numpy(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
+        """Return a NumPy array over the same memory, as `numpy.asarray` does.
+
+        Libraries call a method of this name to get NumPy's arrays; pandas, polars and
+        PyArrow have it, too. The memory is pinned while the NumPy array lives.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The dtype of the result, if it is not that of the array.
+        copy : bool, optional
+            True copies always. False never does, and raises ValueError where it must.
+            By default only what needs a copy is copied: another dtype.
+
+        Returns
+        -------
+        numpy.ndarray
+
+        Examples
+        --------
+        >>> import ndx
+        >>> ndx.arange(3).to_numpy()
+        array([0, 1, 2])
+        """
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface; exports the memory until the array dies."""

@@ -670,6 +670,32 @@ cdef class NDArray(NumPyMethods):
             return view.astype(dtype)
         return view.copy() if copy else view
 
+    def to_numpy(self, dtype: DTypeLike = None, copy: bool | None = None) -> NPArray:
+        """Return a NumPy array over the same memory, as `numpy.asarray` does.
+
+        Libraries call a method of this name to get NumPy's arrays; pandas, polars and
+        PyArrow have it, too. The memory is pinned while the NumPy array lives.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The dtype of the result, if it is not that of the array.
+        copy : bool, optional
+            True copies always. False never does, and raises ValueError where it must.
+            By default only what needs a copy is copied: another dtype.
+
+        Returns
+        -------
+        numpy.ndarray
+
+        Examples
+        --------
+        >>> import ndx
+        >>> ndx.arange(3).to_numpy()
+        array([0, 1, 2])
+        """
+        return self.__array__(dtype, copy)
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface; exports the memory until the array dies."""

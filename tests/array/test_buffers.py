@@ -182,7 +182,7 @@ def test_buffers_of_other_types(buffer):
 def test_to_numpy_and_back(data, dtype):
     a = data.draw(patterns.arrays(dtype, data.draw(patterns.shapes())))
     x = ndx.asarray(a)
-    for view in (np.asarray(x), x.__array__(), np.asarray(x.__array__())):
+    for view in (np.asarray(x), x.__array__(), x.to_numpy(), np.asarray(x.to_numpy())):
         np.testing.assert_array_equal(view, a)
         assert view.dtype == a.dtype
         assert view.strides == x.strides
@@ -191,16 +191,17 @@ def test_to_numpy_and_back(data, dtype):
         assert_same(ndx.asarray(view), a)
 
 
-def test_array_with_a_dtype_or_copy():
+@pytest.mark.parametrize("export", [ndx.NDArray.__array__, ndx.NDArray.to_numpy])
+def test_array_with_a_dtype_or_copy(export):
     x = ndx.ones(3)
-    assert x.__array__(np.dtype("int8")).dtype == np.int8
+    assert export(x, np.dtype("int8")).dtype == np.int8
     assert np.asarray(x, dtype="float32").dtype == np.float32
-    assert np.shares_memory(x.__array__(np.dtype("float64")), np.asarray(x))
-    assert not np.shares_memory(x.__array__(copy=True), np.asarray(x))
+    assert np.shares_memory(export(x, np.dtype("float64")), np.asarray(x))
+    assert not np.shares_memory(export(x, copy=True), np.asarray(x))
     assert not np.shares_memory(np.array(x), np.asarray(x))
     assert np.shares_memory(np.array(x, copy=False), np.asarray(x))
     with pytest.raises(ValueError, match="copy"):
-        x.__array__(np.dtype("int8"), copy=False)
+        export(x, np.dtype("int8"), copy=False)
     with pytest.raises(ValueError, match="copy"):
         np.array(x, dtype="int8", copy=False)
 
