@@ -95,8 +95,10 @@ class Bound(Opaque):
         self.function, self.owner = function, owner
 
 
-class LocalGenerator(Opaque):
+class LocalGenerator:
     """A generator that the function has made: each item is computed when it is next."""
+
+    __repr__ = Opaque._refuse
 
     def __init__(self, frame):
         self.frame = frame
@@ -355,7 +357,9 @@ class Evaluation:
         if all(foreign) and one is not other:
             self.refuse("it asks which array is which")
         if not all(type(x) is Reference for x in (one, other)):
-            if all(isinstance(x, _COPIED) and type(x) is not bool for x in (one, other)):
+            if all(
+                isinstance(x, _COPIED) and type(x) is not bool for x in (one, other)
+            ):
                 self.refuse("it asks which of equal values is which")
             # A reference is neither a plain value nor made by the function.
             return one is other
@@ -364,8 +368,10 @@ class Evaluation:
         return self.outside.pinned(one) is self.outside.pinned(other)
 
     def _identity(self, value):
-        """Return types themselves: they are told apart by what they are."""
-        if type(value) is Reference and type(value.value) is type:
+        """Return types and functions of C themselves, as the function may have them."""
+        if type(value) is Reference and type(value.value) in (
+            type, types.BuiltinFunctionType,
+        ):  # fmt: skip
             return self.outside.pinned(value)
         return value
 
@@ -462,7 +468,9 @@ class Evaluation:
                     self.refuse(f"it calls {words} without an array")
                 return self.perform(value, *settled(args), **settled(kwargs))
             return self.perform(call_of_ndx, value, args, kwargs)
-        if value in (str, repr, format) and any(isinstance(x, np.generic) for x in args):
+        if value in (str, repr, format) and any(
+            isinstance(x, np.generic) for x in args
+        ):
             self.refuse("it prints a scalar of NumPy, by options that may change")
         numeric = isinstance(value, type) and issubclass(value, np.generic)
         of_numpy = type(value) in (np.ufunc, NumPyUfunc)
@@ -537,7 +545,7 @@ _SLOT = types.MethodWrapperType
 def _type(evaluation, value):
     if type(value) is Reference:
         return evaluation.outside.class_of(value)
-    if isinstance(value, Opaque):
+    if isinstance(value, Opaque | LocalGenerator):
         evaluation.refuse("it asks for the type of a function")
     if type(value) is Tracer:
         return np.ndarray if value._foreign else NDArray
@@ -549,7 +557,7 @@ def _isinstance(evaluation, value, kinds):
     if not all(type(kind) is type for kind in leaves([found])):
         evaluation.refuse("it asks for an instance of an abstract class")
     if type(value) is not Reference:
-        if isinstance(value, Opaque):
+        if isinstance(value, Opaque | LocalGenerator):
             evaluation.refuse("it asks for the type of a function")
         return evaluation.perform(isinstance, value, found)
     outside = evaluation.outside

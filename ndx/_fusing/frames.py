@@ -41,7 +41,7 @@ _EFFECTS = {
     "STORE_GLOBAL": "it sets a global", "DELETE_GLOBAL": "it deletes a global",
     "STORE_NAME": "it sets a global", "RAISE_VARARGS": "it raises an exception",
     "DELETE_SUBSCR": "it deletes an item", "LOAD_ASSERTION_ERROR": "an assertion fails",
-    "LOAD_COMMON_CONSTANT": "an assertion fails", "BEFORE_WITH": "it enters a context",
+    "BEFORE_WITH": "it enters a context",
     "LOAD_SPECIAL": "it enters a context", "LOAD_BUILD_CLASS": "it makes a class",
 }  # fmt: skip
 
@@ -303,6 +303,14 @@ def _swap(frame, instruction):
 @_step("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL")
 def _constant(frame, instruction):
     frame.stack.append(instruction.argval)
+
+
+@_step("LOAD_COMMON_CONSTANT")
+def _common_constant(frame, instruction):
+    known = {"tuple": tuple, repr(all): all, repr(any): any}
+    if instruction.argrepr not in known:
+        raise NotRecorded(_EFFECTS["LOAD_ASSERTION_ERROR"])
+    frame.stack.append(known[instruction.argrepr])
 
 
 @_step("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CLOSURE")
