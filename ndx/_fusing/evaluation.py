@@ -113,6 +113,15 @@ class LocalGenerator:
         return value
 
 
+class Super(Opaque):
+    """What ``super()`` is in a method: the next class, and the object."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, kind, owner):
+        self.kind, self.owner = kind, owner
+
+
 class Method(Opaque):
     """A method of a list, dict or other container from outside."""
 
@@ -190,6 +199,11 @@ class Evaluation:
     def attribute(self, value, name):
         """Return an attribute, or what is called as a method."""
         kind = type(value)
+        if kind is Super:
+            found = self.attribute(value.kind, name)
+            if type(found) is Reference and type(found.value) is types.FunctionType:
+                return Bound(found, value.owner)
+            return self.refuse(f"it uses super().{name}, which is no method")
         if kind is Reference:
             if type(value.value) in _CONTAINERS:
                 return Method(value, name)
@@ -213,6 +227,22 @@ class Evaluation:
                 self.refuse(f"it uses x.{name} of a float")
             return self.perform(getattr, value, name)
         return self.refuse(f"it uses an attribute of a {kind.__name__}")
+
+    def super_of(self, kind, owner):
+        """Return ``super(kind, owner)``."""
+        if type(kind) is not Reference or type(owner) is not Reference:
+            self.refuse("it calls super() of no object")
+        outside = self.outside
+        orders = outside.attribute(outside.class_of(owner), "__mro__")
+        classes = [outside.pinned(x) for x in outside.items(orders)]
+        if kind.value not in classes:
+            self.refuse("it calls super() of an object of another class")
+        outside.pinned(kind)
+        after = classes.index(kind.value) + 1
+        # A class after the next one is found by the next one's own order.
+        if tuple(classes[after:]) != classes[after].__mro__:
+            self.refuse("it calls super() of several bases")
+        return Super(outside.item(orders, after), owner)
 
     def is_list(self, value):
         """Whether a value is a list or tuple from outside."""
@@ -419,6 +449,8 @@ class Evaluation:
         if kind is self.fused:
             wrapped = self.outside.attribute(function, "_function")
             return self.call(wrapped, args, kwargs)
+        if kind is staticmethod:
+            return self.call(self.attribute(function, "__func__"), args, kwargs)
         if kind is functools.partial:
             inner = self.attribute(function, "func")
             first = self.iterate(self.attribute(function, "args"))

@@ -14,6 +14,7 @@ import sys
 import numpy as np
 
 from ndx._fusing.evaluation import Bound, LocalFunction, LocalGenerator
+from ndx._fusing.outside import Reference
 from ndx._fusing.steps import NotRecorded, Raised
 
 # Later versions may give the same instructions another meaning.
@@ -146,6 +147,11 @@ class Frame:
                 self.place = self.places[entry.target]
                 return
         raise raised
+
+    def first(self):
+        """Return the value of the first parameter, for ``super()``."""
+        value = self.local(self.code.co_varnames[0])
+        return value.value if type(value) is Cell else value
 
     def pop(self, count):
         """Take the last values from the stack."""
@@ -401,6 +407,18 @@ def _attribute(frame, instruction):
     value = frame.evaluation.attribute(frame.stack.pop(), instruction.argval)
     method = sys.version_info >= (3, 12) and instruction.arg & 1
     _push_callable(frame, value, method)
+
+
+@_step("LOAD_SUPER_ATTR")
+def _super_attribute(frame, instruction):
+    function, kind, owner = frame.pop(3)
+    if type(function) is not Reference or function.value is not super:
+        msg = "it calls another super()"
+        raise NotRecorded(msg)
+    frame.evaluation.outside.pinned(function)
+    found = frame.evaluation.super_of(kind, owner)
+    value = frame.evaluation.attribute(found, instruction.argval)
+    _push_callable(frame, value, instruction.arg & 1)
 
 
 @_step("LOAD_METHOD")
@@ -746,6 +764,11 @@ def _callable(frame):
 
 
 def _finish_call(frame, function, args, kwargs):
+    if type(function) is Reference and function.value is super and not kwargs:
+        frame.evaluation.outside.pinned(function)
+        args = args or (frame.local("__class__").value, frame.first())
+        frame.stack.append(frame.evaluation.super_of(*args))
+        return
     frame.stack.append(frame.evaluation.call(function, args, kwargs))
 
 

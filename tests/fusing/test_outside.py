@@ -281,6 +281,38 @@ def the_state_of_self():
 
 
 @case(True)
+def methods_of_a_base():
+    class Base(Thing):
+        def scaled(self, x):
+            return x * self.k
+
+    class Middle(Base):
+        pass
+
+    class Child(Middle):
+        def scaled(self, x):
+            return super().scaled(x) + super(Child, self).scaled(x)  # noqa: UP008
+
+    class Other(Thing):
+        def scaled(self, x):
+            return x - 5
+
+    child = Child(k=2.0)
+    return child.scaled, [
+        *setting(child, "k", 3.0), *setting(Middle, "scaled", lambda self, x: x + 1),
+        lambda: delattr(Middle, "scaled"), *setting(Child, "__bases__", (Other,)),
+        *setting(Child, "__bases__", (Other, Middle), (Middle,)),
+        *setting(Base, "scaled", lambda self, x: x + 9),
+    ]  # fmt: skip
+
+
+@case(True)
+def a_static_method_itself():
+    function = staticmethod(lambda x: x * RATE)
+    return function, setting_global("RATE", 2.0, 3.0)
+
+
+@case(True)
 def a_named_tuple():
     Settings = collections.namedtuple("Settings", "rate w")
     thing = Thing(settings=Settings(2.0, ndx.ones(3)))
