@@ -353,16 +353,20 @@ class Evaluation:
     def _binary_of_references(self, operation, one, other):
         if type(one) is Reference and operation in _INPLACE:
             self.refuse(f"it changes {self.words(one)}")
-        one, other = self.taken(one), self.taken(other)
-        if type(one) is not Reference and type(other) is not Reference:
-            return self.perform(operation, one, other)
-        if operation in (operator.eq, operator.ne):
-            values = [x.value if type(x) is Reference else x for x in (one, other)]
-            if all(type(x) in (type, types.FunctionType) or x is None for x in values):
-                return self.is_same(one, other) == (operation is operator.eq)
-        found = one if type(one) is Reference else other
-        kind = type(found.value).__name__
-        return self.refuse(f"it computes with {self.words(found)}, a {kind}")
+        values = [self._identity(self.taken(x)) for x in (one, other)]
+        opaque = [x for x in values if type(x) is Reference]
+        if not opaque:
+            # A dtype would read the attributes of a class.
+            classes = [x for x in values if isinstance(x, type) and x.__flags__ & HEAP]
+            if not classes or all(isinstance(x, type) or x is None for x in values):
+                return self.perform(operation, *values)
+            opaque = [one if type(one) is Reference else other]
+        if operation in (operator.eq, operator.ne) and all(
+            type(x) is Reference and type(x.value) is types.FunctionType for x in values
+        ):
+            return self.is_same(one, other) == (operation is operator.eq)
+        kind = type(opaque[0].value).__name__
+        return self.refuse(f"it computes with {self.words(opaque[0])}, a {kind}")
 
     def truth(self, value):
         """Return ``bool(value)``."""

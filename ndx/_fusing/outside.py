@@ -315,7 +315,8 @@ class Outside:
     def value(self, reference, key, default=MISSING):
         """Return an item of a dict; a default, or KeyError, if there is none."""
         words = f"{self.words(reference)}[{key!r}]"
-        if not is_plain(key):
+        if not is_plain(key) or key != key:
+            # A NaN is found by which one it is.
             msg = f"it looks up {words}"
             raise NotRecorded(msg)
         found = reference.value.get(key, MISSING)

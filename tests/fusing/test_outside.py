@@ -524,6 +524,21 @@ def a_dtype():
 
 
 @case(True)
+def which_dtype_something_is():
+    thing = Thing(u=ndx.ones(3), kind=np.float64, other=None)
+
+    def function(x):
+        same = thing.u.dtype == thing.kind, thing.u.dtype == np.float32
+        return x * (2 if same[0] else 3) + same[1] + (thing.kind != thing.other)
+
+    return function, [
+        *setting(thing, "u", ndx.ones(3, dtype="f4")), *setting(thing, "kind", float),
+        *setting(thing, "kind", np.float32, np.dtype("f4"), "f8", Thing),
+        *setting(thing, "other", Thing, np.float32), *setting(thing, "kind", np.int8),
+    ]  # fmt: skip
+
+
+@case(True)
 def a_slice():
     thing = Thing(key=slice(1, None))
     return lambda x: x[thing.key] * 2, setting(
