@@ -32,6 +32,7 @@ __version__ = "0.1.0"  # of the distribution, too
 import sys as _sys
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
+from os import environ as _environ
 
 # First: it raises a helpful error if ndx was never built.
 from ndx._lib import built as _built
@@ -126,6 +127,8 @@ _import_hooks.register_on_import(
         "h5py._hl.dataset": "ndx.h5py",
         "numba.typed": "ndx.numba",
         "opt_einsum.backends.dispatch": "ndx.opt_einsum",
+        "pandas": "ndx.pandas",
+        "scipy.sparse": "ndx.scipy",
         "threadpoolctl": "ndx.threadpoolctl",
         "torch.utils.data._utils.collate": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",
@@ -133,7 +136,8 @@ _import_hooks.register_on_import(
         "xarray.core.indexing": "ndx.xarray",
         "xarray.core.missing": "ndx.xarray",
         "xarray.ufuncs": "ndx.xarray",
-    }
+    },
+    _environ.get("NDX_ADAPTERS", "all"),
 )
 
 

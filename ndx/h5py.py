@@ -1,8 +1,8 @@
 """NDArrays in h5py.
 
 Nobody has to import this module: ndx does when h5py is imported. ``read_direct`` and
-``write_direct`` of datasets take objects of NumPy's class only, and are replaced by
-methods that take NDArrays, too. All else in h5py takes them as it is.
+``write_direct`` of datasets take objects of NumPy's class only, and are given views of
+NDArrays instead. All else in h5py takes NDArrays as it is.
 
 Examples
 --------
@@ -14,31 +14,16 @@ Examples
 NDArray([0., 1., 2.])
 """
 
-import functools
+from ndx._borders import VIEW, Border, install
 
-import numpy as np
-from h5py._hl.dataset import Dataset
+__all__ = ["BORDERS", "register"]
 
-from ndx._core import NDArray
-
-__all__ = ["register"]
-
-
-def _with_views(method):
-    """Return a method that is given a NumPy view of its first argument."""
-
-    @functools.wraps(method, assigned=("__doc__", "__name__", "__qualname__"))
-    def direct(self, array, *args, **kwargs):
-        if isinstance(array, NDArray):
-            array = np.asarray(array)
-        return method(self, array, *args, **kwargs)
-
-    return direct
+BORDERS = (
+    Border("h5py._hl.dataset:Dataset", "read_direct", {"dest": VIEW}),
+    Border("h5py._hl.dataset:Dataset", "write_direct", {"source": VIEW}),
+)
 
 
 def register():
     """Let the methods of datasets take NDArrays."""
-    for name in ("read_direct", "write_direct"):
-        method = getattr(Dataset, name)
-        if method.__module__ != __name__:
-            setattr(Dataset, name, _with_views(method))
+    install("h5py", BORDERS)

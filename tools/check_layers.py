@@ -25,8 +25,8 @@ LAYERS = [
     ("_fusing",), ("_cuda", "cuda"),
     ("memory",), ("__init__",), ("_pipelines", "metrics", "parallel"),
     ("_clusters", "distributed"),
-    ("dask", "einops", "h5py", "numba", "opt_einsum", "threadpoolctl", "torch",
-     "xarray", "zarr"),
+    ("_borders", "dask", "einops", "h5py", "numba", "opt_einsum", "pandas", "scipy",
+     "threadpoolctl", "torch", "xarray", "zarr"),
     ("_cli", "__main__", "testing"),
 ]  # fmt: skip
 

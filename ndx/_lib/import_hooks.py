@@ -100,7 +100,23 @@ def _register_ended():
             _register(ours)
 
 
-def register_on_import(table):
+def _chosen(table, names):
+    """Return the part of a table for the libraries that a user names."""
+    known = {name.partition(".")[0] for name in table}
+    given = {name.strip() for name in names.split(",")} - {""}
+    if given <= {"all"}:
+        return table
+    if given == {"none"}:
+        return {}
+    if not given <= known:
+        raise ValueError(
+            f"in the environment, NDX_ADAPTERS={names!r} must be 'all', 'none' or some "
+            f"of these libraries, with commas: {', '.join(sorted(known))}"
+        )
+    return {name: table[name] for name in table if name.partition(".")[0] in given}
+
+
+def register_on_import(table, names="all"):
     """Have modules of ours register with others as soon as these have been imported.
 
     Parameters
@@ -108,7 +124,15 @@ def register_on_import(table):
     table : dict of str to str
         The names of other libraries' modules, and of the module of ours for each, whose
         ``register()`` is called: at once, if the other has been imported already.
+    names : str
+        The libraries for which this is done, separated by commas; "all" or "none".
+
+    Raises
+    ------
+    ValueError
+        For a name of a library that is not in the table.
     """
+    table = _chosen(table, names)
     # None: the import is forbidden.
     present = [name for name in table if sys.modules.get(name) is not None]
     for name in filter(_is_being_imported, present):

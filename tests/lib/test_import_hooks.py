@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import subprocess
 import sys
 import threading
@@ -151,6 +152,45 @@ def test_a_library_whose_import_is_forbidden(modules, monkeypatch):
     monkeypatch.setitem(sys.modules, "hooked_library", None)
     import_hooks.register_on_import(TABLE)
     assert "hooked_ours" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("all", [True]),
+        ("", [True]),
+        ("hooked_library", [True]),
+        (" hooked_other, hooked_library", [True]),
+        ("hooked_other", []),
+        ("none", []),
+    ],
+)
+def test_libraries_are_chosen_by_name(modules, names, found):
+    table = TABLE | {"hooked_other.part": "hooked_ours"}
+    import_hooks.register_on_import(table, names)
+    assert importlib.import_module("hooked_library").found == found
+
+
+@pytest.mark.parametrize("names", ["hooked", "none,hooked_library", "hooked_library;"])
+def test_names_of_no_library_are_refused(names):
+    with pytest.raises(ValueError, match=r"NDX_ADAPTERS.*: hooked_library$"):
+        import_hooks.register_on_import(TABLE, names)
+
+
+def test_the_environment_chooses_libraries():
+    code = "import ndx; from sys import meta_path; print(type(meta_path[0]).__module__)"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"NDX_ADAPTERS": names},
+        ).stdout.strip()
+        for names in ("none", "pandas")
+    ]
+    assert found[1] == "ndx._lib.import_hooks"
+    assert found[0] != found[1]
 
 
 def test_ndx_imports_none_of_the_libraries():

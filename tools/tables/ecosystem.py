@@ -37,8 +37,9 @@ LIBRARIES = (
         "its protocols, methods and namespace (`ndx.numpy`)",
     ),
     Library(
-        "SciPy", "scipy", (f"{INTEROP}scipy.py",),
+        "SciPy", "scipy", (f"{INTEROP}scipy.py", f"{INTEROP}scipy_sparse.py"),
         "functions that take any array give NDArrays (`SCIPY_ARRAY_API=1`)",
+        "gives NumPy's arrays to operators of sparse arrays (`ndx.scipy`)",
     ),
     Library(
         "scikit-learn", "scikit-learn", (f"{INTEROP}scikit_learn.py",),
@@ -89,12 +90,14 @@ LIBRARIES = (
         "lets these two methods take NDArrays (`ndx.h5py`)",
     ),
     Library(
-        "pandas", "pandas", (f"{INTEROP}pandas.py",),
-        "NDArrays as values; results are pandas' own",
+        "pandas", "pandas", (f"{INTEROP}pandas.py", f"{INTEROP}pandas_expressions.py"),
+        "NDArrays as values, keys and operands; results are pandas' own",
+        "gives it NumPy's arrays (`ndx.pandas`)",
     ),
     Library(
-        "matplotlib", "matplotlib", (f"{INTEROP}matplotlib.py",),
-        "draws NDArrays",
+        "matplotlib", "matplotlib",
+        (f"{INTEROP}matplotlib.py", f"{INTEROP}matplotlib_calls.py"),
+        "draws NDArrays", "a method `to_numpy`",
     ),
     Library(
         "einops", "einops", (f"{INTEROP}einops.py",),

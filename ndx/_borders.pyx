@@ -1,0 +1,213 @@
+"""Borders: functions of other libraries that are given NumPy's arrays for NDArrays.
+
+Some code asks whether an argument is a `numpy.ndarray`, or a number, and does something
+else where it is neither, without an error. Where a library has no entry point for other
+arrays, such a function is replaced by one that converts NDArrays in some arguments, and
+changes nothing else. Views share the memory, which is pinned while they live.
+
+What is replaced is data: a module for each library (`ndx.pandas`, ...) has a tuple of
+`Border`. The functions here are compiled, and so have no Python frame: a library's
+warnings still name the line that called it.
+"""
+
+import functools
+import inspect
+import sys
+from collections import namedtuple
+from pkgutil import resolve_name
+
+import numpy as np
+
+from ndx._core cimport NDArray
+
+Border = namedtuple("Border", ["owner", "names", "arguments"])
+Border.__doc__ = """Functions that are given NumPy's arrays.
+
+Parameters
+----------
+owner : str
+    The module or class that has them: "pandas.core.indexing:_LocationIndexer".
+names : str
+    Their names there, separated by spaces. The library's classes may inherit them.
+arguments : dict of str to int
+    The names of the arguments that are converted, and how: `VIEW`, `VALUE`, `ITEMS` or
+    `CELLS`.
+"""
+
+cdef enum:
+    AS_VIEW, AS_VALUE, AS_ITEMS, AS_CELLS
+
+# How an argument is converted.
+VIEW = AS_VIEW  # an NDArray becomes a NumPy view
+VALUE = AS_VALUE  # one without dimensions becomes NumPy's scalar; in dicts, too
+ITEMS = AS_ITEMS  # the same in lists, tuples, sets, slices, and those in these
+CELLS = AS_CELLS  # in the cells of an array of objects
+
+
+cdef object convert(object value, int how):
+    """Return an argument without NDArrays; the argument itself if it has none."""
+    if how == AS_VIEW:
+        return np.asarray(value) if isinstance(value, NDArray) else value
+    if how == AS_CELLS:
+        return without_in_cells(value)
+    return without(value, 2 if how == AS_ITEMS else 1 if isinstance(value, dict) else 0)
+
+
+cdef object without(object value, int depth):
+    """Convert an NDArray, or those in a collection, down to some depth."""
+    cdef type kind = type(value)
+    if isinstance(value, NDArray):
+        array = np.asarray(value)
+        return array if array.ndim else array[()]
+    if depth == 0:
+        return value
+    if kind is list or kind is tuple:
+        return without_in(value, depth - 1)
+    if kind is slice:
+        parts = (value.start, value.stop, value.step)
+        found = without_in(parts, 0)
+        return value if found is parts else slice(*found)
+    if kind is set or kind is frozenset:
+        parts = list(value)
+        found = without_in(parts, 0)
+        return value if found is parts else kind(found)
+    if isinstance(value, dict):
+        parts = list(value.values())
+        found = without_in(parts, depth - 1)
+        return value if found is parts else dict(zip(value, found, strict=True))
+    return value
+
+
+cdef object without_in(object values, int depth):
+    """Convert the NDArrays in a list or tuple; return itself if it has none."""
+    cdef list found = None
+    cdef Py_ssize_t k = 0
+    for value in values:
+        converted = without(value, depth)
+        if converted is not value:
+            if found is None:
+                found = list(values)
+            found[k] = converted
+        k += 1
+    if found is None:
+        return values
+    return found if type(values) is list else tuple(found)
+
+
+cdef object without_in_cells(object values):
+    """Convert the NDArrays in an array of objects; return itself if it has none."""
+    if type(values) is not np.ndarray or values.dtype != object:
+        return values
+    flat = values.ravel().tolist()
+    found = without_in(flat, 0)
+    if found is flat:
+        return values
+    result = np.empty(len(found), dtype=object)
+    for k, value in enumerate(found):
+        result[k] = value
+    return result.reshape(values.shape)
+
+
+cdef tuple argument_names(object function):
+    """Return the names of a function's arguments, without what they are bound to.
+
+    `inspect.signature` says the same, but takes 20 times as long.
+    """
+    code = inspect.unwrap(function).__code__
+    return tuple(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+
+
+def adapted(function, border):
+    """Return a function like `function` that is given NumPy's arrays."""
+    cdef dict by_name = border.arguments
+    cdef tuple names = argument_names(function)
+    cdef tuple by_position = tuple(
+        [(names.index(name), how) for name, how in by_name.items()])
+    cdef int only = by_position[0][1]
+
+    def special(self, value):
+        return function(self, convert(value, only))
+
+    def call(*args, **kwargs):
+        cdef list changed = None
+        for position, how in by_position:
+            if position < len(args):
+                value = convert(args[position], how)
+                if value is not args[position]:
+                    if changed is None:
+                        changed = list(args)
+                    changed[position] = value
+        if kwargs:
+            for name, how in by_name.items():
+                if name in kwargs:
+                    kwargs[name] = convert(kwargs[name], how)
+        return function(*(args if changed is None else changed), **kwargs)
+
+    # Operators and `x[key]` are called by position, and are short.
+    is_special = (len(names) == 2 and function.__name__.endswith("__")
+                  and inspect.unwrap(function).__defaults__ is None)
+    result = functools.wraps(function)(special if is_special else call)
+    result.border = border
+    return result
+
+
+def install(library, borders, answers=None):
+    """Replace the functions at a library's borders, once.
+
+    Parameters
+    ----------
+    library : str
+        Its name.
+    borders : sequence of Border
+        The functions.
+    answers : callable, optional
+        Uses some of them, with NDArrays, and returns whether all was right.
+
+    Raises
+    ------
+    ImportError
+        A function or argument is not there, or an answer is wrong: this version of the
+        library is another than the borders were written for. All others are replaced.
+    """
+    missing = []
+    owners = {}
+    for border in borders:
+        for name in border.names.split():
+            try:
+                if border.owner not in owners:
+                    owners[border.owner] = resolve_name(border.owner)
+                replace(library, owners[border.owner], name, border)
+            except (ImportError, AttributeError, ValueError):
+                missing.append(f"{border.owner}.{name}")
+    problem = f"lacks {', '.join(missing)}" if missing else ""
+    if not problem and answers is not None and not answers():
+        problem = "does not use the functions that were replaced"
+    if problem:
+        version = getattr(sys.modules[library], "__version__", "of this version")
+        raise ImportError(
+            f"{library} {version} {problem}; it may silently take NDArrays for "
+            f"something else, so give it numpy.asarray(x)")
+
+
+def replace(library, owner, name, border):
+    """Replace one function of a module or class."""
+    if not isinstance(owner, type):
+        function = getattr(owner, name)
+        if not hasattr(function, "border"):
+            call = adapted(function, border)
+            # Modules that have imported it by name have it, too.
+            for known, module in list(sys.modules.items()):
+                if known.partition(".")[0] == library:
+                    if getattr(module, "__dict__", {}).get(name) is function:
+                        setattr(module, name, call)
+        return
+    for cls in owner.__mro__:
+        if name in vars(cls) and cls.__module__.partition(".")[0] == library:
+            function = vars(cls)[name]
+            if isinstance(function, staticmethod):  # as `__new__` is
+                if not hasattr(function.__func__, "border"):
+                    setattr(cls, name, staticmethod(adapted(function.__func__, border)))
+            elif not hasattr(function, "border"):
+                setattr(cls, name, adapted(function, border))
+            return
+    raise AttributeError(name)

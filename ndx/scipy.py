@@ -1,0 +1,42 @@
+"""NDArrays in SciPy's sparse arrays.
+
+Nobody has to import this module: ndx does when `scipy.sparse` is imported. Operators of
+sparse arrays and matrices decline arrays that are not of NumPy's class, and Python says
+then that such an array is not equal. They are given NumPy's arrays instead.
+
+Examples
+--------
+>>> import ndx, scipy.sparse
+>>> (scipy.sparse.csr_array([[1.0, 0.0]]) == ndx.asarray([[1.0, 2.0]])).tolist()
+[[True, False]]
+"""
+
+import scipy.sparse
+
+from ndx._api.creation_from_data import asarray
+from ndx._borders import VALUE, Border, install
+
+__all__ = ["BORDERS", "register"]
+
+_OPERATORS = (
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __add__ __radd__ __sub__ __rsub__ "
+    "__mul__ __rmul__ __truediv__ __matmul__ __rmatmul__ "
+    "multiply maximum minimum dot"
+)
+
+BORDERS = tuple(
+    Border(f"scipy.sparse:{layout}_{kind}", _OPERATORS, {"other": VALUE})
+    for layout in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+    for kind in ("array", "matrix")
+)
+
+
+def _answers():
+    """Whether a comparison is that of the elements."""
+    found = scipy.sparse.csr_array([[1.0, 0.0]]) == asarray([[1.0, 2.0]])
+    return getattr(found, "shape", None) == (1, 2)
+
+
+def register():
+    """Have operators of sparse arrays be given NumPy's arrays for NDArrays."""
+    install("scipy", BORDERS, _answers)
