@@ -1,7 +1,10 @@
 """The layer checker finds each kind of violation in small made-up packages."""
 
+import re
+
 import check_layers
 import pytest
+from helpers import project
 
 
 @pytest.fixture
@@ -187,3 +190,23 @@ def test_threads_that_are_named_only(problems):
     named = '"""Uses threading.Thread()."""\n\ndef f(x: threading.Thread):\n'
     named += "    return isinstance(x, threading.Thread)\n"
     assert problems({"low.py": named}) == []
+
+
+DRAWING = (
+    (project.ROOT / "docs/architecture.md").read_text("utf-8").split("```text\n")[1]
+)
+
+
+def test_the_drawing_has_each_room_in_its_place():
+    """In docs/architecture.md, the highest layer first; a row may have several."""
+    rows = [
+        re.findall(r"\b(\w+)(?=/|\.pyx?\b)|(__init__)", row)
+        for row in DRAWING.split("```")[0].splitlines()
+    ]
+    rows = [[folder or name for folder, name in row] for row in rows]
+    names = [name for row in rows for name in row]
+    rooms = [name for layer in check_layers.LAYERS for name in layer]
+    assert [name for name in rooms if names.count(name) != 1] == []
+    place = {name: k for k, row in enumerate(rows) for name in row}
+    order = [place[name] for layer in reversed(check_layers.LAYERS) for name in layer]
+    assert order == sorted(order)
