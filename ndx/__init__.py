@@ -112,7 +112,11 @@ _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
 _name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
-_set_namespace(_sys.modules[__name__], (__array_api_version__,))
+# Each version has all of the one before.
+_set_namespace(
+    _sys.modules[__name__],
+    ("2021.12", "2022.12", "2023.12", "2024.12", __array_api_version__),
+)
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.
 __all__ = _star_names(globals() | _TOOLS)
 
