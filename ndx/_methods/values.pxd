@@ -22,6 +22,7 @@ cdef inline int store_value(object scalar, int dtype, char *out) except -1:
 
 cdef bint is_integer(int dtype) noexcept
 cdef bint may_not_fit(int dtype, int into) noexcept
+cdef int dtype_of(object x) noexcept
 cdef object numpy_scalar(BaseArray x)
 cdef object number_of(object value)
 cdef object integers_of(object items, int dtype)

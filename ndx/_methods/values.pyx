@@ -79,7 +79,7 @@ cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
     in the sequence: NumPy stores its own NaN as an element of uint64. `around` has the
     sequences that this one is in: what contains itself is left to NumPy, which refuses.
     """
-    cdef list items = None
+    cdef list items = None, given
     cdef Py_ssize_t i
     if is_array(x):
         if (<BaseArray>x).ndim or (<BaseArray>x).block.device:
@@ -90,15 +90,16 @@ cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
             if outer is x:
                 return x
         around = (*around, x)
-        for i in range(len(x)):
-            kind = type(x[i])
+        given = x if type(x) is list else list(x)
+        for i, item in enumerate(given):
+            kind = type(item)
             if kind is float or kind is int:
                 continue
-            item = with_scalars(x[i], as_numbers, around)
-            if item is not x[i]:
+            scalar = with_scalars(item, as_numbers, around)
+            if scalar is not item:
                 if items is None:
-                    items = list(x)
-                items[i] = item
+                    items = list(given)
+                items[i] = scalar
         return x if items is None else items
     if as_numbers and isinstance(x, np.number):
         return int(x) if isinstance(x, np.longdouble) else x.item()
@@ -129,7 +130,6 @@ cdef object array_for(BaseArray x, object value):
     """
     if isinstance(value, np.ndarray) and computes_itself(value) and value.ndim == 0:
         return stored_by_numpy(value, x.dtype)
-    value = with_scalars(value)
     found = np.asarray(value)
     kind = found.dtype.kind
     if kind == "O" and kind_of[x.dtype] != KIND_COMPLEX:
@@ -144,7 +144,7 @@ cdef object array_for(BaseArray x, object value):
         if is_integer(x.dtype):
             return integers_of(value, x.dtype)
         if code_or_none(found.dtype) < 0:
-            return np.asarray(value, dtype=dtype_object(x.dtype))
+            return np.asarray(with_scalars(value), dtype=dtype_object(x.dtype))
     if code_or_none(found.dtype) < 0 and (kind != "O" or found.ndim):
         return found.astype(dtype_object(x.dtype))
     return found
@@ -303,9 +303,10 @@ cdef tuple checked_arguments(object function, tuple args, dict kwargs):
     if names is ITEMS or names is LIST:
         if args and not is_array(args[0]) and not isinstance(args[0], np.ndarray):
             exactly = is_integer(dtype_stored(names, args, kwargs))
-            items = scalars_in(args[0], exactly) if names is ITEMS else \
-                with_scalars(args[0], exactly)
-            args = (items, *args[1:])
+            if names is ITEMS:
+                args = (scalars_in(args[0], exactly), *args[1:])
+            elif exactly:
+                args = (with_scalars(args[0], True), *args[1:])
         return args, kwargs
     dtype = dtype_stored(names, args, kwargs)
     value = argument_of(names, place, args, kwargs)
