@@ -34,6 +34,11 @@ def arange(
     -------
     NDArray, shape (ceil((stop - start) / step),)
 
+    Raises
+    ------
+    OverflowError
+        If a number does not fit the dtype: 2**63 needs ``dtype="uint64"``.
+
     Notes
     -----
     Array API 2025.12, `arange`.
@@ -64,7 +69,8 @@ def linspace(
     num : int
         Number of values, 0 or more.
     dtype : dtype, optional
-        A floating-point dtype. Default: float64, or complex128 for complex ends.
+        Default: float64, or complex128 for complex ends. Integers between integers are
+        the exact values, rounded down.
     device : Device or str, optional
         Default: ``"cpu"``.
     endpoint : bool

@@ -12,12 +12,17 @@ from ndx._array.storage cimport BaseArray, new_empty
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.elementwise cimport binary, is_scalar
 from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.numpy_results cimport call_numpy, own_result
 from ndx._context.placement cimport device_of_new
-from ndx._lib.dtypes cimport COMPLEX128, FLOAT64, INT64, UINT64, dtype_code
+from ndx._lib.dtypes cimport (
+    COMPLEX128, FLOAT64, INT64, UINT64, dtype_code, dtype_object,
+)
 from ndx._lib.layout cimport Walk
+from ndx._methods.values cimport is_integer
 
 from ndx._api.creation import placed
 from ndx._compute.numpy_calls import as_int
+from ndx._methods.exact import integers_between, require_integers
 
 __all__ = ["arange", "linspace"]
 
@@ -27,6 +32,8 @@ cdef extern from "Python.h":
 
 cdef Ufunc ADD = find_ufunc("add")
 cdef object INT64_LIMIT = 2**63
+# So many integers are spaced in arithmetic modulo 2**64.
+cdef object MOST_WHOLE = 2**31
 
 cdef extern from *:
     """
@@ -57,6 +64,11 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *,
     -------
     NDArray, shape (ceil((stop - start) / step),)
 
+    Raises
+    ------
+    OverflowError
+        If a number does not fit the dtype: 2**63 needs ``dtype="uint64"``.
+
     Notes
     -----
     Array API 2025.12, `arange`.
@@ -86,6 +98,8 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *,
             f"arange({start}, {stop}, {step}) has {length} elements, which is beyond "
             "the address space")
     length = max(0, ceil(length))
+    if length and is_integer(code):
+        require_integers(dtype_object(code), start, start + (length - 1) * step)
     if not whole:
         result = float_steps(start, length, step)
     elif max(start, stop) <= INT64_LIMIT:
@@ -222,7 +236,8 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: DTypeLike = N
     num : int
         Number of values, 0 or more.
     dtype : dtype, optional
-        A floating-point dtype. Default: float64, or complex128 for complex ends.
+        Default: float64, or complex128 for complex ends. Integers between integers are
+        the exact values, rounded down.
     device : Device or str, optional
         Default: ``"cpu"``.
     endpoint : bool
@@ -252,6 +267,13 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: DTypeLike = N
             f"linspace: num={num} numbers are beyond the address space (2**63 bytes)")
     start, stop = number(start, "linspace"), number(stop, "linspace")
     complex_ends = isinstance(start, complex) or isinstance(stop, complex)
+    code = -1 if dtype is None else dtype_code(dtype)
+    if is_integer(code) and not complex_ends and num:
+        if isinstance(start, int) and isinstance(stop, int) and num < MOST_WHOLE:
+            return placed(own_result(call_numpy(
+                integers_between, (start, stop, num, endpoint, dtype_object(code)),
+                {})), device)
+        require_integers(dtype_object(code), start, stop)
     parts = max(num - 1 if endpoint else num, 1)
     x = float_steps(0, num, 1)
     if complex_ends:
@@ -266,5 +288,6 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: DTypeLike = N
     x += start
     if endpoint and num > 1:
         x[num - 1] = stop
-    code = x.dtype if dtype is None else dtype_code(dtype)
+    if code < 0:
+        code = x.dtype
     return placed(x if code == x.dtype else cast(x, code), device)

@@ -12,7 +12,7 @@ from ndx._array.storage cimport (
     BaseArray, is_array, new_array, new_empty, strided,
 )
 from ndx._compute.copies cimport LARGE, cast, fill, store_constant
-from ndx._compute.elementwise cimport compute_loop, is_scalar
+from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
 from ndx._compute.extremes cimport find_small
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.masks cimport count_into, places_of
@@ -24,13 +24,14 @@ from ndx._compute.repeats cimport combined, distinct, repeats
 from ndx._compute.searches cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
-    INT64, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object, itemsize_of, kind_of,
-    promote_table, scalar_dtype,
+    FLOAT64, INT64, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of,
+    kind_of, promote_table, scalar_dtype,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides, memory_order,
     normalize_axes, normalize_axis, read_axes, shape_tuple, walk_merge, walk_order,
 )
+from ndx._methods.values cimport is_integer
 
 import numpy as np
 
@@ -46,6 +47,8 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 cnp.import_array()
 
 cdef Ufunc ADD = find_ufunc("add")
+cdef Ufunc GREATER_EQUAL = find_ufunc("greater_equal")
+cdef Ufunc LESS_EQUAL = find_ufunc("less_equal")
 
 cdef extern from "numpy/arrayobject.h":
     int NPY_RAVEL_AXIS
@@ -438,6 +441,9 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
             x2 = float("inf") if x2 > 0 else float("-inf")
             side = "left" if x2 > 0 else "right"
             x2 = asarray(x2, device=(<object>array).device)
+    if is_array(x2) and promote_table[array.dtype][(<BaseArray>x2).dtype] == FLOAT64 \
+            and is_integer(array.dtype) and is_integer((<BaseArray>x2).dtype):
+        return among_others(array, x2, side, sorter)
     if sorter is None and is_array(x2) \
             and not array.block.device | (<BaseArray>x2).block.device:
         found = search(array, x2, side == "right")
@@ -448,6 +454,20 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
     if sorter is not None:
         sorter = astype(argument(sorter, "searchsorted"), int64, copy=False)
     return call("searchsorted", array, x2, side=side, sorter=sorter)
+
+
+cdef object among_others(BaseArray x1, BaseArray x2, object side, object sorter):
+    """Return where signed integers belong among those of uint64, or these among those.
+
+    No dtype of integers has all of both; as floats, some are equal that differ.
+    """
+    if x1.dtype == UINT64:
+        fits, beyond = binary(GREATER_EQUAL, x2, 0, None), 0
+    else:
+        last = int(np.iinfo(dtype_object(x1.dtype)).max)
+        fits, beyond = binary(LESS_EQUAL, x2, last, None), x1.size
+    keys = astype(where(fits, x2, 0), dtype_object(x1.dtype))
+    return where(fits, searchsorted(x1, keys, side=side, sorter=sorter), beyond)
 
 
 # ---------------------------------------------------------------- where

@@ -31,10 +31,21 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view
 from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
-from ndx._lib.dtypes cimport code_or_none
+from ndx._lib.dtypes cimport FLOAT64, code_or_none, promote_table
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._methods.numpy_shortcuts cimport shortcut
-from ndx._methods.values cimport checked_arguments, number_of, numpy_scalar
+from ndx._methods.values cimport (
+    checked_arguments, dtype_of, is_integer, number_of, numpy_scalar,
+)
+
+from ndx._methods.exact import EXACT
+
+# NumPy's function -> what computes it in its place.
+cdef dict exact = EXACT
+
+# Functions that are exact but for integers as `dtype` -> the parameters before that.
+cdef dict RANGES = {np.arange: 3, np.linspace: 5}
+cdef frozenset SEARCHES = frozenset((np.searchsorted, np.ndarray.searchsorted))
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
 # it takes by position, the keywords that it lacks).
@@ -255,6 +266,26 @@ cdef int check_sizes(list arrays, object function) except -1:
     return 0
 
 
+cdef object exact_of(object function, tuple args, dict kwargs):
+    """Return what computes a function of NumPy: itself, or one that is exact."""
+    found = exact.get(function)
+    if found is None:
+        return function
+    if function in RANGES and "dtype" not in kwargs \
+            and len(args) <= <int>RANGES[function]:
+        return function
+    if function in SEARCHES and len(args) > 1 and is_array(args[0]) \
+            and not are_mixed((<BaseArray>args[0]).dtype, dtype_of(args[1])):
+        return function
+    return found
+
+
+cdef bint are_mixed(int dtype, int other) noexcept:
+    """Whether two dtypes (-1: no NDArray's) are integers that meet as floats."""
+    return is_integer(dtype) and is_integer(other) \
+        and promote_table[dtype][other] == FLOAT64
+
+
 cdef object call_function(object function, tuple args, dict kwargs):
     """Return the result of NumPy's function for arguments with NDArrays."""
     cdef Call call = Call()
@@ -282,7 +313,7 @@ cdef object call_function(object function, tuple args, dict kwargs):
     if out is not None and (
             function in RUNNING or getattr(function, "__name__", "") == "accumulate"):
         check_running_output(function, call.outs[0] if call.outs else None)
-    return call.wrap(call_numpy(function, taken, named), 0)
+    return call.wrap(call_numpy(exact_of(function, args, kwargs), taken, named), 0)
 
 
 cdef str name_of(object function):
