@@ -6,7 +6,6 @@ cdef class Call:
     cdef dict entered            # sequences within others, and what stands for each
     cdef bint any_array          # whether an argument is an NDArray, or has one
     cdef bint on_device
-    cdef bint calls_back          # callables get NDArrays
     cdef object function
     cdef tuple args
     cdef object unwrap(self, object x, int depth)

@@ -51,10 +51,12 @@ cdef frozenset SEARCHES = frozenset((np.searchsorted, np.ndarray.searchsorted))
 # it takes by position, the keywords that it lacks).
 cdef dict methods = {}
 
-# NumPy's functions that call a function of the caller's with arrays.
-cdef frozenset CALLING_BACK = frozenset((
-    np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.piecewise,
-))
+# NumPy's functions that call functions of the caller's with arrays -> the parameter
+# that has these. Other arguments may be callable, too, as a `numpy.poly1d` is.
+cdef dict CALLING_BACK = {
+    np.apply_along_axis: (0, "func1d"), np.apply_over_axes: (0, "func"),
+    np.fromfunction: (0, "function"), np.piecewise: (2, "funclist"),
+}
 
 # Sequences of other items than arrays.
 cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
@@ -115,8 +117,6 @@ cdef class Call:
                 # The arrays in a tuple of outputs stay arrays.
                 found[key] = self.unwrap(value, depth if key == "out" else depth + 1)
             return found
-        elif self.calls_back and callable(x) and not isinstance(x, type):
-            return functools.partial(call_back, self, x)
         return x
 
     cdef object wrap(self, object result, int depth):
@@ -195,6 +195,15 @@ cdef int load_modules() except -1:
     loaded = True
     import_module("numpy.ma")
     return 0
+
+
+cdef object callback(Call call, object x):
+    """Return a function, or each of a list of functions and values, for NumPy."""
+    if isinstance(x, (list, tuple)):
+        return [callback(call, item) for item in x]
+    if callable(x) and not isinstance(x, type):
+        return functools.partial(call_back, call, x)
+    return x
 
 
 def call_back(Call call not None, object function, /, *args, **kwargs):
@@ -294,10 +303,15 @@ cdef object call_function(object function, tuple args, dict kwargs):
     if function in SHUFFLES and not any_array(args) and not any_array(kwargs.values()):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
-    call.calls_back = function in CALLING_BACK
     args, kwargs = checked_arguments(function, args, kwargs)
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
+    if function in CALLING_BACK:
+        place, name = CALLING_BACK[function]
+        if place < len(args):
+            taken = (*taken[:place], callback(call, taken[place]), *taken[place + 1:])
+        elif name in kwargs:
+            named[name] = callback(call, named[name])
     if "initial" in kwargs:
         # A scalar must fit the dtype of the result; an array would be cast.
         initial = number_of(kwargs["initial"])

@@ -1,4 +1,6 @@
-"""Each function of NumPy's face, with an operand of a subclass of NumPy's array.
+"""Each function of NumPy's face, with an operand of another class.
+
+That is a subclass of NumPy's array, or an object that NumPy converts.
 
 The class of the result, its mask and its values are those of the call with NumPy's
 arrays for the other operands.
@@ -36,7 +38,34 @@ def masked(a):
     return np.ma.array(a, mask=mask)
 
 
+class Convertible:
+    """Is an array for NumPy, and callable, as a `numpy.poly1d` is."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.a, dtype)
+
+    def __call__(self, *args):
+        raise AssertionError
+
+
+class Listed(Convertible):
+    """Is a sequence for NumPy."""
+
+    __array__ = property()
+
+    def __len__(self):
+        return len(self.a)
+
+    def __getitem__(self, index):
+        return self.a[index].tolist()
+
+
 KINDS = {
+    "convertible": Convertible,
+    "sequence": Listed,
     "masked": masked,
     "matrix": lambda a: a.view(np.matrix) if a.ndim == 2 else a.view(Plain),
     "record array": lambda a: a.view(np.recarray),
