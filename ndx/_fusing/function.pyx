@@ -301,21 +301,18 @@ cdef class FusedFunction:
                 classes.append(kind)
         return 0
 
-    cdef Entry find(self, Words *found, uint64_t hash, PyObject **args, list owned,
-                    int *others):
-        """Return the entry of a signature whose guards hold; count the others."""
+    cdef Entry find(self, Words *found, uint64_t hash, PyObject **args, list owned):
+        """Return the entry of a signature whose guards hold."""
         cdef Entry entry
         cdef list entries = self.entries
         cdef list moved
         cdef Py_ssize_t i
-        others[0] = 0
         for i in range(len(entries)):
             entry = <Entry>entries[i]
             if entry.hash == hash and entry.count == found.count and memcmp(
                     <char *>entry.words, found.words, 8 * found.count) == 0:
                 if not entry.guards.hold(
                         found, args, <PyObject *>self._function, owned):
-                    others[0] += 1
                     continue
                 if i > 4:
                     # A new list: another thread may be walking along this one.
@@ -326,17 +323,21 @@ cdef class FusedFunction:
                 return entry
         return None
 
-    cdef bint is_early(self, uint64_t hash, int others) except -1:
+    cdef bint is_early(self, const Words *found, uint64_t hash) except -1:
         """Whether a signature is not to be recorded at this call.
 
         Recording takes longer than a few operations, and each call may differ, in its
         arguments or in what it reads from outside.
         """
         cdef Py_ssize_t met
+        cdef int others = 0
+        cdef Entry entry
         if self.signatures < AT_ONCE:
             return False
         if len(self.seen) >= SEEN:
             self.seen = {}
+        for entry in self.entries:
+            others += entry.hash == hash and entry.count == found.count
         met = self.seen.get(hash, 0) + 1
         self.seen[hash] = met
         if others < AT_ONCE:
@@ -345,7 +346,7 @@ cdef class FusedFunction:
         return (met & (met - 1)) != 0
 
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
-                     PyObject *names, dict canonical, list owned, int others):
+                     PyObject *names, dict canonical, list owned):
         """Record a new signature; None: it is too early, or `clear` came meanwhile."""
         cdef Py_ssize_t cleared = self.cleared
         cdef Entry entry = Entry()
@@ -353,7 +354,7 @@ cdef class FusedFunction:
         cdef list classes = []
         cdef int narrays, device
         cdef Py_ssize_t i
-        if self.is_early(hash, others):
+        if self.is_early(found, hash):
             return None
         entry.kept = []
         self.describe(found, args, count, names, canonical, owned, entry.kept, classes)
@@ -427,7 +428,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     # Keeps arrays and floats that the caller does not.
     cdef list owned = [] if names != NULL or fused.takes else None
     cdef dict canonical = fused.canonical
-    cdef int hindrance, others = 0
+    cdef int hindrance
     cdef Py_ssize_t i
     if len(canonical) >= SEEN:
         # A new one: other threads may be describing their calls by the old one.
@@ -439,10 +440,10 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
                 break
     fused.describe(&found, args, count, names, canonical, owned, None, None)
     if found.fits:
-        entry = fused.find(&found, hash_of(&found), args, owned, &others)
+        entry = fused.find(&found, hash_of(&found), args, owned)
         if entry is None:
             owned = [] if owned is None else owned
-            entry = fused.learn(&found, args, count, names, canonical, owned, others)
+            entry = fused.learn(&found, args, count, names, canonical, owned)
             if entry is not None and not entry.guards.hold(
                     &found, args, <PyObject *>fused._function, owned):
                 entry = None
