@@ -18,7 +18,12 @@ from pkgutil import resolve_name
 
 import numpy as np
 
+cimport numpy as cnp
+from cpython.object cimport PyObject
+
 from ndx._core cimport NDArray
+
+cnp.import_array()
 
 Border = namedtuple("Border", ["owner", "names", "arguments"])
 Border.__doc__ = """Functions that are given NumPy's arrays.
@@ -41,15 +46,15 @@ cdef enum:
 VIEW = AS_VIEW  # an NDArray becomes a NumPy view
 VALUE = AS_VALUE  # one without dimensions becomes NumPy's scalar; in dicts, too
 ITEMS = AS_ITEMS  # the same in lists, tuples, sets, slices, and those in these
-CELLS = AS_CELLS  # in the cells of an array of objects
+CELLS = AS_CELLS  # in the cells of an array of objects, if objects are returned
 
 
 cdef object convert(object value, int how):
     """Return an argument without NDArrays; the argument itself if it has none."""
-    if how == AS_VIEW:
-        return np.asarray(value) if isinstance(value, NDArray) else value
     if how == AS_CELLS:
         return without_in_cells(value)
+    if how == AS_VIEW:
+        return np.asarray(value) if isinstance(value, NDArray) else value
     return without(value, 2 if how == AS_ITEMS else 1 if isinstance(value, dict) else 0)
 
 
@@ -94,17 +99,26 @@ cdef object without_in(object values, int depth):
     return found if type(values) is list else tuple(found)
 
 
+cdef bint has_ndarrays(object values):
+    """Whether an array of objects has an NDArray in a cell."""
+    cdef cnp.ndarray cells = values.ravel()
+    cdef PyObject **cell = <PyObject **>cnp.PyArray_DATA(cells)
+    cdef Py_ssize_t k
+    for k in range(cells.size):
+        if cell[k] != NULL and isinstance(<object>cell[k], NDArray):
+            return True
+    return False
+
+
 cdef object without_in_cells(object values):
     """Convert the NDArrays in an array of objects; return itself if it has none."""
     if type(values) is not np.ndarray or values.dtype != object:
         return values
-    flat = values.ravel().tolist()
-    found = without_in(flat, 0)
-    if found is flat:
+    if not has_ndarrays(values):
         return values
-    result = np.empty(len(found), dtype=object)
-    for k, value in enumerate(found):
-        result[k] = value
+    result = np.empty(values.size, dtype=object)
+    for k, value in enumerate(values.ravel().tolist()):
+        result[k] = without(value, 0)
     return result.reshape(values.shape)
 
 
@@ -143,10 +157,20 @@ def adapted(function, border):
                     kwargs[name] = convert(kwargs[name], how)
         return function(*(args if changed is None else changed), **kwargs)
 
+    def infer(values, *args, **kwargs):
+        # Most arrays of objects become numbers or strings, and so have no NDArray.
+        result = function(values, *args, **kwargs)
+        if type(result) is np.ndarray and result.dtype == object:
+            value = convert(values, only)
+            if value is not values:
+                return function(value, *args, **kwargs)
+        return result
+
     # Operators and `x[key]` are called by position, and are short.
     is_special = (len(names) == 2 and function.__name__.endswith("__")
                   and inspect.unwrap(function).__defaults__ is None)
-    result = functools.wraps(function)(special if is_special else call)
+    chosen = infer if only == AS_CELLS else special if is_special else call
+    result = functools.wraps(function)(chosen)
     result.border = border
     return result
 

@@ -14,6 +14,7 @@ Examples
 dtype('float64')
 """
 
+import numpy as np
 import pandas as pd
 
 from ndx._api.creation_from_data import asarray
@@ -84,12 +85,13 @@ BORDERS = (
 
 def _answers():
     """Whether pandas does with NDArrays what it does with NumPy's arrays."""
-    series = pd.Series([3, 1, 2])
-    mask = asarray([False, True, False])
+    # Over NumPy's memory: an import takes none of a backend or workspace.
+    mask, number = asarray(np.array([False, True])), asarray(np.array(3.0))
+    series = pd.Series([3, 1])
     return (
         series.iloc[mask].tolist() == [1]
-        and series.isin(asarray([1])).tolist() == [False, True, False]
-        and pd.DataFrame([{"a": asarray(1.0)}])["a"].dtype == float
+        and series.isin(asarray(np.array([1]))).tolist() == [False, True]
+        and pd.Series([number]).dtype == float
     )
 
 

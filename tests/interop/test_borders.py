@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import subprocess
 import sys
 import types
 import warnings
@@ -18,6 +19,9 @@ import warnings
 def identity(value, other=None, *, third=None):
     """Return the arguments."""
     return value, other, third
+
+def infer(value, other=None):
+    return value if other is None else other
 
 def complain(value):
     warnings.warn("a complaint", stacklevel=2)
@@ -46,7 +50,7 @@ def library(monkeypatch):
     monkeypatch.setitem(sys.modules, "bordered", first)
     monkeypatch.setitem(sys.modules, "bordered.second", second)
     exec(SOURCE, {"__name__": "bordered"} | vars(first), vars(first))
-    for name in ("identity", "complain", "Base", "Derived"):
+    for name in ("identity", "infer", "complain", "Base", "Derived"):
         getattr(first, name).__module__ = "bordered"
     vars(first)["complain"].__globals__.update(vars(first))
     second.identity = first.identity
@@ -88,18 +92,28 @@ def test_items_of_collections_are_converted(library, kind):
 
 
 def test_cells_of_objects_are_converted(library):
-    install("bordered", borders(CELLS))
+    install("bordered", borders(CELLS, name="infer"))
     cells = np.empty((2, 2), dtype=object)
     cells[0] = ndx.asarray(1.5), "a"
     cells[1] = None, ndx.asarray([1.0, 2.0])
-    found = library.identity(cells)[0]
+    found = library.infer(cells)
     assert found.shape == (2, 2)
     assert [type(each).__name__ for each in found.flat] == [
         "float64", "str", "NoneType", "ndarray"]  # fmt: skip
     assert type(cells[0, 0]) is ndx.NDArray
+    assert library.infer(cells[:, :1][::-1])[1, 0] == 1.5
+    assert library.infer(cells, 3.0) == 3.0  # no objects
 
 
-@pytest.mark.parametrize("how", [VIEW, VALUE, ITEMS, CELLS])
+@pytest.mark.parametrize("cells", [[1, "a"], [None], [], [[1, 2]]])
+def test_cells_without_ndarrays_are_passed_as_they_are(library, cells):
+    install("bordered", borders(CELLS, name="infer"))
+    for values in (np.array(cells, dtype=object), np.array(cells, dtype=str), cells):
+        assert library.infer(values) is values
+    assert library.infer(ready := np.empty(2, dtype=object)) is ready
+
+
+@pytest.mark.parametrize("how", [VIEW, VALUE, ITEMS])
 @pytest.mark.parametrize(
     "value",
     [
@@ -205,3 +219,17 @@ def test_views_keep_their_memory(library):
     with ndx.workspace():
         ndx.zeros(3)
     assert found.tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("library", ["pandas", "scipy.sparse"])
+def test_the_check_at_import_takes_no_memory(library):
+    """It would count for a limit, and for what a workspace learns of its cycles."""
+    pytest.importorskip(library)
+    code = (
+        "import ndx\n"
+        "before = ndx.memory.stats()\n"
+        f"import {library}\n"
+        f"import sys; assert 'ndx.{library.partition('.')[0]}' in sys.modules\n"
+        "assert ndx.memory.stats() == before\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
