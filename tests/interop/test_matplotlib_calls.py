@@ -2,7 +2,7 @@
 
 The methods of Axes in `matplotlib_calls.txt` are given vectors `v`, `o`, `rgb`, `i` (of
 ints) and `m` (of bools), a matrix `M`, an array `R` of three dimensions, and numbers
-`s` and `t`, which are results of reductions. "raises" says that ours are refused.
+`s` and `t`, which are results of reductions. "raises" says that ours may be refused.
 """
 
 import importlib
@@ -73,8 +73,9 @@ def drawn(call, xp):
 @pytest.mark.parametrize("call", CALLS)
 def test_artists_are_those_of_numpys_arrays(call):
     expected = drawn(call, np)
-    if CALLS[call]:
-        with pytest.raises((TypeError, ValueError)):
-            drawn(call, ndx)
+    try:
+        found = drawn(call, ndx)
+    except (TypeError, ValueError):
+        assert CALLS[call] == "raises"
     else:
-        assert str(drawn(call, ndx)) == str(expected)  # some numbers are NaN
+        assert str(found) == str(expected)  # some numbers are NaN
