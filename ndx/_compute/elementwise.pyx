@@ -51,6 +51,7 @@ cdef extern from "numpy/arrayobject.h":
         int ndim, const Py_ssize_t *shape, int typenum, void *data)
 
 cdef object ndarray = np.ndarray
+cdef object memmap = np.memmap
 cdef object generic = np.generic
 
 # Operands that never compute themselves; NumPy doesn't ask their classes either.
@@ -104,7 +105,8 @@ cdef bint is_subclass(object x) noexcept:
 
     Masks, matrices and units would be dropped without a word.
     """
-    return isinstance(x, ndarray) and type(x) not in VALUES
+    kind = type(x)
+    return isinstance(x, cnp.ndarray) and kind is not ndarray and kind is not memmap
 
 
 cdef bint overrides_ufuncs(object x) except -1:
@@ -131,7 +133,7 @@ cdef bint has_priority(object x) except -1:
 cdef bint computes_itself(object x) except -1:
     """Whether operations leave the computation to an operand."""
     return not is_array(x) and type(x) not in VALUES and (
-        isinstance(x, ndarray) or overrides_ufuncs(x) or has_priority(x))
+        isinstance(x, cnp.ndarray) or overrides_ufuncs(x) or has_priority(x))
 
 
 cdef inline bint is_number(object x) except -1:
@@ -159,7 +161,7 @@ cdef BaseArray operand_of(object x):
             return result
     elif computes_itself(x):
         return None
-    if isinstance(x, (ndarray, generic)) and is_lacking(x.dtype):
+    if (isinstance(x, cnp.ndarray) or is_numpy_scalar(x)) and is_lacking(x.dtype):
         return None
     return as_operand(x)
 
@@ -172,8 +174,8 @@ cdef object operand_error(Ufunc ufunc, object x1, object x2):
 
 def unfit(str name, bad, bint alone):
     """Return the error for what is no operand; `alone`: there is no other."""
-    if isinstance(bad, (ndarray, generic)) and not computes_itself(bad) \
-            and is_lacking(bad.dtype):
+    if (isinstance(bad, cnp.ndarray) or is_numpy_scalar(bad)) \
+            and not computes_itself(bad) and is_lacking(bad.dtype):
         dtype_code(bad.dtype)        # the error that lists dtypes
     valid = "convert it with ndx.asarray" if alone else (
         "valid are arrays (convert with ndx.asarray) and Python scalars next to an "
