@@ -20,6 +20,7 @@ import scipy.stats as stats
 from helpers.consumers import COUNTS, MATRIX, OTHER, VECTOR, check, limitation
 
 import ndx
+import ndx.numpy as face
 
 ONE, TWO, OF_MATRIX = [VECTOR], [VECTOR, OTHER], [MATRIX]
 TREE = hierarchy.linkage(MATRIX)
@@ -251,3 +252,16 @@ def test_can_not_take_them(name):
     reason, call = CANNOT[name]
     with limitation(AttributeError, "no attribute", f"scipy.{name} {reason}"):
         call(ndx.asarray(VECTOR))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["array", "broadcast", "concatenate", "copy", "cov", "diag", "float16", "isclose",
+     "isscalar", "logspace", "median", "nan_to_num", "ndarray", "pad", "partition",
+     "put_along_axis", "setdiff1d", "shape", "sinc", "swapaxes", "transpose",
+     "unique"],
+)  # fmt: skip
+def test_names_of_numpy_that_scipy_asks_for_are_in_numpys_face(name):
+    """The standard's namespace, which NDArrays name, has none but the standard's."""
+    assert hasattr(face, name)
+    assert not hasattr(ndx, name)
