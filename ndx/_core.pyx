@@ -34,7 +34,7 @@ from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
 from ndx._methods.numpy_functions cimport dispatch_function
-from ndx._methods.numpy_layout cimport reverse_axes, swap_last
+from ndx._methods.numpy_layout cimport reverse_axes, set_shape, swap_last
 from ndx._methods.numpy_methods cimport NumPyMethods
 from ndx._methods.operators cimport (
     divide_with, operate_in_place_with, operate_with,
@@ -108,9 +108,7 @@ cdef class NDArray(NumPyMethods):
 
     @shape.setter
     def shape(self, value: Any) -> None:
-        raise AttributeError(
-            f"the shape {shape_tuple(self.ndim, self.shape)} of an NDArray can't be "
-            f"changed in place; use x = x.reshape({value!r})")
+        set_shape(self, value)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -770,7 +768,24 @@ cdef class NDArray(NumPyMethods):
         return dead
 
 
+cdef extern from *:
+    """
+    /* `__hash__` is None, which says that there are no hashes. This says what to do. */
+    static Py_hash_t ndx_no_hash(PyObject *x) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "unhashable type: 'ndx.NDArray', whose elements may change; as a key or in "
+            "a set take x.item() of an element, or tuple(x.tolist())");
+        return -1;
+    }
+    static void ndx_set_no_hash(PyObject *cls) {
+        ((PyTypeObject *)cls)->tp_hash = ndx_no_hash;
+    }
+    """
+    void ndx_set_no_hash(object cls) noexcept
+
 set_array_type(NDArray, b"ndx.NDArray")
+ndx_set_no_hash(NDArray)
 learn_operators(new_element(BOOL))
 
 

@@ -1,15 +1,14 @@
 """Manipulation functions that return views: another layout over the same block."""
 
 from ndx._array.storage cimport (
-    BaseArray, check_room, new_array, new_view, same_view, set_layout, strided,
+    BaseArray, check_room, new_array, new_view, same_view, set_layout,
 )
 from ndx._compute.copies cimport copy_into
 from ndx._compute.numpy_calls cimport argument
-from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport (
-    MAXDIMS, Strided, check_axes, count_elements, normalize_axis, parse_axes,
-    parse_shape, reshape_strides, shape_tuple,
+    MAXDIMS, check_axes, normalize_axis, parse_axes, shape_tuple,
 )
+from ndx._methods.numpy_layout cimport reshape_view, reshaped
 
 from ndx._compute.numpy_calls import axes_of
 
@@ -75,44 +74,6 @@ def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> NDArray:
                         False)
     copy_into(compact, array)
     return reshape_view(compact, ndim, wanted)
-
-
-cdef int reshaped(BaseArray x, object shape, Py_ssize_t *out) except -1:
-    """Read a shape for `x`, with -1 resolved; return its number of axes."""
-    cdef int ndim = parse_shape(shape, out), axis, unknown = -1
-    cdef Py_ssize_t count
-    for axis in range(ndim):
-        if out[axis] == -1:
-            if unknown >= 0:
-                raise ValueError(f"shape {shape} has more than one -1")
-            unknown = axis
-            out[axis] = 1
-    count = count_elements(ndim, out, 1)
-    if unknown >= 0 and count > 0 and x.size % count == 0:
-        out[unknown] = x.size // count
-        count = x.size
-    if count != x.size or (unknown >= 0 and count == 0 and out[unknown] == 1):
-        raise ValueError(
-            f"an array of shape {shape_tuple(x.ndim, x.shape)} has {x.size} elements, "
-            f"which don't fit shape {shape}")
-    return ndim
-
-
-cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
-    """Return a view of `x` in a shape of equal size; None if that needs a copy."""
-    cdef Py_ssize_t strides[MAXDIMS]
-    cdef Strided layout
-    cdef BaseArray view
-    cdef int axis
-    strided(x, &layout)
-    if not reshape_strides(&layout, itemsize_of[x.dtype], ndim, shape, strides):
-        return None
-    view = new_view(x, ndim)
-    for axis in range(ndim):
-        view.shape[axis] = shape[axis]
-        view.strides[axis] = strides[axis]
-    set_layout(view)
-    return view
 
 
 def expand_dims(x: Array, /, axis: Axes) -> NDArray:

@@ -328,6 +328,10 @@ class Tracer(StandIn):
         """Length of each axis."""
         return self._shape
 
+    @shape.setter
+    def shape(self, value):
+        self._trace.refuse("it sets the shape of an array")
+
     @property
     def strides(self):
         """Bytes between elements along each axis."""

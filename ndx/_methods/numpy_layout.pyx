@@ -5,12 +5,14 @@ import pickle
 import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, is_array, new_view, require_live, require_usable, require_writeable,
-    set_layout,
+    INLINE_DIMS, BaseArray, is_array, new_view, require_live, require_usable,
+    require_writeable, set_layout, strided,
 )
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.dots cimport dot
@@ -22,7 +24,15 @@ from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64, code_or_none,
     dtype_object, itemsize_of, kind_of,
 )
-from ndx._lib.layout cimport Walk
+from ndx._lib.layout cimport (
+    MAXDIMS, Strided, Walk, count_elements, parse_shape, reshape_strides, shape_tuple,
+)
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject *x) noexcept
+
+cdef extern from "ndx/internal/callers.h":
+    bint ndx_has_weakrefs(PyObject *x) noexcept
 
 # The codes of the dtypes of NumPy's scalars.
 cdef dict SCALARS = {
@@ -273,3 +283,92 @@ cdef object rounded_floats(BaseArray x, object decimals):
     result = binary(MULTIPLY, x, scale, None)
     unary(RINT, result, result)
     return inplace(DIVIDE, result, scale)
+
+
+cdef int reshaped(BaseArray x, object shape, Py_ssize_t *out) except -1:
+    """Read a shape for `x`, with -1 resolved; return its number of axes."""
+    cdef int ndim = parse_shape(shape, out), axis, unknown = -1
+    cdef Py_ssize_t count
+    for axis in range(ndim):
+        if out[axis] == -1:
+            if unknown >= 0:
+                raise ValueError(f"shape {shape} has more than one -1")
+            unknown = axis
+            out[axis] = 1
+    count = count_elements(ndim, out, 1)
+    if unknown >= 0 and count > 0 and x.size % count == 0:
+        out[unknown] = x.size // count
+        count = x.size
+    if count != x.size or (unknown >= 0 and count == 0 and out[unknown] == 1):
+        raise ValueError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} has {x.size} elements, "
+            f"which don't fit shape {shape}")
+    return ndim
+
+
+cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
+    """Return a view of `x` in a shape of equal size; None if that needs a copy."""
+    cdef Py_ssize_t strides[MAXDIMS]
+    cdef Strided layout
+    cdef BaseArray view
+    cdef int axis
+    strided(x, &layout)
+    if not reshape_strides(&layout, itemsize_of[x.dtype], ndim, shape, strides):
+        return None
+    view = new_view(x, ndim)
+    for axis in range(ndim):
+        view.shape[axis] = shape[axis]
+        view.strides[axis] = strides[axis]
+    set_layout(view)
+    return view
+
+
+cdef int replace_layout(BaseArray x, BaseArray view) except -1:
+    """Give an array the layout of a view of all its elements.
+
+    Only for an array that nothing is using: neither an operation nor a buffer.
+    """
+    cdef Py_ssize_t *dims = x.dims
+    if view.ndim > INLINE_DIMS:
+        dims = <Py_ssize_t *>calloc(2 * view.ndim, sizeof(Py_ssize_t))
+        if dims == NULL:
+            raise MemoryError("no memory for the shape of an array")
+    if x.shape != x.dims:
+        free(x.shape)
+    x.ndim = view.ndim
+    x.shape = dims
+    x.strides = dims + view.ndim
+    memcpy(x.shape, view.shape, view.ndim * sizeof(Py_ssize_t))
+    memcpy(x.strides, view.strides, view.ndim * sizeof(Py_ssize_t))
+    x.c_contiguous = view.c_contiguous
+    x.f_contiguous = view.f_contiguous
+    return 0
+
+
+cdef int set_shape(BaseArray x, object shape) except -1:
+    """Change the shape of an array in place, as NumPy's arrays allow it.
+
+    Operations and buffers read the layout of an array while they hold a reference to
+    it. So there may be none but the two of the statement: that of the name, and that of
+    the interpreter, which calls this function.
+    """
+    cdef Py_ssize_t wanted[MAXDIMS]
+    cdef BaseArray view
+    cdef int ndim
+    require_usable(x)
+    ndim = reshaped(x, shape, wanted)
+    view = reshape_view(x, ndim, wanted)
+    if view is None:
+        raise AttributeError(
+            f"an array of shape {shape_tuple(x.ndim, x.shape)} with strides "
+            f"{shape_tuple(x.ndim, x.strides)} has no view of shape "
+            f"{shape_tuple(ndim, wanted)}, so that its shape can't be set; "
+            f"x = x.reshape({shape!r}) copies")
+    # The collector and weak references give new references at any time.
+    if Py_REFCNT(<PyObject *>x) > 2 or <PyObject *>x.base != NULL \
+            or ndx_has_weakrefs(<PyObject *>x):
+        raise AttributeError(
+            "the shape of an NDArray can be set only while it has a single reference, "
+            "and its memory is not of another library: what reads it now must not see "
+            f"another shape; use x = x.reshape({shape!r})")
+    return replace_layout(x, view)

@@ -331,10 +331,3 @@ def test_views_of_other_dtypes(dtype):
     compare(x.view(dtype), n.view(dtype), scalars=False)
     x.view(dtype)[0] = dtype.type(0)
     assert not x[: dtype.itemsize].any()
-
-
-def test_the_shape_is_not_assigned():
-    x = ndx.arange(6)
-    with pytest.raises(AttributeError, match=r"x\.reshape\(\(2, 3\)\)"):
-        x.shape = (2, 3)
-    assert x.shape == (6,)
