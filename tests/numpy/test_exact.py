@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
@@ -74,8 +74,10 @@ def test_searchsorted(first, second, side):
 
 @given(sorted_arrays(), arrays(), st.booleans())
 def test_histogram(first, second, weighted):
-    (bins, edges), (x, numbers) = first, second
-    assume(len(set(edges)) == len(edges) > 1)
+    bins, (x, numbers) = ndx.unique_values(first[0]), second
+    edges = bins.tolist()
+    if len(edges) < 2:
+        return
     weights = ndx.arange(x.size) if weighted else None
     counts = [0] * (len(edges) - 1)
     for place, number in enumerate(numbers):
