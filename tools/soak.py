@@ -32,6 +32,8 @@ WARM_UP = 3
 # The C library and the interpreter may grow on their own; and the pool takes memory for
 # small arrays from the system in segments of 2 MiB.
 TOLERATED_BYTES = 4 * MIB
+# Of parts whose live memory is random.
+TOLERATED = {"limits": 64 * MIB}
 TOLERATED_BLOCKS = 500
 # The number of live ranges differs between measurements.
 TOLERATED_RANGES = 30
@@ -310,12 +312,112 @@ def tasks():
         ndx.workspace("a task's", size="4KiB").destroy()
 
 
+def limits():
+    """Move limits at random under four threads; no grant may exceed one in force.
+
+    Workspaces close meanwhile, and other memory of the process comes and goes. What is
+    held only grows by grants that a limit allows. So after a grant during which no
+    limit was changed it fits, which is checked after each one.
+    """
+    backend = ndx.backends.get("host", idle_release=0.05)
+    before = ndx.backends._budget.process_reserved()
+    version, wrong, stop = [0], [], threading.Event()
+    grants, refusals = [0] * 4, [0] * 4
+
+    def check(seen):
+        held, limit = backend.stats()["reserved_bytes"], backend.limit
+        total, bound = ndx.backends._budget.process_reserved(), ndx.memory.limit()
+        if version[0] == seen and not version[0] % 2:
+            if limit is not None and held > limit:
+                wrong.append(("the backend's limit", held, limit))
+            if bound is not None and total > bound:
+                wrong.append(("the limit of ndx", total, bound))
+
+    def run_work(number):
+        try:
+            work(number)
+        except BaseException as error:
+            wrong.append(error)
+            raise
+
+    def work(number):
+        rng = random.Random(number)
+        kept = []
+        with ndx.use(backend):
+            while not stop.is_set():
+                seen = version[0]
+                size = rng.choice((100, 3000, 70_000, MIB, 3 * MIB))
+                try:
+                    if rng.random() < 0.05:
+                        with ndx.workspace("closes", size=rng.randrange(4 * MIB)):
+                            ndx.ones(rng.randrange(1, 10_000))
+                    else:
+                        kept.append(ndx.empty(size, dtype="uint8"))
+                        kept[-1][-1] = number
+                except ndx.OutOfMemoryError:
+                    refusals[number] += 1
+                    kept.clear()
+                except ndx.WorkspaceError:
+                    ndx.memory.destroy_all(trim=False)
+                else:
+                    grants[number] += 1
+                    check(seen)
+                if len(kept) > 20 or rng.random() < 0.02:
+                    del kept[:: rng.randrange(1, 4)]
+            kept.clear()
+            ndx.memory.destroy_all()
+
+    threads = [threading.Thread(target=run_work, args=(n,)) for n in range(4)]
+    rng = random.Random(17)
+    others = []
+    for each in threads:
+        each.start()
+    try:
+        while True:
+            version[0] += 1
+            change = rng.randrange(5)
+            if change == 0:
+                backend.limit = rng.choice((None, 0, rng.randrange(64 * MIB)))
+            elif change == 1:
+                ndx.memory.set_limit(
+                    rng.choice((None, before + rng.randrange(64 * MIB)))
+                )
+            elif change == 2:
+                resident = ndx.backends._budget.resident_nbytes()
+                ndx.memory.set_limit(
+                    process=rng.choice((None, resident + rng.randrange(64 * MIB)))
+                )
+            elif change == 3:
+                others.append(bytearray(rng.randrange(8 * MIB)))
+                del others[: rng.randrange(len(others) + 1)]
+            else:
+                ndx.memory.trim(backend, target=rng.choice((0, MIB)))
+            version[0] += 1
+            time.sleep(rng.random() * 0.002)
+            assert not wrong, wrong[:3]
+            yield
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+        ndx.memory.set_limit(None, process=None)
+        backend.limit = None
+        gc.collect()
+        stats = backend.stats()
+        assert not wrong, wrong[:3]
+        assert stats["allocated_bytes"] == stats["allocated_count"] == 0, stats
+        backend.trim()
+        assert backend.stats()["reserved_bytes"] == 0, backend.stats()
+        assert min(grants) > 0 < min(refusals), (grants, refusals)
+        print(f"{sum(grants):,} grants, {sum(refusals):,} refusals", flush=True)
+
+
 PARTS = {
     part.__name__.replace("_", "-"): part
     for part in (
         varying, nested, ring, growing, liveness, tiny, small_arrays, one_array,
         spills, exports, escapes, files, threads, threads_that_stay, tasks,
-        no_workspace,
+        no_workspace, limits,
     )
 }  # fmt: skip
 
@@ -364,7 +466,9 @@ class Outcome(NamedTuple):
         """The failures, as a list of texts."""
         found = []
         resident = self.growth("resident")
-        if resident is not None and resident > TOLERATED_BYTES:
+        if resident is not None and resident > TOLERATED.get(
+            self.name, TOLERATED_BYTES
+        ):
             found.append(f"resident memory grew by {resident / MIB:.1f} MiB")
         if self.growth("blocks") > TOLERATED_BLOCKS:
             found.append(f"Python's blocks grew by {self.growth('blocks'):.0f}")

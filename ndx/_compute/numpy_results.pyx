@@ -41,6 +41,7 @@ from ndx._lib.refusals cimport Refusals, is_of_allocator
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
+from ndx.backends.pooled cimport PooledBackend
 
 try:
     from numpy.lib._stride_tricks_impl import DummyArray
@@ -217,7 +218,10 @@ cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
     memory = header.memory
     serial = header.serial
     forget_header(ptr, header)
-    (<Backend>backend).release(&memory)
+    if ctx != NULL and isinstance(<object>backend, PooledBackend):
+        (<PooledBackend>backend).release_plain(&memory)
+    else:
+        (<Backend>backend).release(&memory)
     Py_DECREF(<object>backend)
     if serial:
         range_freed(serial)

@@ -34,6 +34,7 @@ cdef extern from "ndx/_files/mappings.h" nogil:
     int ndx_open_unnamed(const char *directory, int *fd)
     int ndx_file_reserve(int fd, int64_t offset, size_t nbytes)
     int ndx_file_punch(int fd, int64_t offset, size_t nbytes)
+    int ndx_file_zero(int fd, int64_t offset, size_t nbytes)
     int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                      void **out)
     void ndx_unmap(void *ptr, size_t nbytes)
@@ -63,6 +64,11 @@ cdef int file_reserve(int fd, int64_t offset, size_t nbytes) noexcept nogil:
 cdef int file_punch(int fd, int64_t offset, size_t nbytes) noexcept nogil:
     """Give the disk space of a range back; the range then reads as zeros."""
     return ndx_file_punch(fd, offset, nbytes)
+
+
+cdef int file_zero(int fd, int64_t offset, size_t nbytes) noexcept nogil:
+    """Let a range read as zeros, without writing them; its space stays reserved."""
+    return ndx_file_zero(fd, offset, nbytes)
 
 
 cdef int map_file(int fd, int64_t offset, size_t nbytes, bint writable, bint shared,

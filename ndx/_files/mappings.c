@@ -509,6 +509,16 @@ int ndx_file_punch(int fd, int64_t offset, size_t nbytes) {
 #endif
 }
 
+int ndx_file_zero(int fd, int64_t offset, size_t nbytes) {
+#if defined(__linux__) && defined(FALLOC_FL_ZERO_RANGE)
+    return fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                     (off_t)nbytes) == 0 ? 0 : errno;
+#else
+    (void)fd; (void)offset; (void)nbytes;
+    return EOPNOTSUPP;
+#endif
+}
+
 int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                  void **out) {
     int flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
@@ -570,6 +580,7 @@ int ndx_ranges_at_fork(void) { return 0; }
 int ndx_open_unnamed(const char *directory, int *fd) { return ENOSYS; }
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
 int ndx_file_punch(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
+int ndx_file_zero(int fd, int64_t offset, size_t nbytes) { return ENOSYS; }
 int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                  void **out) { return ENOSYS; }
 void ndx_unmap(void *ptr, size_t nbytes) {}

@@ -58,6 +58,9 @@ int ndx_open_unnamed(const char *directory, int *fd);
 int ndx_file_reserve(int fd, int64_t offset, size_t nbytes);
 /* Give the space of [offset, offset + nbytes) back; the range then reads as zeros. */
 int ndx_file_punch(int fd, int64_t offset, size_t nbytes);
+
+/* Let a range read as zeros, without writing them; its disk space stays reserved. */
+int ndx_file_zero(int fd, int64_t offset, size_t nbytes);
 int ndx_map_file(int fd, int64_t offset, size_t nbytes, int writable, int shared,
                  void **out);
 void ndx_unmap(void *ptr, size_t nbytes);

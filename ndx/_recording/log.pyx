@@ -5,7 +5,10 @@ newest events: when it is full, it forgets the arrays that died first, and if th
 little, the older half of what is no array's.
 """
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport (
+    PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc,
+)
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 cdef extern from "ndx/internal/clock.h":
@@ -172,6 +175,39 @@ cdef class Log:
                 self.events[kept] = self.events[i]
                 kept += 1
         self.count = kept
+
+    def live_by_stack(self, int32_t backend, size_t nstacks):
+        """Return (stack, bytes, number) of recorded memory of a backend that lives."""
+        cdef size_t i, count = self.count
+        cdef Event *birth
+        # Sums of bytes and numbers. No Python until the events were read: it logs more.
+        cdef int64_t *sums = \
+            <int64_t *>PyMem_RawCalloc(2 * nstacks + 1, sizeof(int64_t))
+        if sums == NULL:
+            raise MemoryError(f"no memory for the sums of {nstacks} stacks")
+        for i in range(count):
+            birth = &self.events[i]
+            if birth.kind == DEATH:
+                birth = self.find(birth.subject)
+            elif birth.kind != BIRTH:
+                continue
+            if birth == NULL or birth.backend != backend or birth.stack < 0 \
+                    or <size_t>birth.stack >= nstacks:
+                continue
+            if self.events[i].kind == BIRTH:
+                sums[2 * birth.stack] += <int64_t>birth.nbytes
+                sums[2 * birth.stack + 1] += 1
+            else:
+                sums[2 * birth.stack] -= <int64_t>birth.nbytes
+                sums[2 * birth.stack + 1] -= 1
+        found = []
+        try:
+            for i in range(nstacks):
+                if sums[2 * i + 1] > 0:
+                    found.append((i, sums[2 * i], sums[2 * i + 1]))
+        finally:
+            PyMem_RawFree(sums)
+        return found
 
     def rows(self):
         """Return all events as tuples, in the order of the fields of ``Event``."""

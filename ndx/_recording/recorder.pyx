@@ -32,6 +32,7 @@ from ndx._workspaces.workspace cimport Workspace
 from ndx.backends.base cimport Backend, Counters
 
 from ndx._lib.call_site import begins_process, is_ours, shown
+from ndx.backends._pressure import set_largest_makers
 
 cdef extern from "ndx/internal/clock.h":
     int64_t ndx_nanoseconds() noexcept
@@ -236,6 +237,36 @@ cdef class Recorder:
 def recorders():
     """Return the open recordings, in the order in which they began."""
     return active
+
+
+def largest_makers(Backend backend not None):
+    """Return (line, bytes, number) of what made most of a backend's live arrays.
+
+    As the first of the open recordings has seen it; nothing if there is none.
+    """
+    cdef Recorder recorder
+    cdef dict sums = {}
+    if not active:
+        return []
+    recorder = active[0]
+    number = recorder.numbers.get(<size_t><PyObject *>backend)
+    if number is None:
+        return []
+    stacks = recorder.stacks
+    for stack, nbytes, count in recorder.log.live_by_stack(number, len(stacks)):
+        if stacks[stack]:
+            line = recorder.lines[stacks[stack][0]]
+            before = sums.get(line, (0, 0))
+            sums[line] = (before[0] + nbytes, before[1] + count)
+    found = [(line, *sums[line]) for line in sums]
+    return sorted(found, key=bytes_of, reverse=True)[:8]
+
+
+def bytes_of(maker):
+    return maker[1]
+
+
+set_largest_makers(largest_makers)
 
 
 cdef object slot_of(Arena arena):

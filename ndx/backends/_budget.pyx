@@ -12,6 +12,7 @@ __all__ = [
     "gpu_limits", "gpu_reserved", "missing_of_gpu", "missing_of_process",
     "process_limit", "process_peak", "process_reserved", "resident_bound",
     "resident_nbytes", "set_gpu_limit", "set_process_limit", "set_resident_limit",
+    "warn_beyond",
 ]
 
 cdef extern from "ndx/internal/clock.h" nogil:
@@ -39,6 +40,7 @@ cdef enum:
     GPUS = 64
     LEAST_SPACE = 67108864       # 64 MiB
     KNOWN_FOR = 10               # milliseconds, then the system is asked again
+    PAUSE = 2                    # milliseconds between requests that are not fast
 
 # Limit on the resident memory of the process, other libraries' included. The system is
 # asked without the lock, and the answer kept below. While there is such a limit, pages
@@ -56,6 +58,56 @@ cdef size_t[GPUS + 1] of_gpu
 cdef size_t[GPUS + 1] limit_of_gpu
 memset(of_gpu, 0, sizeof(of_gpu))
 memset(limit_of_gpu, 0xFF, sizeof(limit_of_gpu))
+
+
+cdef bint watch_has_come() noexcept nogil:
+    """Read the clock; return whether the pools are due for a look."""
+    cdef uint64_t now = ndx_milliseconds()
+    # Without a lock: at worst one request more or less reads the clock.
+    watch.slow = now - watch.last >= (PAUSE if watch.slow else <uint64_t>SOME * PAUSE)
+    watch.last = now
+    return watch.over or now >= watch.next
+
+
+cdef void watch_begin(uint64_t next_look) noexcept nogil:
+    """Let requests read the clock from now on, and look at the pools by then."""
+    ndx_lock_acquire(&lock)
+    watch.on = True
+    watch.next = min(watch.next, next_look)
+    ndx_lock_release(&lock)
+
+
+cdef bint watch_claim(uint64_t now) noexcept nogil:
+    """Whether the caller is the one that looks at the pools now; then others don't."""
+    cdef bint due
+    ndx_lock_acquire(&lock)
+    due = watch.on and now >= watch.next
+    if due:
+        watch.next = now + KNOWN_FOR
+    ndx_lock_release(&lock)
+    return due
+
+
+cdef void watch_go_on(bint needed, uint64_t next_look) noexcept nogil:
+    """Say when pools are due again, and whether any of them has to be looked at."""
+    ndx_lock_acquire(&lock)
+    if resident_limit == <size_t>-1:
+        watch.on = needed or watch.over
+        watch.next = next_look
+    ndx_lock_release(&lock)
+
+
+cdef void note_excess() noexcept nogil:
+    """Note whether more is held than a limit allows; with the lock."""
+    watch.over = held > limit or (
+        resident_limit != <size_t>-1 and known_present() > resident_limit)
+    if watch.over or resident_limit != <size_t>-1:
+        watch.on = True
+
+
+cdef bint budget_is_lazy() noexcept nogil:
+    """Whether pages may be left to be made by the first write to them."""
+    return resident_limit == <size_t>-1
 
 
 cdef bint budget_take(size_t nbytes) noexcept nogil:
@@ -110,6 +162,7 @@ cdef bint budget_look() noexcept nogil:
         arrived_then = before
     # Or else the last answer stands: there may be no file descriptor left.
     looked = ndx_milliseconds()
+    note_excess()
     ndx_lock_release(&lock)
     return True
 
@@ -142,6 +195,8 @@ cdef void budget_give(size_t nbytes) noexcept nogil:
     global held
     ndx_lock_acquire(&lock)
     held -= nbytes
+    if watch.over:
+        note_excess()
     ndx_lock_release(&lock)
 
 
@@ -242,21 +297,20 @@ cdef void budget_unlock(bint child) noexcept nogil:
     ndx_lock_release(&lock)
 
 
-cdef int warn_beyond(size_t nbytes, object total, str whose) except -1:
+def warn_beyond(size_t nbytes, total, str whose):
     """Warn of a limit that forbids nothing."""
     if total is not None and nbytes > total:
         warnings.warn(
             f"the limit of {format_size(nbytes)} is more than {whose} can have, "
             f"{format_size(total)}: memory will run out before the limit is reached",
             RuntimeWarning, stacklevel=2)
-    return 0
 
 
 def set_process_limit(value):
     """Set the limit on the memory that all backends of ndx hold together.
 
     A size, a part of what the process may have (the machine's memory, or less in a
-    control group), or None for no limit. What is held already stays.
+    control group), or None for no limit. The caller gives back what is idle above it.
     """
     global limit
     cdef size_t nbytes = <size_t>-1
@@ -265,6 +319,7 @@ def set_process_limit(value):
         warn_beyond(nbytes, machine_memory(), "the process")
     ndx_lock_acquire(&lock)
     limit = nbytes
+    note_excess()
     ndx_lock_release(&lock)
 
 
@@ -283,6 +338,7 @@ def set_resident_limit(value):
     ndx_lock_acquire(&lock)
     resident_limit = nbytes
     looked = 0
+    note_excess()
     ndx_lock_release(&lock)
     # Later the system may have no answer: then there is this one to go by.
     budget_look()

@@ -24,6 +24,8 @@ def read_options(environment, kind):
         option = name[len(prefix) :].lower()
         variables[option] = name, text
         options[option] = text
+        if option == "pool":
+            options[option] = text.lower()
         if option in _NUMBERS or option in _INTEGERS:
             number = int if option in _INTEGERS else float
             try:

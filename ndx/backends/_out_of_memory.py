@@ -13,9 +13,16 @@ from ndx.backends._budget import (
     resident_bound,
     resident_nbytes,
 )
-from ndx.backends._pressure import innermost, is_adaptor
+from ndx.backends._pressure import (
+    held_arenas,
+    innermost,
+    is_adaptor,
+    largest_makers,
+)
 
 __all__ = ["error"]
+
+_MOST_ARENAS = 8
 
 
 def error(nbytes, refusals):
@@ -37,6 +44,11 @@ def error(nbytes, refusals):
     device_free, device_total = backend.memory_info()
     cause, remedies = _explain(backend, nbytes, reason, raised)
     remedies = ["drop arrays that you no longer need, or use smaller ones", *remedies]
+    arenas = held_arenas(backend)
+    if not all(each.is_open for each in arenas):
+        remedies.append(
+            "give back the arenas of closed workspaces: ndx.memory.destroy_all()"
+        )
     fallback = _fallback_that_would_do(backend, nbytes, reason)
     if len(refusals) == 1 and fallback:
         remedies.append(
@@ -55,7 +67,10 @@ def error(nbytes, refusals):
     )
     for other, *why in refusals[1:]:
         text += f"Nor can {other.name!r}: {_explain(other, nbytes, *why)[0]}. "
-    text += f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
+    text += (
+        f"To go on, {advice}.{_table(backend, stats['allocated_count'])}"
+        f"{_arenas(arenas)}{_makers(backend)}"
+    )
     made = OutOfMemoryError(
         text,
         nbytes,
@@ -103,6 +118,9 @@ def _explain(backend, nbytes, reason, raised):
 
 
 def _of_limit(backend, limit):
+    if limit is None:
+        # Raised meanwhile, by another thread.
+        return "its limit forbade it", []
     page = getattr(backend, "page_nbytes", 0)
     remedy = f"raise the limit: ndx.use({backend.name!r}, limit=...)"
     if limit < page:
@@ -245,3 +263,31 @@ def _table(backend, count):
         for size, number in holders
     ]
     return "\n".join(lines)
+
+
+def _arenas(arenas):
+    """Return the arenas of workspaces among the ranges, as lines of a message."""
+    if not arenas:
+        return ""
+    found = sorted(arenas, key=lambda each: -each.nbytes)[:_MOST_ARENAS]
+    lines = [
+        f"  {format_size(each.nbytes):>10} of {each.workspace!r}, which is "
+        f"{'open' if each.is_open else 'closed'}"
+        for each in found
+    ]
+    left = len(arenas) - len(found)
+    if left:
+        lines.append(f"  and {left} more")
+    return "\n".join(["\nOf these, arenas of workspaces:", *lines])
+
+
+def _makers(backend):
+    """Return the lines of code that made most, as lines of a message."""
+    makers = largest_makers(backend)
+    if not makers:
+        return ""
+    lines = [
+        f"  {count:>6} arrays, {format_size(nbytes):>10}: {line}"
+        for line, nbytes, count in makers
+    ]
+    return "\n".join(["\nMost of it was made, as far as recorded, by:", *lines])

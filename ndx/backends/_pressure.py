@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._lib.weak import members
 from ndx.backends._budget import missing_of_gpu, missing_of_process
@@ -15,24 +15,35 @@ from ndx.backends._budget import missing_of_gpu, missing_of_process
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ndx.backends.base import Backend
+
 __all__ = [
+    "HeldArena",
     "add_callback",
     "backends",
     "callbacks",
     "fallback_of",
+    "held_arenas",
+    "idle_arenas",
     "innermost",
     "is_adaptor",
     "is_asked_again",
+    "is_pool",
+    "largest_makers",
     "live_backends",
     "live_pools",
     "note_asked_again",
     "pooled",
+    "register_class",
+    "release_idle_arenas",
     "release_on_disk",
     "release_others",
     "release_own",
-    "register_class",
     "remove_callback",
     "set_asked_again",
+    "set_held_arenas",
+    "set_largest_makers",
+    "settle",
 ]
 
 # All of them, by `id`: those that users write need not be hashable.
@@ -47,6 +58,15 @@ pooled = weakref.WeakSet()
 TURNS = 3
 
 _callbacks = []
+
+
+def _nothing(*_):
+    return []
+
+
+# Of rooms above this one: what lists the arenas of workspaces, and the makers of live
+# arrays while a recording runs.
+_held_arenas = _largest_makers = _nothing
 
 
 class _Here(threading.local):
@@ -184,37 +204,152 @@ def release_own(backend):
     return 0 if is_pool(found) else found.trim()
 
 
-def release_others(backend, nbytes, reason):
-    """Give back idle memory of pools that compete with a backend; return the bytes."""
+def set_held_arenas(function):
+    """Set what returns a `HeldArena` for each arena of a workspace."""
+    global _held_arenas
+    _held_arenas = function
+
+
+def set_largest_makers(function):
+    """Set what returns the makers of a backend's live arrays, if they are recorded."""
+    global _largest_makers
+    _largest_makers = function
+
+
+def largest_makers(backend):
+    """Return (line, bytes, number) of those that made most of a backend's arrays.
+
+    None are known where no recording runs.
+    """
+    return _largest_makers(backend)
+
+
+class HeldArena(NamedTuple):
+    """The memory of an arena; that of a closed workspace is idle, usually."""
+
+    workspace: str
+    backend: Backend
+    nbytes: int
+    is_open: bool
+    is_idle: bool
+    # Gives the memory back to its pool if it is idle; returns the bytes.
+    release: Callable[[], int]
+
+
+def held_arenas(backend):
+    """Return the arenas of workspaces that are in a backend's memory."""
     found = innermost(backend)
-    if reason == "process":
-        others = [each for each in live_pools() if each.budgeted]
-        return _release_just_enough(found, others, missing_of_process(nbytes))
-    if reason == "device":
-        others = [each for each in live_pools() if each.gpu == found.gpu]
-        return _release_just_enough(found, others, missing_of_gpu(found.gpu, nbytes))
-    resource = "machine" if reason == "system" else getattr(found, "resource", None)
-    if resource is None:
-        return 0
-    return sum(
-        other.trim()
-        for other in live_pools()
-        if other is not found and other.resource == resource
-    )
+    return [each for each in _held_arenas() if each.backend is found]
 
 
-def _release_just_enough(backend, pools, missing):
-    """Give back idle memory of pools that share a limit, if there is enough."""
-    own = getattr(backend, "idle_nbytes", 0)
-    if missing > own:
+def idle_arenas(backend=None):
+    """Return the idle arenas: all, or those in the memory of a backend."""
+    found = _held_arenas() if backend is None else held_arenas(backend)
+    return [each for each in found if each.is_idle]
+
+
+def release_idle_arenas(backend=None):
+    """Give the idle arenas back to their pools; return the bytes."""
+    return sum(each.release() for each in idle_arenas(backend))
+
+
+def release_others(backend, nbytes, reason):
+    """Give back what competes with a backend: closed arenas, then other pools' memory.
+
+    Returns the bytes that went back, to the system or to the backend's own pool. Where
+    it is known how much is missing nothing goes back unless there is enough.
+    """
+    found = innermost(backend)
+    pools = _competitors(found, reason)
+    arenas = [each for each in idle_arenas() if each.backend in pools]
+    # The backend's own first: its pool can serve from them at once.
+    arenas.sort(key=lambda each: (each.backend is not found, -each.nbytes))
+    others = [each for each in pools if each is not found and is_pool(each)]
+    missing = _missing(found, nbytes, reason)
+    if missing is None:
+        released = sum(each.release() for each in arenas)
+        return released + sum(each.trim() for each in others)
+    if missing > (own := _idle_of(found)):
         # The backend gives its own idle memory itself, once that is enough with what
         # others give. If it was enough from the start, the backend did so in vain.
         missing -= own
-    others = [each for each in pools if each is not backend]
-    if missing > sum(each.idle_nbytes for each in others):
+    if missing > sum(each.nbytes for each in arenas) + sum(map(_idle_of, others)):
         return 0
+    released, emptied = 0, []
+    for each in arenas:
+        if released >= missing:
+            break
+        emptied.append((each.backend, each.release()))
+        released += emptied[-1][1]
+    # What is idle in another pool by now has to go on, to the system.
+    missing -= sum(n for each, n in emptied if each not in others)
+    others.sort(key=lambda each: each not in dict(emptied))
+    return released + _shrink_just_enough(others, missing)
+
+
+def _competitors(backend, reason):
+    """Return the backends whose memory counts for what has refused a request."""
+    if reason in ("process", "ndx"):
+        found = [each for each in live_backends() if getattr(each, "budgeted", False)]
+    elif reason == "device":
+        found = [each for each in live_pools() if each.gpu == backend.gpu]
+    elif reason in ("system", "source"):
+        resource = "machine"
+        if reason == "source":
+            resource = getattr(backend, "resource", None)
+        found = [
+            each
+            for each in live_pools()
+            if each.resource == resource and resource is not None
+        ]
+    else:
+        found = []
+    return [backend, *(each for each in found if each is not backend)]
+
+
+def _missing(backend, nbytes, reason):
+    """Return how many bytes must go back for a request; None if that is not known."""
+    if reason in ("process", "ndx"):
+        return missing_of_process(nbytes)
+    if reason == "device":
+        return missing_of_gpu(backend.gpu, nbytes)
+    if reason == "limit" and is_pool(backend):
+        return backend._missing_nbytes(nbytes)
+    return None
+
+
+def _idle_of(backend):
+    return getattr(backend, "idle_nbytes", 0)
+
+
+def _shrink_just_enough(pools, missing):
+    """Let pools give back idle memory until no more is missing; return the bytes.
+
+    What `initial` and `reserve` have set aside goes last.
+    """
     released = 0
-    for other in others:
-        if released < missing and other.idle_nbytes:
-            released += other.trim()
+    for kept in (False, True):
+        for pool in pools:
+            if released < missing and pool.idle_nbytes:
+                released += pool._shrink(pool.idle_nbytes, kept)
     return released
+
+
+def settle(reason, backend=None):
+    """Give back what is idle above a limit that was lowered.
+
+    Idle memory goes first, then the arenas of closed workspaces, then the idle memory
+    that `initial` and `reserve` have set aside.
+    """
+    pools = [each for each in _competitors(backend, reason) if is_pool(each)]
+
+    def missing():
+        return _missing(backend, 0, reason)
+
+    for kept in (False, True):
+        for pool in pools:
+            pool._shrink(missing(), kept)
+        for each in idle_arenas():
+            if each.backend in pools and missing():
+                each.release()
+                each.backend._shrink(missing(), kept)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -294,7 +296,25 @@ def _builtin(name):
     if name not in BUILTIN:
         return None
     module, kind = BUILTIN[name]
-    return getattr(import_module(f"ndx.backends.{module}"), kind)
+    try:
+        return getattr(import_module(f"ndx.backends.{module}"), kind)
+    except ImportError as error:
+        _raise_for_descriptors(name, error)
+        raise
+
+
+def _raise_for_descriptors(name, error):
+    """Raise the OSError that made an import fail, if no file can be opened now."""
+    try:
+        os.close(os.open(__file__, os.O_RDONLY))
+    except OSError as reason:
+        if reason.errno not in (errno.EMFILE, errno.ENFILE):
+            return
+        raise OSError(
+            reason.errno,
+            f"{os.strerror(reason.errno)}: backend {name!r} can't be loaded; close "
+            "files, or raise the limit (ulimit -n)",
+        ) from error
 
 
 def _load(name):

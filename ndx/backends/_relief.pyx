@@ -3,22 +3,23 @@
 A backend refuses a request for a reason (`Status`). The steps against that reason are
 taken in this order, from the cheapest on, until the request is served:
 
-====================  ====  ======  ========  ====  ==========  =========
-reason                idle  others  fallback  trim  collection  callbacks
-====================  ====  ======  ========  ====  ==========  =========
-the system, a device  x     x       x         x     x           x
+====================  ====  ======  ======  ========  ====  ==========  =========
+reason                idle  arenas  others  fallback  trim  collection  callbacks
+====================  ====  ======  ======  ========  ====  ==========  =========
+the system, a device  x     x       x       x         x     x           x
 or a disk is full
-limit of ndx, or of   x     x       x         x     x           x
+limit of ndx, or of   x     x       x       x         x     x           x
 the process
-limit of the device   x     x       x         x     x           x
-limit of the backend  x             x         x     x           x
-an arena is full      x             x         x     x           x
-an adaptor                          x         x     x           x
-larger than possible                x                           x
-====================  ====  ======  ========  ====  ==========  =========
+limit of the device   x     x       x       x         x     x           x
+limit of the backend  x     x               x         x     x           x
+an arena is full      x     x               x         x     x           x
+an adaptor                  x               x         x     x           x
+larger than possible                        x                           x
+====================  ====  ======  ======  ========  ====  ==========  =========
 
 *idle*: idle memory of the backend's own pool, if there is enough of it
 (`retry_from_idle`, which pools call themselves, without the GIL).
+*arenas*: those of closed workspaces, which start again with none.
 *others*: the idle memory of pools that compete for the same resource.
 *fallback*: the backend's own, then the one beyond it (of a workspace's spill policy).
 It comes before the collection, which takes milliseconds: where a program works beyond
@@ -39,7 +40,7 @@ from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ARENA
-from ndx.backends._pool.trim cimport pool_settle, pool_trim
+from ndx.backends._pool.trim cimport pool_settle, pool_shrink, pool_trim
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT,
     SOURCE_FULL, TOO_LARGE, Backend, Memory,
@@ -105,7 +106,8 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
     # Blocks that streams are done with may be merged even if nothing goes back.
     cdef bint streams = pool.source.streams
     cdef size_t need = pool.round(nbytes)
-    cdef size_t reserved, missing
+    cdef size_t missing
+    cdef bint limited = reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT)
     if not idle_may_help(pool, need, reason):
         return reason
     if streams:
@@ -113,12 +115,16 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
         reason = pool.allocate(nbytes, stream, out, clean)
     if reason == ALLOCATED or pool.kind == ARENA:
         return reason
-    if reason in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
-        reserved = pool.counters.reserved
+    if limited:
+        # More may be held than is allowed by now, whatever serves the request.
+        missing = missing_of(pool, 0, reason)
+        if missing and pool_shrink(pool, missing, True):
+            reason = pool.allocate(nbytes, stream, out, clean)
+            if reason not in (OWN_LIMIT, PROCESS_LIMIT, DEVICE_LIMIT):
+                return reason
         missing = missing_of(
             pool, ndx_round_up(need, pool.source.granularity), reason)
-        if pool_trim(pool, reserved - min(reserved, missing), FOR_EVER) == 0 \
-                and not streams:
+        if pool_shrink(pool, missing, True) == 0 and not streams:
             return reason
         reason = pool.allocate(nbytes, stream, out, clean)
         if reason == ALLOCATED:
@@ -208,10 +214,10 @@ cdef class Request:
         return False
 
     cdef bint press(self, Candidate each) except -1:
-        """If one has refused, ask again once pools that compete with it gave enough."""
-        if each.reason in (NO_MEMORY, SOURCE_FULL, PROCESS_LIMIT, DEVICE_LIMIT) and \
-                _pressure.release_others(
-                    each.short, self.nbytes, REASONS[each.reason]):
+        """If one has refused, ask again once closed arenas and other pools gave enough.
+        """
+        if each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.release_others(
+                each.short, self.nbytes, REASONS[each.reason]):
             self.ask(each)
         return each.reason == ALLOCATED
 
@@ -221,10 +227,9 @@ cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
 
     Such a backend returns NO_MEMORY only, but tells its limit and the bytes it holds.
     """
-    cdef size_t limit
-    if reason != NO_MEMORY or backend.limit_nbytes < 0:
+    limit = None if reason != NO_MEMORY else backend.limit
+    if limit is None:
         return reason
-    limit = backend.limit_nbytes
     if nbytes > limit:
         return TOO_LARGE
     if backend.stats()["reserved_bytes"] + nbytes > limit:

@@ -71,6 +71,10 @@ class LimitingAdaptor(Adaptor):
 
     def __init__(self, upstream: BackendLike, nbytes: Size) -> None: ...
     @property
+    def limit(self) -> int:
+        """The bound, as `allowed`."""
+
+    @property
     def allowed(self) -> int:
         """The bound on what is live at once, in bytes."""
 

@@ -274,7 +274,11 @@ cdef class LimitingAdaptor(Adaptor):
     def __init__(self, upstream: BackendLike, nbytes: Size) -> None:
         Adaptor.__init__(self, upstream)
         self.bound = parse_size(nbytes, "nbytes")
-        self.limit_nbytes = self.bound
+
+    @property
+    def limit(self) -> int:
+        """The bound, as `allowed`."""
+        return self.bound
 
     @property
     def allowed(self) -> int:

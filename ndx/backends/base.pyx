@@ -114,7 +114,7 @@ cdef class Backend:
         return None
 
     def __repr__(self):
-        limit = "" if self.limit_nbytes < 0 else f", limit={self.limit_nbytes}"
+        limit = "" if self.limit is None else f", limit={self.limit}"
         return f"<{type(self).__name__} {self.name!r}{limit}>"
 
     # To override: `allocate` fills `out` with an aligned range (of zeros, if asked)

@@ -4,6 +4,9 @@ Address space is reserved generously and takes no memory; pages take theirs when
 are first written. Large ranges use huge pages.
 """
 
+from libc.string cimport memset
+
+from ndx.backends._budget cimport budget_is_lazy
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 
@@ -21,9 +24,17 @@ cdef extern from "ndx/internal/pages.h" nogil:
     void ndx_unreserve(void *ptr, size_t nbytes)
     void ndx_use_huge_pages(char *start, char *end)
     bint ndx_purge(char *start, char *end)
+    void ndx_offer(char *start, size_t nbytes)
+    void ndx_zero(char *start, size_t nbytes, bint give_back)
 
 cdef enum:
     HUGE_FROM = 4194304          # bytes for which huge pages pay, as NumPy found
+    # Recycled zeros: pages that are not resident stay so from 1 MiB on. From 256 MiB
+    # on, those that are resident go back, too: then an array of which little is written
+    # needs little. One that is written as a whole pays for fresh pages then, as all
+    # large ones of the C library.
+    LAZY_FROM = 1048576
+    RETURN_FROM = 268435456
 
 
 # Read once: backends are made often.
@@ -56,6 +67,15 @@ cdef class HostSource(Source):
 
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
         return ndx_purge(<char *>ptr, <char *>ptr + nbytes)
+
+    cdef void offer(self, void *ptr, size_t nbytes) noexcept nogil:
+        ndx_offer(<char *>ptr, nbytes)
+
+    cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
+        if nbytes < LAZY_FROM or not self.paged or not budget_is_lazy():
+            memset(ptr, 0, nbytes)
+        else:
+            ndx_zero(<char *>ptr, nbytes, nbytes >= RETURN_FROM)
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
         return host_memory(idle, total)

@@ -11,15 +11,16 @@ import os
 from cpython.exc cimport PyErr_SetObject
 from libc.errno cimport EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC
 from libc.stdint cimport uint64_t, uintptr_t
+from libc.string cimport memset
 
 from ndx._files.mapping cimport (
     Mapped, any_lost, begin_freezing, close_file, end_freezing, file_punch,
-    file_reserve, file_space, find_mapping, freeze_mapping, is_lost, map_file,
-    open_unnamed, restore_lost, unmap_file,
+    file_reserve, file_space, file_zero, find_mapping, freeze_mapping, is_lost,
+    map_file, open_unnamed, restore_lost, unmap_file,
 )
 from ndx.backends._pool.index cimport PoolSegment
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
-from ndx.backends._pool.trim cimport pool_trim
+from ndx.backends._pool.trim cimport pool_shrink
 from ndx.backends.base cimport ALLOCATED, Memory
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
@@ -41,6 +42,10 @@ cdef extern from *:
 cdef extern from "ndx/lock.h" nogil:
     long ndx_process_id()
 
+cdef extern from "ndx/internal/arithmetic.h" nogil:
+    size_t ndx_round_up(size_t nbytes, size_t step)
+    size_t ndx_round_down(size_t nbytes, size_t step)
+
 cdef extern from "ndx/internal/poison.h":
     bint NDX_POISONS
 
@@ -48,6 +53,9 @@ cdef enum:
     # Unit in which space is requested from a file system and given back. Most have
     # pages of 4 KiB, but each request takes several microseconds.
     STEP = 65536
+    # Zeros from here on are made by the file system, which writes none. Smaller ones
+    # cost less to write than to map again.
+    ZERO_FROM = 33554432
 
 
 cdef class FileSource(Source):
@@ -115,6 +123,19 @@ cdef class FileSource(Source):
                 or not find_mapping(ptr, &mapped):
             return False
         return file_punch(mapped.fd, <char *>ptr - mapped.start, nbytes) == 0
+
+    cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
+        cdef Mapped mapped
+        cdef size_t start = <size_t>ptr
+        cdef size_t low = ndx_round_up(start, STEP)
+        cdef size_t high = ndx_round_down(start + nbytes, STEP)
+        if nbytes < ZERO_FROM or self.frozen or ndx_process_id() != self.process \
+                or not find_mapping(ptr, &mapped) or not mapped.shared \
+                or file_zero(mapped.fd, <char *>low - mapped.start, high - low) != 0:
+            memset(ptr, 0, nbytes)
+            return
+        memset(ptr, 0, low - start)
+        memset(<void *>high, 0, start + nbytes - high)
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
         cdef uint64_t free_bytes = 0, all_bytes = 0
@@ -232,15 +253,11 @@ cdef class MmapBackend(PooledBackend):
                 return ALLOCATED
 
     cdef void release(self, Memory *memory) noexcept nogil:
-        cdef size_t reserved, idle, most
         if any_lost() and is_lost(memory.ptr, memory.nbytes):
             return
         PooledBackend.release(self, memory)
-        reserved = self.pool.counters.reserved
-        idle = reserved - min(reserved, self.pool.extra.rounded)
-        most = max(reserved - idle + self.keep_idle, self.kept_nbytes)
-        if reserved > most:
-            pool_trim(self.pool, most, <uint64_t>-1)
+        if self.pool.idle() > self.keep_idle:
+            pool_shrink(self.pool, self.pool.idle() - self.keep_idle, False)
 
     @property
     def directory(self) -> str:

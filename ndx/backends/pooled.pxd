@@ -1,6 +1,5 @@
 from libc.stdint cimport uint64_t
 
-from ndx.backends._pool.history cimport PoolHistory
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.source cimport Source
@@ -12,20 +11,16 @@ cdef class PooledBackend(Backend):
     cdef size_t recycled             # bytes given back to avoid growth, in total
     cdef uint64_t traffic            # bytes allocated, except from quick lists
     cdef public size_t headroom_nbytes   # of the source, left free for others
-    cdef public size_t kept_nbytes   # held at least, even if idle
-    cdef uint64_t idle_after         # milliseconds; 0: never
-    cdef PoolHistory history         # of the bytes needed, to find idle ones
     cdef size_t stream               # on which new memory is first used
-    cdef readonly object options     # type: PoolOptions
+    cdef object given                # type: PoolOptions, as they were at the start
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # threads inside hooks
     cdef bint hooked
 
     cdef object take_options(self, dict given)
     cdef int setup(self, Source source, object options) except -1
-    cdef size_t idle(self) noexcept nogil
-    cdef void look(self) noexcept nogil
-    cdef size_t release_some(self, size_t nbytes) noexcept nogil
+    cdef void release_plain(self, Memory *memory) noexcept nogil
+    cdef int set_limit(self, object value) except -1
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1

@@ -46,28 +46,39 @@ class PooledBackend(Backend):
     @property
     def fallback(self) -> Backend: ...
     headroom_nbytes: int
-    kept_nbytes: int
 
-    @property
-    def options(self) -> PoolOptions: ...
     def __init__(self, *args: Source, **given: Unpack[PoolKeywords]) -> None: ...
     @property
     def kind(self) -> str:
         """How released memory is kept: the option ``pool``."""
 
     @property
+    def options(self) -> PoolOptions:
+        """The options that the backend has now, as a frozen value."""
+
+    @property
     def limit(self) -> int | None:
-        """Upper bound on the bytes held from the system; None for no bound."""
+        """Upper bound on the bytes held from the system; None for no bound.
+
+        A lower one holds at once: idle memory above it goes back. Where live arrays are
+        above it, requests are refused until they fit.
+        """
 
     @limit.setter
     def limit(self, value: Size | None) -> None: ...
+    @property
+    def kept_nbytes(self) -> int:
+        """Bytes that the pool holds at least, even if idle: `initial`, or reserved."""
+
+    @kept_nbytes.setter
+    def kept_nbytes(self, value: int) -> None: ...
     @property
     def page_nbytes(self) -> int:
         """Bytes of the pieces in which memory is obtained."""
 
     @property
     def idle_nbytes(self) -> int:
-        """Bytes that are held, but in no array."""
+        """Bytes that are held, but in no array nor in an arena of a workspace."""
 
     @property
     def arena_nbytes(self) -> int:
@@ -120,7 +131,8 @@ class PooledBackend(Backend):
         dict
             What every backend has (see `ndx.memory.stats`), and: ``rounded_bytes``
             (of live ranges, with what they have too much), ``cached_bytes`` (held
-            and free), ``largest_free_bytes``, ``segments``.
+            in no array: free, or in the arenas of closed workspaces), of which
+            ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
         """
 
     def events(self) -> dict[str, int]:

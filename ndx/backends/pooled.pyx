@@ -7,7 +7,8 @@ from libc.string cimport memset
 
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends._pool.history cimport history_begin, pool_look, pool_release_since
+from ndx.backends._budget cimport watch_is_due
+from ndx.backends._pool.history cimport look_at_pools, pool_release_since
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.report cimport (
@@ -17,7 +18,8 @@ from ndx.backends._pool.store cimport (
     ARENA, SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
 )
 from ndx.backends._pool.trim cimport (
-    pool_close_stream, pool_purge_used, pool_settle, pool_synchronize, pool_trim,
+    pool_close_stream, pool_purge_used, pool_release_bounded, pool_settle, pool_shrink,
+    pool_synchronize, pool_trim,
 )
 from ndx.backends._relief cimport retry_from_idle
 from ndx.backends.base cimport (
@@ -27,7 +29,9 @@ from ndx.backends.source cimport Source
 from ndx.backends.user_code cimport UserCode
 
 from ndx._lib.sizes import parse_limit, parse_size
+from ndx._lib.system import machine_memory
 from ndx.backends import _pressure
+from ndx.backends._budget import warn_beyond
 from ndx.backends._pool.options import OptionsSignature, PoolOptions
 from ndx.backends._reserve import warm_up
 
@@ -37,11 +41,15 @@ cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
 cdef enum:
-    LOOK_EVERY = 64              # allocations
     RECYCLE_SHIFT = 4            # one byte of so many powers of two of traffic
-    USUAL_TIME = 30000           # milliseconds, where idle memory is kept for ever
+    # Idle bytes that are kept when NumPy frees an array in the scope of `numpy=True`:
+    # enough for a loop over arrays of some MiB.
+    NUMPY_IDLE = 67108864
 
 cdef uint64_t FOR_EVER = <uint64_t>-1
+
+# Smaller limits are not compared with what the machine has, which is read from files.
+cdef size_t LARGE = <size_t>1 << 30
 
 
 # Until there is another one: derived classes may not call `__init__`, and what is asked
@@ -129,10 +137,11 @@ cdef class PooledBackend(Backend):
         known = (options.is_share or options.reserve_fraction) and source.info(
             NULL, &total)
         options = options.for_source(total if known else None, source.granularity)
-        self.options = options
+        self.given = options
+        # The pool has the limit.
+        self.limit_nbytes = -1
         if options.limit is not None:
-            self.limit_nbytes = options.limit
-        self.idle_after = options.idle_milliseconds
+            warn_of_limit(source, options.limit)
         self.headroom_nbytes = <size_t>(options.reserve_fraction * total)
         self.fallback = options.fallback
         if self.fallback is not None and \
@@ -145,16 +154,16 @@ cdef class PooledBackend(Backend):
         self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.pool, limit=options.limit,
                          initial=options.initial, cutoff=options.round_below)
-        history_begin(&self.history)
+        self.pool.idle_after = options.idle_milliseconds
         _pressure.pooled.add(self)
         if options.initial and options.pool != "arena":
-            self.kept_nbytes = options.initial
+            self.pool.kept = options.initial
             warm_up(self, options.initial, False)
         return 0
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil:
         cdef PoolBlock *block
-        if self.hooked or self.pool.counters.allocations % LOOK_EVERY == 0:
+        if self.hooked or watch_is_due(self.pool.counters.allocations):
             return self.allocate_on(nbytes, zero, self.stream, out)
         block = quick_take(self.pool, nbytes)
         if block == NULL:
@@ -172,8 +181,8 @@ cdef class PooledBackend(Backend):
         cdef PoolBlock *block = NULL
         cdef bint clean = False
         cdef int status
-        if self.pool.counters.allocations % LOOK_EVERY == 0:
-            self.look()
+        if watch_is_due(self.pool.counters.allocations):
+            look_at_pools()
         if self.headroom_nbytes and nbytes > self.pool.quick_max:
             self.keep_headroom(nbytes)
         self.traffic += nbytes
@@ -201,11 +210,6 @@ cdef class PooledBackend(Backend):
                     raise
         return ALLOCATED
 
-    cdef size_t idle(self) noexcept nogil:
-        """Return the bytes that are held but not in use."""
-        cdef size_t reserved = self.pool.counters.reserved
-        return reserved - min(reserved, self.pool.extra.rounded)
-
     cdef int allocate_from_fallback(self, size_t nbytes, bint zero, Memory *out,
                                     PyObject **server) except -1:
         cdef int status
@@ -227,6 +231,23 @@ cdef class PooledBackend(Backend):
             with gil:
                 tell_of_release(self, memory)
         self.pool.release(block)
+        if self.pool.counters.reserved > self.pool.limit:
+            # A limit was lowered while it lived.
+            pool_trim(self.pool, self.pool.limit, FOR_EVER)
+
+    cdef void release_plain(self, Memory *memory) noexcept nogil:
+        """Take back memory that NumPy frees, and keep little of it idle.
+
+        Programs for NumPy expect that others can have freed memory at once.
+        """
+        if self.hooked or memory.nbytes <= self.pool.quick_max \
+                or not self.pool.source.budgeted:
+            self.release(memory)
+        else:
+            pool_release_bounded(self.pool, <PoolBlock *>memory.cookie, NUMPY_IDLE)
+
+    cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
+        self.pool.source.clear(ptr, nbytes, self.stream)
 
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil:
         self.pool.record_use(<PoolBlock *>memory.cookie, stream)
@@ -240,14 +261,6 @@ cdef class PooledBackend(Backend):
 
     cdef size_t trim_idle(self) noexcept nogil:
         return pool_trim(self.pool, 0, FOR_EVER)
-
-    cdef void look(self) noexcept nogil:
-        """Give back memory that has been idle for long; look for it now and then."""
-        cdef uint64_t now = ndx_milliseconds()
-        if pool_look(self.pool, &self.history, now, self.idle_after or USUAL_TIME) \
-                and self.idle_after and now > self.idle_after and self.idle():
-            pool_release_since(
-                self.pool, &self.history, now - self.idle_after, self.kept_nbytes)
 
     cdef void recycle(self, size_t nbytes) noexcept nogil:
         """Give back idle memory before the pool would grow beyond its peak.
@@ -276,27 +289,22 @@ cdef class PooledBackend(Backend):
             if self.pool.would_hit(nbytes):
                 return
         if self.pool.source.paged and reserved > wanted:
-            self.recycled += pool_trim(self.pool, reserved - wanted, FOR_EVER)
+            self.recycled += pool_shrink(self.pool, wanted, False)
 
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil:
         """Give back idle memory before the pool grows into the source's reserve."""
         cdef size_t idle = 0, total = 0, missing, released
-        if self.idle() == 0 or self.pool.would_hit(nbytes) \
+        if self.pool.idle() == 0 or self.pool.would_hit(nbytes) \
                 or not self.pool.source.info(&idle, &total):
             return
         if idle >= nbytes + self.headroom_nbytes:
             return
         missing = nbytes + self.headroom_nbytes - idle
-        released = self.release_some(missing)
-        if released < missing and self.pool.source.streams and self.idle():
+        released = pool_shrink(self.pool, missing, False)
+        if released < missing and self.pool.source.streams and self.pool.idle():
             # Some idle memory belongs to streams that are not done.
             pool_synchronize(self.pool)
-            self.release_some(missing - released)
-
-    cdef size_t release_some(self, size_t nbytes) noexcept nogil:
-        """Give back up to so many idle bytes; return how many."""
-        cdef size_t reserved = self.pool.counters.reserved
-        return pool_trim(self.pool, reserved - min(reserved, nbytes), FOR_EVER)
+            pool_shrink(self.pool, missing - released, False)
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         ndx_lock_acquire(&self.pool.lock)
@@ -328,27 +336,45 @@ cdef class PooledBackend(Backend):
     @property
     def kind(self) -> str:
         """How released memory is kept: the option ``pool``."""
-        return self.options.pool
+        return self.given.pool
+
+    @property
+    def options(self) -> PoolOptions:
+        """The options that the backend has now, as a frozen value."""
+        return self.given.changed(limit=self.limit, fallback=self.fallback)
 
     @property
     def limit(self) -> int | None:
-        """Upper bound on the bytes held from the system; None for no bound."""
-        return None if self.limit_nbytes < 0 else self.limit_nbytes
+        """Upper bound on the bytes held from the system; None for no bound.
+
+        A lower one holds at once: idle memory above it goes back. Where live arrays are
+        above it, requests are refused until they fit.
+        """
+        return None if self.pool.limit == <size_t>-1 else self.pool.limit
 
     @limit.setter
     def limit(self, value: Size | None) -> None:
+        self.set_limit(value)
+
+    cdef int set_limit(self, object value) except -1:
         cdef size_t nbytes
         if value is None:
-            self.limit_nbytes = -1
-            self.pool.limit = <size_t>-1
-            return
+            self.pool.set_limit(<size_t>-1)
+            return 0
         nbytes = limit_on(self.pool.source, value)
-        # Memory that is held already stays; the pool grows when there is room again.
-        self.limit_nbytes = nbytes
-        self.pool.limit = nbytes
-        if self.pool.counters.reserved > nbytes:
-            with nogil:
-                pool_trim(self.pool, nbytes, FOR_EVER)
+        warn_of_limit(self.pool.source, nbytes)
+        self.pool.set_limit(nbytes)
+        _pressure.settle("limit", self)
+        return 0
+
+    @property
+    def kept_nbytes(self) -> int:
+        """Bytes that the pool holds at least, even if idle: `initial`, or reserved."""
+        return self.pool.kept
+
+    @kept_nbytes.setter
+    def kept_nbytes(self, size_t value) -> None:
+        self.pool.kept = value
 
     @property
     def page_nbytes(self) -> int:
@@ -357,8 +383,8 @@ cdef class PooledBackend(Backend):
 
     @property
     def idle_nbytes(self) -> int:
-        """Bytes that are held, but in no array."""
-        return self.idle()
+        """Bytes that are held, but in no array nor in an arena of a workspace."""
+        return self.pool.idle()
 
     @property
     def arena_nbytes(self) -> int:
@@ -413,13 +439,28 @@ cdef class PooledBackend(Backend):
             before = now - min(now, <uint64_t>(1000 * min(seconds, 1e9))) + 1
         if before == FOR_EVER:
             # A full trim drops the memory that `initial` or `reserve` set aside, too.
-            self.kept_nbytes = min(self.kept_nbytes, nbytes)
+            self.pool.kept = min(self.pool.kept, nbytes)
         with nogil:
             if before == FOR_EVER or nbytes:
                 released = pool_trim(self.pool, nbytes, before)
             else:
-                released = pool_release_since(self.pool, &self.history, before, 0)
+                released = pool_release_since(self.pool, before, 0)
         return released
+
+    def _shrink(self, size_t nbytes, bint kept):
+        """Give back up to so many idle bytes; return how many.
+
+        What `initial` or `reserve` set aside only if `kept` is true.
+        """
+        cdef size_t released
+        with nogil:
+            released = pool_shrink(self.pool, nbytes, kept)
+        return released
+
+    def _missing_nbytes(self, size_t nbytes):
+        """Return how many bytes must go back before the limit allows so many more."""
+        cdef size_t wanted = self.pool.counters.reserved + nbytes
+        return wanted - min(wanted, self.pool.limit)
 
     def synchronize(self) -> None:
         """Wait until all streams are done with what they were given."""
@@ -439,9 +480,14 @@ cdef class PooledBackend(Backend):
         dict
             What every backend has (see `ndx.memory.stats`), and: ``rounded_bytes``
             (of live ranges, with what they have too much), ``cached_bytes`` (held
-            and free), ``largest_free_bytes``, ``segments``.
+            in no array: free, or in the arenas of closed workspaces), of which
+            ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
         """
-        return {**Backend.stats(self), **pool_stats(self.pool)}
+        cdef dict found = {**Backend.stats(self), **pool_stats(self.pool)}
+        arenas = sum([each.nbytes for each in _pressure.idle_arenas(self)])
+        found["cached_bytes"] += arenas
+        found["idle_arena_bytes"] = arenas
+        return found
 
     def events(self) -> dict[str, int]:
         """Return how often things happened, as a dict of counts.
@@ -512,6 +558,13 @@ cdef size_t limit_on(Source source, object value) except? 0:
         return parse_limit(value)
     known = source.info(NULL, &total)
     return parse_limit(value, total if known else None)
+
+
+cdef int warn_of_limit(Source source, size_t nbytes) except -1:
+    """Warn of a limit that is more than the machine has, and so forbids nothing."""
+    if source.resource == "machine" and nbytes > LARGE:
+        warn_beyond(nbytes, machine_memory(), "the process")
+    return 0
 
 
 cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:

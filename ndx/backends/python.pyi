@@ -35,6 +35,10 @@ class PythonBackend(Backend):
 
     def __init__(self, *, limit: Size | None = None) -> None: ...
     @property
+    def budgeted(self) -> bool:
+        """Whether `ndx.memory.set_limit` bounds it with the others."""
+
+    @property
     def name(self) -> str:
         """Name under which messages and statistics show the backend."""
 

@@ -67,6 +67,11 @@ cdef class PythonBackend(Backend):
         return self.inside.refusals.take()
 
     @property
+    def budgeted(self) -> bool:
+        """Whether `ndx.memory.set_limit` bounds it with the others."""
+        return True
+
+    @property
     def name(self) -> str:
         """Name under which messages and statistics show the backend."""
         return self.name

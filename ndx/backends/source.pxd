@@ -28,6 +28,7 @@ cdef class Source:
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil
     cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil
+    cdef void offer(self, void *ptr, size_t nbytes) noexcept nogil
     cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil
     cdef void *record(self, size_t stream) noexcept nogil

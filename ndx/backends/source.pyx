@@ -56,6 +56,9 @@ cdef class Source:
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
         return False
 
+    cdef void offer(self, void *ptr, size_t nbytes) noexcept nogil:
+        """Let the system take pages if it needs them; their content is lost."""
+
     cdef void clear(self, void *ptr, size_t nbytes, size_t stream) noexcept nogil:
         """Set memory to zero, in the order of a stream."""
         memset(ptr, 0, nbytes)

@@ -5,6 +5,9 @@ Sizes are in bytes. A workspace counts with the backend of its arena;
 """
 
 from ndx._lib.collector import gc_window, periodic_gc
+
+# It lets backends know of idle arenas.
+from ndx._workspaces import idle as _idle  # noqa: F401
 from ndx._workspaces.listing import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends._pressure import add_callback as on_oom

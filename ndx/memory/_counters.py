@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._context.placement import current_backend
+from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _pressure, get
 
 if TYPE_CHECKING:
-    from ndx._typing import BackendLike
+    from ndx._typing import BackendLike, Size
 
 __all__ = [
     "MemoryInfo",
@@ -126,27 +127,66 @@ def reset_peak(backend: BackendLike | None = None) -> None:
     backend_of(backend).reset_peak()
 
 
-def trim(backend: BackendLike | None = None) -> int:
+def trim(backend: BackendLike | None = None, *, target: Size = 0) -> int:
     """Give a backend's idle memory back to the system; return the bytes.
 
     Parameters
     ----------
     backend : str or ndx.backends.Backend, optional
         Default: the current one.
+    target : int or str, default 0
+        Bytes at which to stop, for a backend with a pool: no more than that is held
+        then, if so much is idle.
+
+    Notes
+    -----
+    The arenas of closed workspaces are idle memory, and go last; their next cycles take
+    them again. `initial` and `reserve` set no memory aside beyond `target` any more.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.use("host") as backend:
+    ...     x = ndx.ones(1_000_000)
+    ...     del x
+    ...     released = ndx.memory.trim(target="1MiB")
+    >>> ndx.memory.reserved(backend) <= 2**20
+    True
     """
-    return backend_of(backend).trim()
+    found = backend_of(backend)
+    pool = _pressure.innermost(found)
+    nbytes = parse_size(target, "target")
+    if not _pressure.is_pool(pool):
+        if nbytes:
+            msg = f"{found!r} has no pool, so that it can't be trimmed to a target"
+            raise TypeError(msg)
+        _pressure.release_idle_arenas(pool)
+        return found.trim()
+    if nbytes:
+        released = pool.trim(nbytes)
+        arenas = _pressure.idle_arenas(pool)
+        while arenas and pool.stats()["reserved_bytes"] > nbytes:
+            arenas.pop().release()
+            released += pool.trim(nbytes)
+        return released
+    _pressure.release_idle_arenas(pool)
+    return pool.trim()
 
 
 def empty_cache(backend: BackendLike | None = None) -> int:
     """Give idle memory back: of one backend or, for None, of all backends.
+
+    The arenas of closed workspaces are idle memory, too.
 
     Returns
     -------
     int
         Bytes given back.
     """
-    found = _pressure.live_pools() if backend is None else [get(backend)]
-    return sum(each.trim() for each in found)
+    if backend is not None:
+        return trim(backend)
+    _pressure.release_idle_arenas()
+    return sum(each.trim() for each in _pressure.live_pools())
 
 
 def info(backend: BackendLike | None = None) -> MemoryInfo:

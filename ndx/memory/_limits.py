@@ -80,7 +80,8 @@ def set_limit(
     value : int or str or None, optional
         Bytes, such as ``"8GiB"``, or a part of the memory that the process may have
         (the machine's memory, or less in a control group), such as ``"50%"``; None for
-        no limit. Memory that is held already stays.
+        no limit. A lower limit holds at once: idle memory above it goes back; where
+        arrays are above it, requests are refused until they fit.
     process : int or str or None, optional
         The same for all resident memory of the process, including NumPy's, other
         libraries' and Python's. Beyond it ndx takes no more memory; others may.
@@ -110,8 +111,11 @@ def set_limit(
     (``ndx.use("mmap")``) count towards those only, because they are not memory. The
     environment variable ``NDX_LIMIT`` sets `value` at the start.
 
-    With a limit on the process, a pool asks the system for the memory of the process
-    before it grows, unless the last answer is less than 10 ms old. Pages of files and
+    With a limit on the process, ndx asks the system for the memory of the process at a
+    request, for new or for idle memory, unless the last answer is less than 10 ms old.
+    (Of requests that come faster than every 2 ms one of 16 looks at the clock.) What
+    others take is noticed then: idle memory goes back, and if that is not enough,
+    requests are refused. Pages of files and
     memory shared with other processes don't count. New memory of a pool gets its pages
     at once, and so counts before it is written to; older memory counts as soon as it is
     written to.
@@ -136,8 +140,9 @@ def set_limit(
                 "is for the machine's memory, and is set by a call of its own"
             )
             raise TypeError(msg)
-        total = get(str(found)).memory_info()[1]
-        _budget.set_gpu_limit(number, value, total)
+        of_gpu = get(str(found))
+        _budget.set_gpu_limit(number, value, of_gpu.memory_info()[1])
+        _pressure.settle("device", of_gpu)
         return
     before = _budget.resident_bound()
     if process is not _UNCHANGED:
@@ -149,6 +154,7 @@ def set_limit(
             # Set both, or neither.
             _budget.set_resident_limit(before)
             raise
+    _pressure.settle("process")
 
 
 def adopt_limits(found: dict[str, int]) -> None:
@@ -165,6 +171,7 @@ def adopt_limits(found: dict[str, int]) -> None:
         warnings.simplefilter("ignore")
         _budget.set_process_limit(found.get("ndx"))
         _budget.set_resident_limit(found.get("process"))
+    _pressure.settle("process")
     for gpu in gpus.keys() | _budget.gpu_limits().keys():
         _budget.set_gpu_limit(gpu, gpus.get(gpu), None)
 

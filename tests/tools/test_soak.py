@@ -10,7 +10,13 @@ from helpers.threads import in_thread
 
 import ndx
 
-CYCLES = {"small-arrays": 60, "threads": 60, "threads-that-stay": 30, "tasks": 100}
+CYCLES = {
+    "limits": 100,
+    "small-arrays": 60,
+    "threads": 60,
+    "threads-that-stay": 30,
+    "tasks": 100,
+}
 
 
 @pytest.fixture(autouse=True)

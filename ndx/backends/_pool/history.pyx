@@ -6,35 +6,65 @@ time. Memory beyond the highest demand of a period was idle for all of that peri
 """
 
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
 
-from ndx.backends._pool.pool cimport Pool
-from ndx.backends._pool.store cimport QUICK_SHARE, ndx_lock_acquire, ndx_lock_release
+from ndx.backends._budget cimport budget_look, watch_claim, watch_go_on
+from ndx.backends._pool.pool cimport Pool, pool_after
+from ndx.backends._pool.store cimport (
+    QUICK_SHARE, WINDOWS, PoolHistory, ndx_lock_acquire, ndx_lock_release,
+)
 from ndx.backends._pool.trim cimport pool_trim, pool_trim_spare
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
-cdef enum:
-    LOOK_SHIFT = 4               # looks in a period
+cdef uint64_t LONG = 3600000     # milliseconds
 
 
-cdef void history_begin(PoolHistory *history) noexcept nogil:
-    """Start the history of a new pool."""
-    memset(history, 0, sizeof(PoolHistory))
-    history.known_since = ndx_milliseconds()
+cdef void look_at_pools() noexcept nogil:
+    """Give back what has been idle for long, in all pools, if it is time for a look.
+
+    A request of any pool is the occasion, so that pools without requests are seen, too.
+    """
+    cdef uint64_t now = ndx_milliseconds()
+    if not watch_claim(now):
+        return
+    budget_look()
+    with gil:
+        look_at_all(now)
 
 
-cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
-                    uint64_t period) noexcept nogil:
-    """End the current window if it is due; return whether it was."""
+cdef void look_at_all(uint64_t now) noexcept:
+    # Nothing here runs Python: a request may have been made anywhere.
+    cdef Pool pool = pool_after(None)
+    cdef uint64_t next_look = now + LONG
+    cdef bint needed = False
+    while pool is not None:
+        with nogil:
+            look(pool, now)
+        if pool.idle() > QUICK_SHARE:
+            needed = True
+            next_look = min(next_look, pool.history.next_look)
+        pool = pool_after(pool)
+    watch_go_on(needed, next_look)
+
+
+cdef void look(Pool pool, uint64_t now) noexcept nogil:
+    cdef uint64_t after = pool.idle_after
+    if not pool.lost and end_window(pool, now) and after and now > after \
+            and pool.idle():
+        pool_release_since(pool, now - after, pool.kept)
+
+
+cdef bint end_window(Pool pool, uint64_t now) noexcept nogil:
+    """End the current window of a pool if it is due; return whether it was."""
+    cdef PoolHistory *history = &pool.history
     cdef int window
     cdef bint due
     ndx_lock_acquire(&pool.lock)
     due = now >= history.next_look
     if due:
         window = history.window
-        history.next_look = now + (period >> LOOK_SHIFT) + 1
+        history.next_look = now + pool.look_period()
         if history.ends[window]:
             history.known_since = history.ends[window]
         history.crests[window] = pool.extra.crest
@@ -45,12 +75,12 @@ cdef bint pool_look(Pool pool, PoolHistory *history, uint64_t now,
     return due
 
 
-cdef size_t pool_release_since(Pool pool, PoolHistory *history,
-                               uint64_t before, size_t kept) noexcept nogil:
+cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept nogil:
     """Give back memory that has been idle since `before`; return the bytes.
 
     The pool keeps at least `kept` bytes.
     """
+    cdef PoolHistory *history = &pool.history
     cdef size_t released = pool_trim(pool, kept, before)
     cdef size_t needed
     cdef bint spare

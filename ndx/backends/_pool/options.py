@@ -5,6 +5,7 @@ a class from it. A constructor takes what the fields of its class say, and no ot
 of options exists: signatures, checks and messages read the fields.
 """
 
+import copy
 import dataclasses
 import inspect
 from typing import Any
@@ -151,6 +152,20 @@ class PoolOptions:
                 "arena has at least one"
             )
             raise ValueError(msg)
+        return found
+
+    def changed(self, *, limit, fallback):
+        """Return the same with the limit and the fallback that hold now.
+
+        A limit below `initial` leaves no more than itself to be kept.
+        """
+        if (limit, fallback) == (self.limit, self.fallback):
+            return self
+        found = copy.copy(self)
+        object.__setattr__(found, "limit", limit)
+        object.__setattr__(found, "fallback", fallback)
+        if None not in (limit, self.initial) and limit < self.initial:
+            object.__setattr__(found, "initial", limit)
         return found
 
     @property

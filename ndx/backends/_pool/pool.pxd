@@ -1,4 +1,5 @@
 from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
 
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.store cimport PoolStore
@@ -39,6 +40,10 @@ cdef class Pool(PoolStore):
     cdef bint find_cold(self, size_t need, int small, int slot,
                         Grant *grant) noexcept nogil
     cdef void finish_events(self, PoolBlock *block, size_t stream) noexcept nogil
+    cdef void set_limit(self, size_t nbytes) noexcept nogil
+    cdef void note_idle(self, uint64_t now) noexcept nogil
+    cdef uint64_t look_period(self) noexcept nogil
+    cdef size_t idle(self) noexcept nogil
     cdef void undo_commit(self, Grant *grant) noexcept nogil
     cdef int check_size(self, size_t need) noexcept nogil
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil
@@ -47,3 +52,5 @@ cdef class Pool(PoolStore):
     cdef void count_refusal(self) noexcept nogil
     cdef int reserve_bytes_alone(self, size_t nbytes) noexcept nogil
     cdef int reserve_plain(self, size_t nbytes, int small, int slot) except -1 nogil
+
+cdef Pool pool_after(Pool pool)

@@ -16,17 +16,20 @@ without it; no Python runs with it.
 
 cimport cython
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from ndx.backends._budget cimport budget_lock, budget_look, budget_unlock, space_share
+from ndx.backends._budget cimport (
+    budget_lock, budget_look, budget_unlock, space_share, watch, watch_begin,
+)
 from ndx.backends._pool.index cimport (
     BUSY, PoolBlock, PoolEvent, PoolIndex, PoolSegment, index_search, ndx_highest_bit,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, ROUND, SLOTS, SPLIT, UNPOOLED, PoolKind,
-    PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison, ndx_unpoison,
-    quick_give, quick_take,
+    ARENA, CPU, IN_FLIGHT, NAIVE, NO_STREAM, QUICK_SHARE, ROUND, SLOTS, SPLIT, UNPOOLED,
+    PoolKind, PoolStore, ndx_lock, ndx_lock_acquire, ndx_lock_release, ndx_poison,
+    ndx_require, ndx_unpoison, quick_give, quick_take,
 )
 from ndx.backends.base cimport (
     ALLOCATED, ARENA_FULL, NO_MEMORY, PROCESS_LIMIT, TOO_LARGE, counters_remove,
@@ -50,6 +53,8 @@ cdef extern from "Python.h":
 
 cdef enum:
     SPARE = 8                    # that one turn may need
+    LOOK_SHIFT = 4               # looks in the time after which idle memory goes back
+    USUAL_TIME = 30000           # milliseconds, where that is never
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
 
 # All pools, for a fork, which needs every lock to be free in the child.
@@ -100,6 +105,7 @@ cdef class Pool(PoolStore):
         cdef size_t total = 0
         self.source = source
         self.kind = kind_of(kind)
+        self.history.known_since = ndx_milliseconds()
         self.limit = <size_t>-1 if limit is None else <size_t>limit
         self.unit = max(64, source.alignment)
         self.unit_shift = ndx_highest_bit(self.unit)
@@ -163,7 +169,7 @@ cdef class Pool(PoolStore):
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
         """Give a block of at least nbytes, or a reason, with nothing changed."""
-        cdef PoolBlock *block = quick_take(self, nbytes)
+        cdef PoolBlock *block = NULL if watch.over else quick_take(self, nbytes)
         if block == NULL:
             return self.allocate_slow(nbytes, stream, out, clean)
         out[0] = block
@@ -316,6 +322,30 @@ cdef class Pool(PoolStore):
                 block.slot = max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
+        self.note_idle(stamp)
+
+    cdef void set_limit(self, size_t nbytes) noexcept nogil:
+        """Set the limit; nothing is granted from now on while more is held."""
+        ndx_lock_acquire(&self.lock)
+        self.limit = nbytes
+        ndx_lock_release(&self.lock)
+
+    cdef size_t idle(self) noexcept nogil:
+        """Return the bytes that are held but not in use."""
+        cdef size_t reserved = self.counters.reserved
+        return reserved - min(reserved, self.extra.rounded)
+
+    cdef void note_idle(self, uint64_t now) noexcept nogil:
+        """Let time be looked at if much is idle; the caller has read the clock."""
+        cdef uint64_t next_look = now + self.look_period()
+        if self.idle() > QUICK_SHARE and (not watch.on or watch.next > next_look):
+            watch_begin(next_look)
+        if now >= watch.next:
+            watch.slow = True
+
+    cdef uint64_t look_period(self) noexcept nogil:
+        """Return the milliseconds between two looks at the pool."""
+        return ((self.idle_after or USUAL_TIME) >> LOOK_SHIFT) + 1
 
     cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil:
         """See to it that a block's memory goes back after a stream's work."""
@@ -395,7 +425,9 @@ cdef class Pool(PoolStore):
         grant.fresh = NULL
         grant.fresh_nbytes = 0
         grant.stolen = grant.cut = grant.clean = False
-        grant.refusal = ALLOCATED
+        grant.refusal = self.over()
+        if grant.refusal != ALLOCATED:
+            return False
         block = self.find_warm(need, small, slot)
         if block == NULL and self.quick_bytes and self.quick_bytes >= need // 4:
             self.flush_quick()
@@ -416,6 +448,7 @@ cdef class Pool(PoolStore):
         self.cut(block, need, block.slot)
         block.slot = slot
         grant.block = block
+        ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
         return True
 
     cdef bint find_cold(self, size_t need, int small, int slot,
@@ -452,6 +485,7 @@ cdef class Pool(PoolStore):
         else:
             self.note_peak()
             self.cut(fresh, need, slot)
+        ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
         return True
 
     # --- these run without the lock ---------------------------------------------------
@@ -558,3 +592,18 @@ cdef PoolKind kind_of(object name) except *:
         raise ValueError(
             f"pool={name!r} is not a type of pool; valid are {', '.join(KINDS)}")
     return KINDS[name]
+
+
+cdef Pool pool_after(Pool pool):
+    """Return the next of all pools; the first one for None, None after the last."""
+    cdef PyObject *found
+    ndx_lock_acquire(&pools_lock)
+    found = pools if pool is None else pool.next_pool
+    if found != NULL:
+        Py_INCREF(<object>found)
+    ndx_lock_release(&pools_lock)
+    if found == NULL:
+        return None
+    pool = <Pool>found
+    Py_DECREF(pool)
+    return pool

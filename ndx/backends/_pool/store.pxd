@@ -9,10 +9,24 @@ cdef extern from "ndx/lock.h" nogil:
     void ndx_lock_acquire(ndx_lock *lock)
     void ndx_lock_release(ndx_lock *lock)
 
+cdef extern from "ndx/internal/checked.h" nogil:
+    void ndx_require(bint condition, const char *what)
+
 cdef extern from "ndx/internal/poison.h" nogil:
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
     void ndx_unpoison_space(void *ptr, size_t nbytes)
+
+cdef enum:
+    WINDOWS = 20                 # 16 of them span the time that idle memory is kept
+
+# The peak need of a pool in each window, from one look to the next.
+cdef struct PoolHistory:
+    size_t crests[WINDOWS]       # ring buffer of peaks
+    uint64_t ends[WINDOWS]       # milliseconds; 0: not written yet
+    uint64_t known_since         # start of the oldest window
+    uint64_t next_look
+    int window                   # index to write next
 
 cdef enum PoolKind:
     SPLIT
@@ -57,6 +71,12 @@ cdef class PoolStore:
     cdef int unit_shift
     cdef PoolKind kind
     cdef size_t limit            # on reserved bytes; the maximum value: no limit
+    cdef size_t kept             # bytes that only `trim`, or a limit, takes from it
+    cdef uint64_t idle_after     # milliseconds after which idle memory goes; 0: never
+    cdef PoolHistory history     # of the bytes needed, to find idle ones
+    cdef uint64_t shrunk         # when idle memory went at once; see `release_bounded`
+    cdef size_t shrunk_from      # bytes held before
+    cdef size_t shrunk_to        # bytes held since
     cdef size_t small_max        # larger requests go into large segments
     cdef size_t rest             # smallest remainder split off in large segments:
     cdef int rest_shift          # and at least block.nbytes >> rest_shift
@@ -81,6 +101,7 @@ cdef class PoolStore:
     cdef void *record_on(self, size_t stream) noexcept nogil
     cdef void synchronize_with(self, size_t stream) noexcept nogil
     cdef void forget_stream(self, size_t stream) noexcept nogil
+    cdef int over(self) noexcept nogil
     cdef int reserve_bytes(self, size_t nbytes) noexcept nogil
     cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil
     cdef void note_peak(self) noexcept nogil
@@ -114,6 +135,8 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
     head = &self.quick[(nbytes + self.unit - 1) >> self.unit_shift]
     ndx_lock_acquire(&self.lock)
     block = head[0]
+    if block != NULL and self.counters.reserved > self.limit:
+        block = NULL
     if block != NULL:
         head[0] = block.next_free
         self.quick_bytes -= block.nbytes
@@ -121,6 +144,7 @@ cdef inline PoolBlock *quick_take(PoolStore self, size_t nbytes) noexcept nogil:
         block.requested = nbytes
         counters_add(&self.counters, nbytes)
         self.extra.rounded += block.nbytes
+        ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
     ndx_lock_release(&self.lock)
     if block != NULL:
         ndx_unpoison(block.ptr, nbytes)

@@ -8,7 +8,8 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from ndx.backends._budget cimport (
-    budget_arrive, budget_give, budget_take, gpu_give, gpu_take, space_give, space_take,
+    budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take, space_give,
+    space_take, watch,
 )
 from ndx.backends._pool.index cimport (
     BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, index_insert,
@@ -232,6 +233,20 @@ cdef class PoolStore:
                 self.free_block(block, stamp)
                 block = self.quick[i]
             i += 1
+
+    cdef int over(self) noexcept nogil:
+        """Return the limit that what is held exceeds, or ALLOCATED.
+
+        A limit may have been lowered, and others fill the process. Nothing is granted
+        then, not even from idle memory, before enough has gone back.
+        """
+        if self.counters.reserved > self.limit:
+            return OWN_LIMIT
+        if watch.over and self.source.budgeted:
+            return PROCESS_LIMIT
+        if self.source.gpu and gpu_short(self.source.gpu, 0):
+            return DEVICE_LIMIT
+        return ALLOCATED
 
     cdef int reserve_bytes(self, size_t nbytes) noexcept nogil:
         """Count bytes that will be held; or return the limit that forbids it.

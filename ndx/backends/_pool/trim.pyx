@@ -11,9 +11,15 @@ from ndx.backends._pool.index cimport BUSY, FREE, PoolBlock, PoolEvent, PoolSegm
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
 
+cdef extern from "ndx/internal/clock.h" nogil:
+    uint64_t ndx_milliseconds()
+
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_up(size_t nbytes, size_t step)
     size_t ndx_round_down(size_t nbytes, size_t step)
+
+cdef enum:
+    LOOP = 4000                  # milliseconds in which a loop comes round
 
 
 cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
@@ -42,6 +48,49 @@ cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
     A segment that can only go back as a whole does so if it is spare for the most part.
     """
     return trim(pool, target, <uint64_t>-1, True)
+
+
+cdef size_t pool_shrink(Pool pool, size_t nbytes, bint kept) noexcept nogil:
+    """Give back up to so many idle bytes; what is to be kept only if `kept` is set."""
+    cdef size_t reserved = pool.counters.reserved
+    cdef size_t target = reserved - min(reserved, nbytes)
+    if not kept:
+        target = max(target, pool.kept)
+    return pool_trim(pool, target, <uint64_t>-1) if target < reserved else 0
+
+
+cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcept nogil:
+    """Take a block back, and keep no more than about `most` bytes idle.
+
+    A loop that makes a large array in each turn would pay for fresh pages each time. It
+    is recognized by memory that went back and was needed again. It keeps its memory, of
+    which the system may take that of large blocks when it needs pages.
+    """
+    cdef size_t reserved = pool.counters.reserved
+    cdef size_t page = pool.source.granularity
+    cdef size_t low, high
+    cdef uint64_t now
+    if pool.idle() + block.nbytes <= most:
+        pool.release(block)
+        return
+    now = ndx_milliseconds()
+    if now - pool.shrunk <= LOOP and reserved > pool.shrunk_to and \
+            reserved - pool.shrunk_to >= (pool.shrunk_from - pool.shrunk_to) >> 1:
+        pool.shrunk = now
+        # Before others can get the block.
+        low = ndx_round_up(<size_t>block.ptr, page)
+        high = ndx_round_down(<size_t>block.ptr + block.nbytes, page)
+        if block.segment.paged and high > low and block.nbytes >= most >> 2:
+            pool.source.offer(<void *>low, high - low)
+        pool.release(block)
+        return
+    pool.release(block)
+    # Down to half, so that many releases pay for one walk through the blocks.
+    pool_trim(pool, max(pool.counters.reserved - pool.idle() + (most >> 1), pool.kept),
+              <uint64_t>-1)
+    pool.shrunk = now
+    pool.shrunk_from = reserved
+    pool.shrunk_to = pool.counters.reserved
 
 
 cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept nogil:

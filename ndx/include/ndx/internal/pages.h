@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(_WIN32)
 #include <malloc.h>
@@ -21,6 +22,11 @@ static inline void ndx_use_huge_pages(char *start, char *end) { (void)start; (vo
 static inline int ndx_purge(char *start, char *end) {
     (void)start; (void)end;
     return 0;
+}
+static inline void ndx_offer(char *start, size_t nbytes) { (void)start; (void)nbytes; }
+static inline void ndx_zero(char *start, size_t nbytes, int give_back) {
+    (void)give_back;
+    memset(start, 0, nbytes);
 }
 static inline int ndx_is_resident(const char *ptr) { (void)ptr; return 1; }
 #else
@@ -77,6 +83,53 @@ static inline int ndx_purge(char *start, char *end) {
     return mmap(start, nbytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == start;
 #endif
+}
+
+/* Let the system take whole pages when it needs memory, and lose their content. Until
+ * then they are resident, and cost nothing to use again. */
+static inline void ndx_offer(char *start, size_t nbytes) {
+#if defined(__linux__) && defined(MADV_FREE)
+    madvise(start, nbytes, MADV_FREE);
+#else
+    (void)start; (void)nbytes;
+#endif
+}
+
+/* Set private anonymous memory to zero without making pages resident that are not.
+ * Those that are resident are written to or, with `give_back`, given back. */
+static inline void ndx_zero(char *start, size_t nbytes, int give_back) {
+#if defined(__linux__)
+    enum { SEEN = 4096 };
+    unsigned char seen[SEEN];
+    uintptr_t page = ndx_page_size();
+    char *end = start + nbytes;
+    char *at = (char *)(((uintptr_t)start + page - 1) & ~(page - 1));
+    char *last = (char *)((uintptr_t)end & ~(page - 1));
+    if (at < last) {
+        memset(start, 0, (size_t)(at - start));
+        memset(last, 0, (size_t)(end - last));
+        if (give_back && madvise(at, (size_t)(last - at), MADV_DONTNEED) == 0) { return; }
+        while (at < last) {
+            size_t count = (size_t)(last - at) / page, i = 0;
+            if (count > SEEN) { count = SEEN; }
+            if (mincore(at, count * page, seen) != 0) { memset(seen, 1, count); }
+            while (i < count) {
+                size_t first = i;
+                while (i < count && ((seen[i] ^ seen[first]) & 1) == 0) { ++i; }
+                char *run = at + first * page;
+                size_t length = (i - first) * page;
+                /* What is not resident may be swapped out, and not be zeros. */
+                if ((seen[first] & 1) || madvise(run, length, MADV_DONTNEED) != 0) {
+                    memset(run, 0, length);
+                }
+            }
+            at += count * page;
+        }
+        return;
+    }
+#endif
+    (void)give_back;
+    memset(start, 0, nbytes);
 }
 
 /* Whether the page at ptr is in memory, so that a write to it allocates no page; true
