@@ -11,7 +11,7 @@ from operator import index
 
 import numpy as np
 
-__all__ = ["EXACT", "integers_between", "require_integers"]
+__all__ = ["EXACT", "MANY", "integers_between", "require_integers"]
 
 # NumPy's function -> the one that computes it.
 EXACT = {}
@@ -20,7 +20,7 @@ _INT64 = np.iinfo(np.int64)
 # From here on not all integers are floats.
 _PRECISE = 2**53
 # From so many terms on, sums in float32 are off by more than their last digits.
-_MANY = 1024
+MANY = 1024
 # Masked arrays, matrices and others have rules of their own.
 _PLAIN = (np.ndarray, np.memmap)
 # Methods of `quantile` that return elements.
@@ -340,7 +340,7 @@ def _summing(function):
             or out is not None
             or x.dtype.char not in "fF"
             or type(x) is not np.ndarray
-            or _terms(x, axis) < _MANY
+            or _terms(x, axis) < MANY
         ):
             return function(a, axis, dtype, out, *args, **kwargs)
         found = function(x, axis, wide, None, *args, **kwargs)
@@ -356,7 +356,7 @@ for _function in (np.nansum, np.nanmean, np.nanvar, np.nanstd):
 @_computes(np.average)
 def _average(a, axis=None, weights=None, returned=False, **kwargs):
     x = np.asanyarray(a)
-    if x.dtype != np.float32 or type(x) is not np.ndarray or _terms(x, axis) < _MANY:
+    if x.dtype != np.float32 or type(x) is not np.ndarray or _terms(x, axis) < MANY:
         return np.average(a, axis, weights, returned, **kwargs)
     if weights is None:
         found = np.mean(x, axis, np.float64, **kwargs)

@@ -31,21 +31,32 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view
 from ndx._compute.elementwise cimport is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
-from ndx._lib.dtypes cimport FLOAT64, code_or_none, promote_table
+from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._methods.numpy_shortcuts cimport shortcut
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, number_of, numpy_scalar,
 )
 
-from ndx._methods.exact import EXACT
+from ndx._methods.exact import EXACT, MANY as EXACT_MANY
 
 # NumPy's function -> what computes it in its place.
 cdef dict exact = EXACT
 
+# The fewest terms that `exact` adds in another way.
+cdef Py_ssize_t MANY = EXACT_MANY
+
 # Functions that are exact but for integers as `dtype` -> the parameters before that.
 cdef dict RANGES = {np.arange: 3, np.linspace: 5}
 cdef frozenset SEARCHES = frozenset((np.searchsorted, np.ndarray.searchsorted))
+# Which are exact but for float32 and complex64, and but for integers, given first.
+cdef frozenset SUMS = frozenset((
+    np.average, np.nanmean, np.nanstd, np.nansum, np.nanvar,
+))
+cdef frozenset OF_INTEGERS = frozenset((
+    np.digitize, np.histogram, np.interp, np.intersect1d, np.nanpercentile,
+    np.nanquantile, np.percentile, np.quantile, np.setxor1d, np.union1d,
+))
 
 # NumPy's function -> (the method of NDArray with the same parameters, how many of them
 # it takes by position, the keywords that it lacks).
@@ -277,14 +288,23 @@ cdef int check_sizes(list arrays, object function) except -1:
 
 cdef object exact_of(object function, tuple args, dict kwargs):
     """Return what computes a function of NumPy: itself, or one that is exact."""
+    cdef int dtype
     found = exact.get(function)
     if found is None:
         return function
     if function in RANGES and "dtype" not in kwargs \
             and len(args) <= <int>RANGES[function]:
         return function
-    if function in SEARCHES and len(args) > 1 and is_array(args[0]) \
-            and not are_mixed((<BaseArray>args[0]).dtype, dtype_of(args[1])):
+    if not args or not is_array(args[0]):
+        return found
+    dtype = (<BaseArray>args[0]).dtype
+    if function in SEARCHES and len(args) > 1 \
+            and not are_mixed(dtype, dtype_of(args[1])):
+        return function
+    if function in OF_INTEGERS and not is_integer(dtype):
+        return function
+    if function in SUMS and (dtype != FLOAT32 and dtype != COMPLEX64
+                             or (<BaseArray>args[0]).size < MANY):
         return function
     return found
 

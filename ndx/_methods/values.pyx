@@ -314,7 +314,10 @@ cdef tuple checked_arguments(object function, tuple args, dict kwargs):
             and argument_of(names, 2, args, kwargs) != "unsafe":
         # NumPy refuses other casts by `copyto` itself.
         return args, kwargs
-    value = checked(value, dtype)
+    taken = checked(value, dtype)
+    if taken is value:
+        return args, kwargs
+    value = taken
     if place < len(args):
         args = (*args[:place], value, *args[place + 1:])
     elif names[place] in kwargs:
@@ -335,7 +338,11 @@ cdef int check_choices(object choices) except -1:
     """
     cdef char[16] stored
     cdef list codes = [], numbers = []
-    if not any([type(each) in (int, list, tuple) for each in choices]):
+    cdef bint some = False
+    for each in choices:
+        kind = type(each)
+        some |= kind is int or kind is list or kind is tuple
+    if not some:
         return 0
     for each in choices:
         items = each if type(each) is list or type(each) is tuple else (each,)
