@@ -451,3 +451,61 @@ del x
 assert resident_nbytes() < before + 2**27, (resident_nbytes() - before) >> 20
 """
     run_python(f"import ndx\nndx.set_default('host', numpy=True)\n{code}")
+
+
+# ------------------------------------------------------------------ smaller promises
+
+
+def test_trim_takes_a_target():
+    backend = host()
+    with ndx.use(backend):
+        workspace = ndx.workspace(size="4MiB")
+        with workspace:
+            ndx.ones(10)
+        take(backend, 8 * MIB).release()
+        assert memory.trim(target="6MiB") > 0
+        assert 4 * MIB <= backend.stats()["reserved_bytes"] <= 6 * MIB
+        assert workspace.size == 4 * MIB
+        memory.trim(backend, target=MIB)
+        assert backend.stats()["reserved_bytes"] <= MIB
+        assert workspace.size == 0
+    with pytest.raises(ValueError, match="target"):
+        memory.trim(backend, target="lots")
+
+    class Bytes(ndx.backends.PythonBackend):
+        def acquire(self, nbytes):
+            return bytearray(nbytes)
+
+    with pytest.raises(TypeError, match="has no pool"):
+        memory.trim(Bytes(), target=1)
+    assert memory.trim(Bytes()) == 0
+
+
+def test_a_limit_of_a_backend_that_protects_from_nothing_warns():
+    with pytest.warns(RuntimeWarning, match="more than the process can have"):
+        backend = host(limit="1024TiB")
+    with pytest.warns(RuntimeWarning, match="more than the process can have"):
+        backend.limit = "512TiB"
+    assert backend.limit == 2**49
+
+
+def test_a_type_of_pool_by_the_environment_in_capitals():
+    code = "import ndx; print(ndx.backends.get('host').kind)"
+    printed = run_python(code, environment={"NDX_HOST_POOL": "Round"})
+    assert printed.strip() == "round"
+
+
+def test_files_without_descriptors_are_an_error_of_the_system():
+    code = """
+import os, resource, ndx
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+try:
+    ndx.backends.get("mmap")
+except OSError as error:
+    assert error.errno == 24, error
+    assert "ulimit -n" in str(error), error
+else:
+    raise AssertionError
+"""
+    run_python(code)
