@@ -60,6 +60,7 @@ BORDERS = (
     *_all_of(_FRAMES, "__init__", {"data": VALUE}),
     Border("pandas:Index", "__new__", {"data": VALUE}),
     Border("pandas", "array", {"data": ITEMS}),
+    Border("pandas", "unique factorize", {"values": VALUE}),
     # Elements of lists, records and results of functions, which are numbers.
     Border("pandas._libs.lib", "maybe_convert_objects", {"objects": CELLS}),
     *_all_of(_INDEXERS, "__getitem__", {"key": ITEMS}),
