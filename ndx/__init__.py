@@ -134,7 +134,7 @@ _import_hooks.register_on_import(
         "pandas": "ndx.pandas",
         "scipy.sparse": "ndx.scipy",
         "threadpoolctl": "ndx.threadpoolctl",
-        "torch.utils.data._utils.collate": "ndx.torch",
+        "torch": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",
         "xarray.compat.array_api_compat": "ndx.xarray",
         "xarray.core.indexing": "ndx.xarray",

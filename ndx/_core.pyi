@@ -445,8 +445,8 @@ class NDArray(NumPyMethods):
         *,
         stream: int | None = None,
         max_version: OptPair = None,
-        dl_device: OptPair = None,
-        copy: bool | None = None,
+        dl_device: OptPair = ...,
+        copy: bool | None = ...,
     ) -> Any:
         """Return a DLPack capsule, which exports the memory.
 
@@ -467,7 +467,10 @@ class NDArray(NumPyMethods):
         Raises
         ------
         BufferError
-            If the array can't be exported as asked.
+            If the array can't be exported as asked: it is read-only and the capsule
+            can't say so, or it is reversed along an axis and the consumer may not take
+            negative strides. NumPy takes them, which passes None for `dl_device` or
+            `copy`.
         """
 
     def __copy__(self) -> NDArray: ...

@@ -719,7 +719,7 @@ cdef class NDArray(NumPyMethods):
         return dlpack_device(self)
 
     def __dlpack__(self, /, *, stream: int | None = None, max_version: OptPair = None,
-                   dl_device: OptPair = None, copy: bool | None = None) -> Any:
+                   dl_device: OptPair = ..., copy: bool | None = ...) -> Any:
         """Return a DLPack capsule, which exports the memory.
 
         Parameters
@@ -739,7 +739,10 @@ cdef class NDArray(NumPyMethods):
         Raises
         ------
         BufferError
-            If the array can't be exported as asked.
+            If the array can't be exported as asked: it is read-only and the capsule
+            can't say so, or it is reversed along an axis and the consumer may not take
+            negative strides. NumPy takes them, which passes None for `dl_device` or
+            `copy`.
         """
         return export_dlpack(self, stream, max_version, dl_device, copy)
 

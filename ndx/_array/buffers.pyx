@@ -1,6 +1,9 @@
 """The buffer protocol: `memoryview` and the like over the memory of arrays.
 
-Each buffer pins the bytes under the array until its consumer releases it.
+Each buffer pins the bytes under the array until its consumer releases it. Two kinds of
+consumers release it at once, and go on reading. Those that ask for plain bytes may keep
+the buffer's `obj` (PyTorch's ``frombuffer``): there, it owns the export. NumPy's
+``ndarray(shape, dtype, buffer)`` keeps the array: then, the array owns the export.
 """
 
 import numpy as np
@@ -10,7 +13,9 @@ from cpython.buffer cimport (
     PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE,
 )
 
-from ndx._array.storage cimport BaseArray, data_of, export_array, require_live
+from ndx._array.storage cimport (
+    BaseArray, data_of, export_array, guard_export, require_live,
+)
 from ndx._blocks.block cimport Export, export_free
 from ndx._lib.dtypes cimport NDTYPES, dtype_object, itemsize_of
 from ndx._lib.layout cimport shape_tuple
@@ -41,7 +46,14 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and strides "
             f"{shape_tuple(x.ndim, x.strides)} is not contiguous as asked; give one "
             f"that is: ndx.asarray(x, order='{'CF'[wants_f and not wants_c]}')")
-    buffer.internal = <void *>export_array(x)
+    if wants_any and not flags & PyBUF_FORMAT and x.own_export == NULL:
+        x.own_export = export_array(x)
+    if flags & PyBUF_ND:
+        buffer.internal = <void *>export_array(x)
+        buffer.obj = exporter
+    else:
+        buffer.internal = NULL
+        buffer.obj = guard_export(x)
     buffer.buf = data_of(x)
     buffer.itemsize = itemsize_of[x.dtype]
     buffer.len = x.size * buffer.itemsize
@@ -53,9 +65,9 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
     buffer.strides = x.strides if (flags & PyBUF_STRIDES) == PyBUF_STRIDES and x.ndim \
         else NULL
     buffer.suboffsets = NULL
-    buffer.obj = exporter
     return 0
 
 
 cdef void release_buffer(Py_buffer *buffer) noexcept:
+    """End a buffer of which the array is the `obj`; a guard ends the others itself."""
     export_free(<Export *>buffer.internal)

@@ -99,8 +99,11 @@ cdef tuple dlpack_device(BaseArray x):
     return (DL_CPU, 0)
 
 
-cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
-    """Return a capsule that pins the bytes under `x` until the consumer is done."""
+cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides):
+    """Return a capsule that pins the bytes under `x` until the consumer is done.
+
+    `any_strides` says that the consumer takes negative strides, too.
+    """
     cdef Exported *exported
     cdef DLTensor *tensor
     cdef int axis
@@ -114,6 +117,12 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
                 f"the array's strides {shape_tuple(x.ndim, x.strides)} are not whole "
                 "elements (it is one field of records), which DLPack can't say; ask "
                 "with copy=True")
+        if x.shape[axis] > 1 and x.strides[axis] < 0 and not any_strides:
+            raise BufferError(
+                f"the array is reversed: its strides {shape_tuple(x.ndim, x.strides)} "
+                "are negative, which not every consumer of DLPack takes (PyTorch ends "
+                "the process); ask with copy=True, or give it ndx.asarray(x, "
+                "copy=True)")
     exported = <Exported *>malloc(sizeof(Exported))
     if exported == NULL:
         raise MemoryError("no memory for a DLPack capsule")
@@ -139,6 +148,8 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     for axis in range(x.ndim):
         tensor.shape[axis] = x.shape[axis]
         tensor.strides[axis] = x.strides[axis] // itemsize_of[x.dtype]
+        if x.shape[axis] <= 1 and tensor.strides[axis] < 0:
+            tensor.strides[axis] = 1  # it means nothing, but consumers look at it
     if versioned:
         exported.versioned.version.major = 1
         exported.versioned.version.minor = 0
@@ -151,6 +162,16 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied):
     exported.unversioned.manager_ctx = exported
     exported.unversioned.deleter = delete_unversioned
     return PyCapsule_New(&exported.unversioned, "dltensor", drop_unversioned_capsule)
+
+
+def is_read_only_export(capsule):
+    """Whether a capsule is a new one of ours, over a read-only array."""
+    cdef DLManagedTensorVersioned *tensor
+    if not PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        return False
+    tensor = <DLManagedTensorVersioned *>PyCapsule_GetPointer(
+        capsule, "dltensor_versioned")
+    return tensor.deleter == delete_versioned and tensor.flags & DL_FLAG_READ_ONLY != 0
 
 
 cdef uint8_t dlpack_code(int dtype) noexcept:

@@ -3,14 +3,20 @@
 from itertools import islice
 from operator import index
 
+from cpython.object cimport PyObject
+
 from ndx._array.dispatch cimport device_engine
 from ndx._array.dlpack cimport dlpack_device, to_dlpack
 from ndx._array.storage cimport (
-    BaseArray, export_array, new_detached_like, numpy_view, require_live,
+    BaseArray, array_words, export_array, new_detached_like, numpy_view, require_live,
     require_usable,
 )
 from ndx._compute.copies cimport copy_into
+from ndx._files.mapped_file cimport MappedFile
+from ndx._files.mapping cimport Mapped, find_mapping
 from ndx._methods.display cimport readable
+
+from ndx._files.mapping import make_private
 
 
 cdef object array_interface(BaseArray x):
@@ -40,8 +46,13 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
                           object dl_device, object copy):
     """Return a DLPack capsule on the device that the consumer asks for."""
     cdef BaseArray exported = x
-    cdef bint copied = bool(copy)
-    cdef tuple device = None if dl_device is None else pair(dl_device, "dl_device")
+    # What a consumer may be told can't be asked of it. NumPy and ndx take any strides
+    # and respect read-only memory. They are known by an explicit None, which PyTorch,
+    # which does neither, never passes.
+    cdef bint careful = dl_device is None or copy is None
+    cdef bint copied = copy is not ... and bool(copy)
+    cdef tuple device = None if dl_device is None or dl_device is ... else pair(
+        dl_device, "dl_device")
     cdef bint versioned = max_version is not None and pair(
         max_version, "max_version") >= (1, 0)
     require_usable(x)
@@ -61,7 +72,36 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
         device_engine().hand_to_stream(exported, stream)
     elif stream is not None:
         raise BufferError(f"the CPU has no streams; got stream={stream!r}")
-    return to_dlpack(exported, versioned, copied)
+    if versioned and not careful:
+        bear_writes(exported)
+    return to_dlpack(exported, versioned, copied, careful)
+
+
+def bear_writes(BaseArray x not None):
+    """Let consumers that write to read-only memory neither crash nor change a file.
+
+    A file that is open with mode ``"r"`` is mapped without the right to write. Its
+    mapping becomes a private one, so that what is written stays in this process.
+
+    Raises
+    ------
+    BufferError
+        If the system refuses.
+    """
+    cdef Mapped mapped
+    cdef PyObject *owner = x.block.memory_owner
+    if not x.block.readonly or owner == NULL \
+            or not isinstance(<object>owner, MappedFile) \
+            or not find_mapping((<MappedFile>owner).start, &mapped) \
+            or not mapped.shared:
+        return
+    try:
+        make_private(<size_t>mapped.start)
+    except OSError as error:
+        raise BufferError(
+            f"the {array_words(x)} is read-only, and its file can't be mapped so that "
+            f"others may write to it in memory ({error}); give them a copy: "
+            "ndx.asarray(x, copy=True)") from error
 
 
 cdef tuple pair(object value, str what):

@@ -10,7 +10,15 @@ import weakref
 import numpy as np
 import pytest
 from helpers import dtypes, patterns
-from helpers.buffers import FLAGS, FULL, INDIRECT, get_buffer
+from helpers.buffers import (
+    FLAGS,
+    FULL,
+    INDIRECT,
+    SIMPLE,
+    WRITABLE,
+    buffer_object,
+    get_buffer,
+)
 from helpers.compare import assert_same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -322,3 +330,35 @@ def test_closing_foreign_memory_releases_it():
     del x, y
     gc.collect()
     assert alive() is None
+
+
+# ---- consumers that give a buffer back, and go on reading ---------------------------
+
+KEPT = {
+    "obj": lambda x: buffer_object(x, SIMPLE),
+    "obj, writable": lambda x: buffer_object(x, WRITABLE),
+    "np.ndarray": lambda x: np.ndarray((10,), "f8", x),
+}
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="its C API")
+@pytest.mark.parametrize("how", KEPT)
+def test_memory_is_kept_by_what_a_consumer_keeps(how):
+    with ndx.workspace("kept", size="4KiB") as workspace:
+        x = ndx.full(10, 7.0)
+        address = np.asarray(x).ctypes.data
+        kept = KEPT[how](x)
+        del x
+    for _ in range(2):
+        with ndx.workspace("kept"):
+            ndx.full(300, -1.0)
+    assert (ctypes.c_double * 10).from_address(address)[:] == [7.0] * 10
+    del kept
+    workspace.destroy()
+    x = ndx.ones(10)
+    KEPT[how](x)
+    if how == "np.ndarray":
+        with pytest.raises(BufferError):
+            x.close()
+    else:
+        x.close()

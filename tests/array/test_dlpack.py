@@ -34,7 +34,7 @@ def test_numpy_takes_it(data, dtype):
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 @pytest.mark.parametrize("versioned", [False, True])
 def test_the_fields_of_a_capsule(dtype, versioned):
-    x = ndx.asarray(np.ones((4, 6), dtype)[::2, ::-3])
+    x = ndx.asarray(np.ones((4, 6), dtype)[::2, ::3])
     capsule = x.__dlpack__(max_version=(1, 0) if versioned else None)
     assert name_of(capsule) == (b"dltensor_versioned" if versioned else b"dltensor")
     managed = managed_of(capsule)
@@ -45,7 +45,7 @@ def test_the_fields_of_a_capsule(dtype, versioned):
     assert tensor.lanes == 1
     assert (tensor.device_type, tensor.device_id) == x.__dlpack_device__() == (1, 0)
     assert tensor.shape[: tensor.ndim] == [2, 2]
-    assert tensor.strides[: tensor.ndim] == [12, -3]
+    assert tensor.strides[: tensor.ndim] == [12, 3]
     address = tensor.data + tensor.byte_offset
     assert address == np.asarray(x).__array_interface__["data"][0]
     if versioned:
@@ -70,6 +70,45 @@ def test_read_only_arrays_need_a_versioned_capsule():
         x.__dlpack__()
     assert managed_of(x.__dlpack__(max_version=(1, 0))).flags == capsules.READ_ONLY
     assert name_of(x.__dlpack__(copy=True)) == b"dltensor"
+
+
+REVERSED = {
+    "one axis": lambda x: x[::-1],
+    "last": lambda x: x[:, ::-1],
+    "both": lambda x: x[::-1, ::-1],
+    "with gaps": lambda x: x[::-2, 1:],
+}
+
+
+@pytest.mark.parametrize("how", REVERSED)
+def test_consumers_who_may_not_take_negative_strides(how):
+    """PyTorch ends the process. NumPy takes them, and passes None for its keywords."""
+    x = REVERSED[how](ndx.asarray(np.arange(12.0).reshape(3, 4)))
+    for asked in (
+        {}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": False},
+        {"max_version": (1, 0), "copy": False, "dl_device": (1, 0)}, {"stream": None},
+    ):  # fmt: skip
+        with pytest.raises(BufferError, match=r"reversed.*copy=True"):
+            x.__dlpack__(**asked)
+    for asked in (
+        {"copy": None}, {"copy": False, "dl_device": None},
+        {"copy": None, "dl_device": (1, 0)},
+    ):  # fmt: skip
+        tensor = managed_of(x.__dlpack__(max_version=(1, 0), **asked)).tensor
+        assert min(tensor.strides[: tensor.ndim]) < 0
+    copied = managed_of(x.__dlpack__(copy=True)).tensor
+    assert min(copied.strides[: copied.ndim]) > 0
+    found = np.from_dlpack(x)
+    assert np.shares_memory(found, np.asarray(x))
+    np.testing.assert_array_equal(found, np.asarray(x))
+    np.testing.assert_array_equal(np.from_dlpack(x, copy=True), np.asarray(x))
+    assert_same(ndx.from_dlpack(x), np.asarray(x))
+
+
+def test_strides_of_axes_without_a_second_element_are_positive():
+    a = np.lib.stride_tricks.as_strided(np.ones(4), (1, 2), (-8, 8))
+    tensor = managed_of(ndx.asarray(a).__dlpack__()).tensor
+    assert tensor.strides[: tensor.ndim] == [1, 1]
 
 
 def test_copies():

@@ -61,3 +61,15 @@ def get_buffer(exporter, flags):
         }
     finally:
         api.PyBuffer_Release(ctypes.byref(buffer))
+
+
+def buffer_object(exporter, flags):
+    """Ask for a buffer, give it back, and return the object that it named."""
+    buffer = Py_buffer()
+    api = ctypes.pythonapi
+    api.PyObject_GetBuffer(
+        ctypes.py_object(exporter), ctypes.byref(buffer), ctypes.c_int(flags)
+    )
+    found = buffer.obj
+    api.PyBuffer_Release(ctypes.byref(buffer))
+    return found

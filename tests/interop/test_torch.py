@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.consumers import FEATURES
 
 import ndx
@@ -72,3 +73,78 @@ def test_stale_arrays_are_refused():
         x = ndx.ones(3)
     with pytest.raises(ndx.StaleArrayError):
         torch.from_dlpack(x)
+
+
+# ---- as NumPy's arrays are taken -----------------------------------------------------
+
+TAKING = {
+    "asarray": lambda x: torch.asarray(x),
+    "asarray by name": lambda x: torch.asarray(obj=x),
+    "as_tensor": lambda x: torch.as_tensor(x),
+    "as_tensor by name": lambda x: torch.as_tensor(data=x),
+    "from_numpy": lambda x: torch.from_numpy(x),
+}
+SHARING = TAKING | {
+    "from_dlpack": lambda x: torch.from_dlpack(x),
+    "frombuffer": lambda x: torch.frombuffer(x, dtype=torch.float64),
+    "a versioned capsule": lambda x: torch.from_dlpack(
+        x.__dlpack__(max_version=(1, 0))
+    ),
+}
+
+
+@pytest.mark.parametrize("how", [*TAKING, "tensor"])
+def test_reversed_arrays_are_refused(how):
+    x = ndx.arange(4.0)[::-1]
+    with pytest.raises(ValueError, match="negative"):
+        TAKING.get(how, torch.tensor)(x)
+    for take in (torch.from_dlpack, torch.zeros(1).new_tensor, torch.DoubleTensor):
+        with pytest.raises(BufferError, match="reversed"):
+            take(x)
+    assert torch.from_dlpack(x, copy=True).tolist() == [3.0, 2.0, 1.0, 0.0]
+
+
+@pytest.mark.filterwarnings("ignore:The given:UserWarning")
+@pytest.mark.filterwarnings("ignore:the array is read-only:UserWarning")
+@pytest.mark.parametrize("how", SHARING)
+def test_tensors_over_read_only_files_can_be_written_to(how, tmp_path):
+    """What is written stays in this process: no crash, and the file is unchanged."""
+    path = tmp_path / "x.npy"
+    ndx.save(path, ndx.arange(4.0))
+    content = path.read_bytes()
+    x = ndx.open(path)
+    tensor = SHARING[how](x)
+    tensor[0] = 5.0
+    assert tensor.tolist() == [5.0, 1.0, 2.0, 3.0]
+    assert not x.flags.writeable
+    assert path.read_bytes() == content
+    assert ndx.open(path).tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_read_only_arrays_are_warned_of():
+    x = ndx.asarray(np.frombuffer(bytes(16)))
+    with pytest.warns(UserWarning, match="read-only"):
+        torch.from_dlpack(x)
+    with pytest.raises(BufferError, match="read-only"):
+        torch.from_dlpack(x.__dlpack__())
+    torch.from_dlpack(x, copy=True)[0] = 1.0
+    torch.tensor(x)[0] = 1.0
+    assert x.tolist() == [0.0, 0.0]
+
+
+IMPORTED_BEFORE = """
+from torch import asarray
+from array_api_compat.torch import asarray as compatible
+import pickle, torch, ndx
+x = ndx.asarray([1.0, 2.0, 3.0])
+assert asarray is torch.asarray is pickle.loads(pickle.dumps(torch.asarray))
+print(asarray(x).tolist(), compatible(x).tolist(), torch.asarray(x[1]).tolist())
+print(torch.asarray([4.0]).tolist())
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import ndx\n"])
+def test_functions_that_were_imported_by_name(first):
+    pytest.importorskip("array_api_compat")
+    expected = "[1.0, 2.0, 3.0] [1.0, 2.0, 3.0] 2.0\n[4.0]\n"
+    assert run_python(first + IMPORTED_BEFORE) == expected
