@@ -1,8 +1,9 @@
-"""Run the tests with other libraries, and write the table of docs/interop.md.
+"""Run the tests with other libraries, and write the tables of docs/interop.md.
 
 Each row of `tables.ecosystem` names the tests of a library. A line of the page says
 which version they ran with, and how many passed. If a test fails, nothing is written.
 The line of a library that is not installed keeps what an earlier run has found.
+A second table is made of what the tests of `READERS` record: who shares memory.
 
 Usage: ``python tools/ecosystem.py [--check] [ARGUMENTS OF PYTEST]``; a check runs and
 writes nothing, and fails if the page is not of the table.
@@ -25,6 +26,8 @@ HEAD = (
     "| library | version | tests | what works | what ndx does for it |\n"
     "|---|---|---|---|---|\n"
 )
+BEGIN_READERS = "<!-- Who reads memory is written by `make test-ecosystem`. -->\n\n"
+READERS = "tests/interop/test_memory_readers.py"
 LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| .* \|$", re.MULTILINE)
 NOT_RUN = ("-", "not run")
 
@@ -34,12 +37,17 @@ class Outcomes:
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
+        self.readers: dict[str, dict[str, str]] = {}
 
     def pytest_runtest_logreport(self, report) -> None:
         """Note a test that was called, or that was not because of its set-up."""
         known = report.nodeid in self.found and self.found[report.nodeid] == "failed"
         if not known and (report.when == "call" or report.outcome != "passed"):
             self.found[report.nodeid] = report.outcome
+        noted = dict(report.user_properties)
+        if report.when == "call" and "reader" in noted:
+            row = self.readers.setdefault(noted["reader"], {})
+            row[noted["layout"]] = noted["outcome"]
 
     def pytest_collectreport(self, report) -> None:
         """Note a file that could not be read; one that was skipped has no tests."""
@@ -77,11 +85,11 @@ def result(library: Library, outcomes: dict[str, str]) -> tuple[str, str] | None
     return number, f"{counts['passed']} passed{skipped}"
 
 
-def parts(text: str) -> tuple[str, str, str]:
-    """Return the page before the table, the table, and the page after it."""
-    before, begin, rest = text.partition(BEGIN)
+def parts(text: str, mark: str = BEGIN) -> tuple[str, str, str]:
+    """Return the page before a table, the table, and the page after it."""
+    before, begin, rest = text.partition(mark)
     if not begin:
-        msg = f"{PAGE.name} has no line {BEGIN.strip()!r}, which the table follows"
+        msg = f"{PAGE.name} has no line {mark.strip()!r}, which the table follows"
         raise ValueError(msg)
     table, _, after = rest.partition("\n\n")
     return before + begin, table + "\n", "\n" + after
@@ -101,6 +109,20 @@ def written(results: dict[str, tuple[str, str]]) -> str:
     return HEAD + "".join(lines)
 
 
+def readers(table: str, found: dict[str, dict[str, str]]) -> str:
+    """Return the table of readers: what was found, and else what it was before."""
+    layouts = list(max(found.values(), key=len))
+    lines = dict(re.findall(r"^(\| `[^`]+` )(\|.*)$", table, re.MULTILINE))
+    for name, row in found.items():
+        cells = (
+            outcome if " " in outcome or outcome.islower() else f"`{outcome}`"
+            for outcome in (row.get(layout, "-") for layout in layouts)
+        )
+        lines[f"| `{name}` "] = f"| {' | '.join(cells)} |"
+    head = f"| reader | {' | '.join(layouts)} |\n|{'---|' * (len(layouts) + 1)}\n"
+    return head + "".join(f"{name}{rest}\n" for name, rest in lines.items())
+
+
 def check(text: str) -> list[str]:
     """Return what is wrong with the table of a page."""
     _, table, _ = parts(text)
@@ -118,6 +140,7 @@ def files() -> list[str]:
     """Return the files of all tests, as arguments of pytest."""
     patterns = {p.partition("::")[0] for each in LIBRARIES for p in each.tests}
     found = {path for pattern in patterns for path in ROOT.glob(pattern)}
+    found.add(ROOT / READERS)
     return sorted(str(p.relative_to(ROOT)) for p in found if p.suffix == ".py")
 
 
@@ -135,6 +158,9 @@ def main(arguments: list[str]) -> int:
     if status != pytest.ExitCode.OK:
         print("ecosystem: the table is not written", file=sys.stderr)
         return int(status)
+    if outcomes.readers:
+        before, table, after = parts(text, BEGIN_READERS)
+        text = before + readers(table, outcomes.readers) + after
     before, table, after = parts(text)
     results = earlier(table)
     for library in LIBRARIES:

@@ -97,6 +97,19 @@ def test_a_run_writes_the_lines(page, test_file):
     assert page.read_text() == text
 
 
+def test_readers_are_noted(page, test_file):
+    mark = f"{ecosystem.BEGIN_READERS}| reader | C |\n|---|---|\n| `f(x)` | copies |\n"
+    page.write_text(f"{page.read_text()}\n{mark}\nLast.\n")
+    test_file.write_text(
+        "def test_a(record_property):\n"
+        "    for noted in [('reader', 'g(x)'), ('layout', 'C'), ('outcome', 'Bad')]:\n"
+        "        record_property(*noted)\n"
+    )
+    assert run(test_file) == (0, "")
+    table = "| reader | C |\n|---|---|\n| `f(x)` | copies |\n| `g(x)` | `Bad` |\n"
+    assert page.read_text().endswith(f"{ecosystem.BEGIN_READERS}{table}\nLast.\n")
+
+
 def test_a_failure_writes_nothing(page, test_file):
     before = page.read_text()
     test_file.write_text("def test_a(): assert False\n")
