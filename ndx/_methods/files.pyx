@@ -134,12 +134,19 @@ cdef int write_pickle(BaseArray x, object file) except -1:
 cdef int write_elements(BaseArray x, object file, object sep, object format) except -1:
     """Write the elements to an open file, or to a path, as `numpy.ndarray.tofile`."""
     named = {"sep": sep, "format": format}
-    if not is_path(file):
-        call_method("tofile", (x, file), named)
-        return 0
-    nbytes = 0 if sep else x.size * itemsize_of[x.dtype]
-    with written_whole(file, nbytes, release_on_disk) as opened:
-        call_method("tofile", (x, opened), named)
+    cdef PyObject *memory_owner = x.block.memory_owner
+    try:
+        if not is_path(file):
+            call_method("tofile", (x, file), named)
+            return 0
+        nbytes = 0 if sep else x.size * itemsize_of[x.dtype]
+        with written_whole(file, nbytes, release_on_disk) as opened:
+            call_method("tofile", (x, opened), named)
+    except OSError:
+        # NumPy says how much was written, but not that the rest can't be read.
+        if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile):
+            (<MappedFile>memory_owner).check_whole()
+        raise
     return 0
 
 

@@ -1,5 +1,6 @@
 """`ndx.open`: arrays over files, by mode."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -395,6 +396,23 @@ for use in (ndx.open, ndx.load):
 """
     np.save(path, np.arange(100_000.0))
     assert run_python(code, path, mode, left).split() == ["True", str(left)] * 2
+
+
+@pytest.mark.parametrize("mode", THERE)
+@pytest.mark.parametrize("opened", [False, True])
+def test_elements_of_a_file_cut_short_are_not_written(path, mode, opened):
+    np.save(path, np.arange(1_000_000.0))
+    x = ndx.open(path, mode)
+    os.truncate(path, 50_000)
+    target = path.with_name("elements")
+    target.write_bytes(b"before")
+    with (
+        target.open("ab") if opened else contextlib.nullcontext(target) as file,
+        pytest.raises(ndx.MappedFileError, match="cut it short"),
+    ):
+        x.tofile(file)
+    if not opened:
+        assert target.read_bytes() == b"before"
 
 
 def test_a_file_cut_short_is_noticed_before_it_is_said_to_be_safe(path):
