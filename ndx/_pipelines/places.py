@@ -150,9 +150,6 @@ def _options(backend: Any) -> dict[str, Any]:
     options, by_environment = backend.options, names_set_by_environment(backend)
     defaults = {each.name: each.default for each in dataclasses.fields(options)}
     found = {name: getattr(options, name) for name in defaults}
-    if "limit" in found:
-        # It may have been set later.
-        found["limit"] = backend.limit
     found = {
         name: value
         for name, value in found.items()
