@@ -179,11 +179,17 @@ def test_shapes_that_do_not_match(left, right, out, error, match):
 
 def test_bad_operands_and_outputs():
     x = ndx.ones((2, 2))
-    for other in (2, 2.0, [[1, 2], [3, 4]], None, "a"):
-        with pytest.raises(TypeError):
+    # Numbers are NumPy's operands, which have too few dimensions.
+    numbers = [(2, ValueError), (2.0, ValueError)]
+    for other, error in [*numbers, (None, TypeError), ("a", TypeError)]:
+        with pytest.raises(error):
             x @ other
-        with pytest.raises(TypeError):
+        with pytest.raises(error):
             other @ x
+    with pytest.raises(TypeError):
+        x @ [[1, 2], [3, 4]]
+    with pytest.raises(TypeError):
+        [[1, 2], [3, 4]] @ x
     with pytest.raises(TypeError, match="dtype"):
         ndx.matmul(x, x, out=ndx.ones((2, 2), dtype="float32"))
     with pytest.raises(TypeError, match="NDArray"):
