@@ -77,6 +77,7 @@ cdef class PoolStore:
     cdef uint64_t shrunk         # when idle memory went at once; see `release_bounded`
     cdef size_t shrunk_from      # bytes held before
     cdef size_t shrunk_to        # bytes held since
+    cdef int regrown             # how often in a row they were needed again
     cdef size_t small_max        # larger requests go into large segments
     cdef size_t rest             # smallest remainder split off in large segments:
     cdef int rest_shift          # and at least block.nbytes >> rest_shift

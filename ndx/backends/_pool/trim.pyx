@@ -20,6 +20,7 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
 
 cdef enum:
     LOOP = 4000                  # milliseconds in which a loop comes round
+    TURNS = 4                    # that make a loop
 
 
 cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
@@ -63,8 +64,8 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
     """Take a block back, and keep no more than about `most` bytes idle.
 
     A loop that makes a large array in each turn would pay for fresh pages each time. It
-    is recognized by memory that went back and was needed again. It keeps its memory, of
-    which the system may take that of large blocks when it needs pages.
+    is recognized by memory that went back and was needed again, some times in a row. It
+    keeps its memory, of which the system may take that of large blocks when it needs pages.
     """
     cdef size_t reserved = pool.counters.reserved
     cdef size_t page = pool.source.granularity
@@ -74,8 +75,12 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
         pool.release(block)
         return
     now = ndx_milliseconds()
-    if now - pool.shrunk <= LOOP and reserved > pool.shrunk_to and \
+    if now - pool.shrunk > LOOP:
+        pool.regrown = 0
+    elif pool.regrown < TURNS and reserved > pool.shrunk_to and \
             reserved - pool.shrunk_to >= (pool.shrunk_from - pool.shrunk_to) >> 1:
+        pool.regrown += 1
+    if pool.regrown == TURNS:
         pool.shrunk = now
         # Before others can get the block.
         low = ndx_round_up(<size_t>block.ptr, page)
