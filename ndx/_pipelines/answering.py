@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import ndx
+from ndx._lib.trees import map_tree
 from ndx._lib.weak import members
 from ndx._pipelines.places import Place
 from ndx._pipelines.requests import Request, Requests, Statistics, closed, rows_of
-from ndx._pipelines.trees import map_tree
 
 __all__ = ["InPlace", "serve"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ndx
-from ndx._pipelines.trees import map_tree
+from ndx._lib.trees import map_tree
 
 __all__ = ["add", "copied", "mean", "mean_of_sums"]
 

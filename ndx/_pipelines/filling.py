@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ndx
-from ndx._pipelines.batches import map_leaves
+from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -78,10 +78,10 @@ class Filling:
     def take_over(self, batch: Any) -> Any:
         """Return the batch, with its arrays in the slot."""
         if self.slot.workspace is not None:
-            return map_leaves(self.own, batch)
+            return map_tree(self.own, batch)
         # The source may be in a workspace of its own.
         with ndx.no_workspace():
-            return map_leaves(self.own, batch)
+            return map_tree(self.own, batch)
 
     def own(self, leaf: Any) -> Any:
         """Return a leaf, or what is in the slot in place of it."""
@@ -153,13 +153,13 @@ class FillingOnDevice(Filling):
         return current_place() != self.place
 
     def take_over(self, batch: Any) -> Any:
-        pinned = map_leaves(self.to_pinned, batch)
+        pinned = map_tree(self.to_pinned, batch)
         # The source's scope ends; the rest is the GPU's.
         self.scopes.close()
         self.scopes.enter_context(ndx.use(self.device))
         if self.slot.workspace is not None:
             self.scopes.enter_context(self.slot.workspace)
-        return map_leaves(self.to_device, pinned)
+        return map_tree(self.to_device, pinned)
 
     def to_pinned(self, leaf: Any) -> Any:
         return ndx.asarray(leaf, copy=True) if is_array_of_numpy(leaf) else leaf

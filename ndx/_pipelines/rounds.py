@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import ndx
+from ndx._lib.trees import check_structure
 from ndx._pipelines.averaging import add, copied, mean, mean_of_sums
 from ndx._pipelines.errors import with_index
 from ndx._pipelines.places import Place, Scoped
-from ndx._pipelines.trees import check_structure
 from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Average", "Report", "Rounds", "replica"]

@@ -1,8 +1,5 @@
 """Moves the arrays that a decorated function returns out of its workspace."""
 
-import collections
-import dataclasses
-
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 
@@ -10,6 +7,8 @@ from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray
 from ndx._blocks.block cimport Block, block_is_usable
 from ndx._context.context cimport outer_backend
+
+from ndx._lib.trees import parts_of
 
 
 cdef object rescue(Arena arena, object result):
@@ -56,15 +55,23 @@ cdef dict arrays_in(Arena arena, object result):
             x = item
             if block_is_usable(x.block) and x.block.parent == <PyObject *>arena:
                 found[<size_t>x.block] = x
-        elif not isinstance(item, (str, bytes, int, float, complex)) \
-                and id(item) not in seen:
+        elif item is not None and id(item) not in seen \
+                and not isinstance(item, (str, bytes, int, float, complex)):
             seen[id(item)] = item
             if isinstance(item, dict):
                 left.extend(item.values())
-            elif isinstance(item, (tuple, list, set, frozenset)) \
-                    or isinstance(item, collections.deque):
+            elif isinstance(item, (tuple, list, set, frozenset)):
                 left.extend(item)
-            elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-                left.extend([getattr(item, field.name, None)
-                             for field in dataclasses.fields(item)])
+            else:
+                left.extend(parts_in(item))
     return found
+
+
+cdef object parts_in(object item):
+    """Return the parts of a container that is no plain one; none of other objects."""
+    try:
+        parts = parts_of(item)
+    except Exception:
+        # A mapping may read what it has: a file that is closed, say.
+        return ()
+    return () if parts is None else parts.values()

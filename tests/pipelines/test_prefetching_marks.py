@@ -13,8 +13,8 @@ from helpers.prefetching import Numbers, check, no_thread_left, threads  # noqa:
 from helpers.threads import run_in_thread
 
 import ndx
+from ndx._lib.trees import map_tree
 from ndx._pipelines import progress
-from ndx._pipelines.batches import map_leaves
 
 
 class Wrapper:
@@ -214,9 +214,9 @@ def test_001_16_batches_of_any_structure(make, mark):
     x, y = np.arange(6.0).reshape(2, 3), ndx.ones(3)
     (batch,) = ndx.prefetch(mark([make(x, y)]))
     leaves = []
-    map_leaves(leaves.append, batch)
+    map_tree(leaves.append, batch)
     assert {type(leaf) for leaf in leaves} <= {ndx.NDArray, type(None), int}
-    back = map_leaves(
+    back = map_tree(
         lambda leaf: leaf.tolist() if isinstance(leaf, ndx.NDArray) else leaf, batch
     )
     assert back == make(x.tolist(), y.tolist())
