@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import ndx
@@ -13,7 +13,7 @@ from ndx._pipelines.averaging import copied
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.feeding import ahead
 from ndx._pipelines.places import Scoped, unchanged
-from ndx._pipelines.progress import progress_bar
+from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.rounds import Average, Report, Rounds, replica
 from ndx._pipelines.workers import Crew
 
@@ -163,7 +163,9 @@ def train(
         backend=backend,
         devices=devices,
     )
-    total = len(batches) * epochs if isinstance(batches, Sized) else None
+    # A wrapper may claim a length that its source has not.
+    length = length_of(batches)
+    total = None if length is None else length * epochs
     with contextlib.ExitStack() as stack:
         bar = progress_bar(progress, total, "batch")
         stack.callback(bar.close)

@@ -469,3 +469,12 @@ def test_gradients_of_numpy_are_added():
         update=lambda params, gradients: {"w": params["w"] + gradients["w"]},
     ).params
     assert found["w"] == 2.0
+
+
+@pytest.mark.parametrize("wrapped", [ndx.prefetch, ndx.no_prefetch])
+def test_batches_of_a_wrapper_whose_source_has_no_length(wrapped):
+    batches = wrapped(float(i) for i in range(4))
+    found = ndx.parallel.train(
+        lambda params, batch: (params - batch, 0.0), ndx.zeros(()), batches, workers=1
+    )
+    assert (float(found.params), found.batches) == (-6.0, 4)
