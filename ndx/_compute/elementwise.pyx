@@ -136,7 +136,7 @@ cdef bint computes_itself(object x) except -1:
         isinstance(x, cnp.ndarray) or overrides_ufuncs(x) or has_priority(x))
 
 
-cdef inline bint is_number(object x) except -1:
+cdef bint is_number(object x) except -1:
     """Whether `x` is a Python scalar that does not compute itself."""
     cls = type(x)
     if cls is float or cls is int or cls is bool or cls is complex:

@@ -65,7 +65,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
 
     A loop that makes a large array in each turn would pay for fresh pages each time. It
     is recognized by memory that went back and was needed again, some times in a row. It
-    keeps its memory, of which the system may take that of large blocks when it needs pages.
+    keeps its memory. The system may take that of large blocks when it needs pages.
     """
     cdef size_t reserved = pool.counters.reserved
     cdef size_t page = pool.source.granularity
