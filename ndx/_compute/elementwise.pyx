@@ -308,7 +308,7 @@ cdef object inplace(Ufunc ufunc, BaseArray x, object other):
     cdef BaseArray b = None
     cdef int dtype, result
     require_usable(x)
-    if is_number(other):
+    if not is_array(other) and is_number(other):
         dtype = scalar_dtype(x.dtype, other)
     else:
         b = operand_of(other)

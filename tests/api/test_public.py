@@ -20,6 +20,8 @@ LATER = {
     "numba",
     "numpy",
     "opt_einsum",
+    "pandas",
+    "scipy",
     "testing",
     "threadpoolctl",
     "torch",
