@@ -254,10 +254,12 @@ cdef bint any_array(object values) except -1:
     return False
 
 
-cdef bint any_subclass(object values) except -1:
-    """Whether one of the values is of a subclass of NumPy's array."""
-    for value in values:
-        if is_subclass(value):
+cdef bint any_subclass(tuple values, Py_ssize_t first) except -1:
+    """Whether one of the values from `first` on is of a subclass of NumPy's array."""
+    cdef Py_ssize_t i
+    for i in range(first, len(values)):
+        value = values[i]
+        if not is_array(value) and is_subclass(value):
             return True
     return False
 
@@ -364,9 +366,9 @@ cdef str name_of(object function):
 cdef object dispatch_function(object function, object types, tuple args, dict kwargs):
     """Implement ``NDArray.__array_function__``."""
     for kind in types:
-        if getattr(kind, "__array_function__", None) is not \
-                np.ndarray.__array_function__ \
-                and not issubclass(kind, (BaseArray, np.ndarray)):
+        if not issubclass(kind, BaseArray) and not issubclass(kind, np.ndarray) and \
+                getattr(kind, "__array_function__", None) is not \
+                np.ndarray.__array_function__:
             # Another library's array, which may know how to compute with an NDArray.
             # A subclass of NumPy's is asked again, with views of NDArrays.
             return NotImplemented
@@ -377,12 +379,11 @@ cdef object compute_function(object function, tuple args, dict kwargs):
     """Return the result of a function: by ndx's own where it is the same."""
     if args and is_array(args[0]):
         known = methods.get(function)
-        if (len(args) > 1 or kwargs) and (
-                any_subclass(args) or kwargs and any_subclass(kwargs.values())):
-            # It computes: as an operand, a bound or a mask.
-            known = None
+        # A subclass computes: as an operand, a bound or a mask.
         if known is not None and len(args) <= <int>(<tuple>known)[1] and (
-                not kwargs or (<tuple>known)[2].isdisjoint(kwargs)):
+                not kwargs or (<tuple>known)[2].isdisjoint(kwargs)) \
+                and not any_subclass(args, 1) \
+                and not (kwargs and any_subclass(tuple(kwargs.values()), 0)):
             return (<tuple>known)[0](*args, **kwargs)
     result = shortcut(function, args, kwargs)
     if result is not NotImplemented:
