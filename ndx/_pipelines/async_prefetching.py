@@ -15,6 +15,7 @@ from ndx._pipelines.leases import Ring, Slot, SlotWait
 from ndx._pipelines.marks import is_marked, unmarked
 from ndx._pipelines.producing import waits_for_itself
 from ndx._pipelines.progress import length_of, progress_bar
+from ndx._pipelines.protocols import offer_length
 from ndx._pipelines.settings import Settings, scope_left_open
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ class AsyncPrefetch(Generic[T]):
     An asynchronous iterable. Each ``async for`` starts an epoch, with a task of its
     own, and ends the one before. If the source is an iterator itself (an asynchronous
     generator, say), there is only one epoch, and each ``async for`` goes on with it.
+    It has a length if its source has one.
     """
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
 
     def __init__(
         self,
@@ -42,6 +48,7 @@ class AsyncPrefetch(Generic[T]):
     ) -> None:
         # With its mark, which another prefetch looks for.
         self.source = source
+        offer_length(self)
         self._inner = unmarked(source)
         self._maker = AsyncMaker(
             self._inner, settings, context, ahead=not is_marked(source)
@@ -61,9 +68,6 @@ class AsyncPrefetch(Generic[T]):
             self._once = made
         self._last = weakref.ref(made)
         return made
-
-    def __len__(self) -> int:
-        return len(self._inner)
 
     async def aclose(self) -> None:
         """End the epoch, if there is one; wait until the source is closed.

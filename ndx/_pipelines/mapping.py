@@ -13,7 +13,7 @@ import ndx
 from ndx._pipelines import places as placing
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.processes import Processes
-from ndx._pipelines.progress import progress_bar
+from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Results", "map"]
@@ -223,10 +223,8 @@ def _kind_of(workers: Any, processes: Any) -> tuple[str, int | None]:
 
 def _total(iterables: tuple[Iterable[Any], ...]) -> int | None:
     """Return how many items there will be, if all iterables have a length."""
-    try:
-        return min(len(each) for each in iterables)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+    lengths = [length_of(each) for each in iterables]
+    return None if None in lengths else min(lengths)  # type: ignore[type-var]
 
 
 def _taken(source: Iterator[Any], key: int) -> Outcome | None:

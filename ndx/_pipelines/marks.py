@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ndx._pipelines.progress import length_of
+from ndx._pipelines.protocols import has_method, offer_methods
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
 
 __all__ = ["is_marked", "no_prefetch"]
 
@@ -28,9 +34,9 @@ class no_prefetch(Generic[T]):
     Returns
     -------
     no_prefetch
-        An iterable with the same items, and the same length. `ndx.prefetch` makes its
-        batches one by one, when they are asked for; all else is as with a thread. The
-        attribute ``source`` is the iterable.
+        An iterable with the same items, asynchronous if that is, with a length if that
+        has one. `ndx.prefetch` makes its batches one by one, when they are asked for;
+        all else is as with a thread. The attribute ``source`` is the iterable.
 
     Notes
     -----
@@ -54,20 +60,26 @@ class no_prefetch(Generic[T]):
     __ndx_no_prefetch__ = True
 
     def __init__(self, iterable: Iterable[T]) -> None:
-        if not (hasattr(iterable, "__aiter__") or is_iterable(iterable)):
+        offered = ("__iter__",) if is_iterable(iterable) else ()
+        if has_method(iterable, "__aiter__"):
+            offered += ("__aiter__",)
+        if not offered:
             raise TypeError(
                 f"no_prefetch takes an iterable, not {type(iterable).__name__}"
             )
         self.source = iterable
+        if length_of(iterable) is not None:
+            offered += ("__len__",)
+        offer_methods(self, offered)
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.source)
+    # An instance has those that its source has.
+    if TYPE_CHECKING:
 
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self.source.__aiter__()  # type: ignore[attr-defined, no-any-return]
+        def __iter__(self) -> Iterator[T]: ...
 
-    def __len__(self) -> int:
-        return len(self.source)  # type: ignore[arg-type]
+        def __aiter__(self) -> AsyncIterator[T]: ...
+
+        def __len__(self) -> int: ...
 
     def __repr__(self) -> str:
         return f"ndx.no_prefetch({self.source!r})"
@@ -75,12 +87,12 @@ class no_prefetch(Generic[T]):
 
 def is_iterable(source: Any) -> bool:
     """Whether `iter` takes an object."""
-    return hasattr(source, "__iter__") or hasattr(source, "__getitem__")
+    return has_method(source, "__iter__") or has_method(source, "__getitem__")
 
 
 def unmarked(source: Any) -> Any:
     """Return what `no_prefetch` wraps, however often."""
-    while type(source) is no_prefetch:
+    while isinstance(source, no_prefetch):
         source = source.source
     return source
 

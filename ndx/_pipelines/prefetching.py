@@ -14,6 +14,7 @@ from ndx._pipelines.making import DirectMaker, ThreadMaker
 from ndx._pipelines.marks import is_iterable, is_marked, no_prefetch, unmarked
 from ndx._pipelines.producing import waits_for_itself
 from ndx._pipelines.progress import length_of, progress_bar, tqdm_class
+from ndx._pipelines.protocols import has_method, offer_length
 from ndx._pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def prefetch(
     source = unmarked(iterable)
     if is_iterable(source):
         return Prefetch(iterable, settings, context)
-    if hasattr(source, "__aiter__"):
+    if has_method(source, "__aiter__"):
         return AsyncPrefetch(iterable, settings, context)
     raise TypeError(
         "prefetch takes an iterable or an asynchronous iterable, not "
@@ -218,8 +219,12 @@ class Prefetch(Generic[T]):
 
     An iterable. ``iter()`` starts an epoch, and ends the one before. If the source is
     an iterator itself (a generator, say), there is only one epoch, and each ``iter()``
-    goes on with it.
+    goes on with it. It has a length if its source has one.
     """
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
 
     def __init__(
         self,
@@ -229,6 +234,7 @@ class Prefetch(Generic[T]):
     ) -> None:
         # With its mark, which another prefetch looks for.
         self.source = source
+        offer_length(self)
         self._inner = unmarked(source)
         self._settings = settings
         kind = DirectMaker if is_marked(source) else ThreadMaker
@@ -246,9 +252,6 @@ class Prefetch(Generic[T]):
             self._once = made
         self._last = weakref.ref(made)
         return made
-
-    def __len__(self) -> int:
-        return len(self._inner)
 
     def close(self) -> None:
         """End the epoch, if there is one, and the thread; wait for both.

@@ -72,5 +72,6 @@ def length_of(source: Any) -> int | None:
     """Return the number of items of a source; None if that is not known."""
     try:
         return len(source)
-    except TypeError:
+    except (TypeError, NotImplementedError):
+        # A class may have `__len__` for some of its instances only.
         return None

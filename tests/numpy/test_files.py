@@ -1,5 +1,6 @@
 """NumPy's functions of files in `ndx.numpy`: NDArrays go in and come out."""
 
+import copy
 import errno
 import io
 import os
@@ -220,3 +221,22 @@ def test_text_is_numpys(tmp_path):
     face.savetxt(tmp_path / "a", ndx.asarray(a), **options)
     np.savetxt(tmp_path / "b", a, **options)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_what_an_archive_claims_works(tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    np.savez(path, first=MATRIX, second=MATRIX[0])
+    with face.load(path) as archive:
+        assert isinstance(archive, np.lib.npyio.NpzFile)
+        for read in archive.get, archive.__getitem__, dict(archive.items()).get:
+            assert type(read("first")) is ndx.NDArray
+        with pytest.raises(TypeError):
+            reversed(archive)
+        # The names' attributes are no endless recursion.
+        with pytest.raises((TypeError, copy.Error)):
+            copy.copy(archive.f)
+        monkeypatch.setattr(np.lib.format, "read_array", None)
+        # Looking for a name reads no array.
+        assert "first" in archive
+        assert "first" in archive.keys()  # noqa: SIM118
+        assert "third" not in archive
