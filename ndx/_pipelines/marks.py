@@ -60,7 +60,7 @@ class no_prefetch(Generic[T]):
     __ndx_no_prefetch__ = True
 
     def __init__(self, iterable: Iterable[T]) -> None:
-        offered = ("__iter__",) if is_iterable(iterable) else ()
+        offered: tuple[str, ...] = ("__iter__",) if is_iterable(iterable) else ()
         if has_method(iterable, "__aiter__"):
             offered += ("__aiter__",)
         if not offered:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
 
 import ndx
+from ndx._pipelines.modes import Mode, check_mode
 from ndx._pipelines.role_places import Place
 from ndx._pipelines.roles import Role, Roles
 from ndx._pipelines.switch import workspaces_used
 
-__all__ = ["Mode", "WorkspacePlan"]
+__all__ = ["WorkspacePlan"]
 
-Mode: TypeAlias = Literal["enabled", "none", "single", "separate"]
-
-_MODES = ("enabled", "none", "single", "separate")
 # What the arenas of a mode are like. Needs that change from turn to turn (a shorter
 # last batch, a wider layer) enlarge all of them from the next turn on.
 _CONFIGS = {
     "enabled": ndx.WorkspaceConfig(learn="liveness", spill="grow"),
     "single": ndx.WorkspaceConfig(overallocation=0.05, spill="grow"),
     "separate": ndx.WorkspaceConfig(overallocation=0.05, spill="grow"),
-}
-_DEPRECATED = {
-    "single": "one arena, which holds the sum of all arrays",
-    "separate": "an arena for each role, between which results are copied",
 }
 
 
@@ -100,9 +92,7 @@ class WorkspacePlan:
         self._modes = {"training": training, "inference": inference}
         self._name, self._without = name, Roles(dict.fromkeys(roles))
         for phase, mode in self._modes.items():
-            _check(phase, mode)
-            if mode in _DEPRECATED:
-                warnings.warn(_warning(phase, mode), DeprecationWarning, stacklevel=2)
+            check_mode(phase, mode, "a WorkspacePlan")
         # Roles never change: each step may ask for them.
         self._placed = {phase: self._make(phase, config) for phase in self._modes}
 
@@ -166,17 +156,3 @@ def _check_types(name: object, roles: object, config: object) -> None:
     if config is not None and not isinstance(config, ndx.WorkspaceConfig):
         msg = f"config must be a WorkspaceConfig, not {config!r}"
         raise TypeError(msg)
-
-
-def _check(phase: str, mode: str) -> None:
-    if mode not in _MODES:
-        names = ", ".join(map(repr, _MODES))
-        msg = f"{phase}={mode!r} is no mode of a WorkspacePlan; valid are {names}"
-        raise ValueError(msg)
-
-
-def _warning(phase: str, mode: str) -> str:
-    return (
-        f"{phase}={mode!r} is a deprecated mode of ND4J ({_DEPRECATED[mode]}); "
-        "'enabled' plans one arena by lifetimes, which is as small without copies"
-    )

@@ -37,7 +37,7 @@ def offer_methods(wrapper: Any, names: tuple[str, ...]) -> None:
 
 
 @functools.cache
-def _subclass(cls: type, names: tuple[str, ...]) -> type:
+def _subclass(cls: Any, names: tuple[str, ...]) -> Any:
     # A subclass of a user may have methods of its own.
     offered = {name: _METHODS[name] for name in names if not hasattr(cls, name)}
     if not offered:

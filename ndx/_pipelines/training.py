@@ -12,6 +12,7 @@ from ndx._pipelines import places as placing
 from ndx._pipelines.averaging import copied
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.feeding import ahead
+from ndx._pipelines.modes import Mode, check_mode
 from ndx._pipelines.places import Scoped, unchanged
 from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.rounds import Average, Report, Rounds, replica
@@ -54,7 +55,7 @@ def train(
     prefetch: int = 8,
     on_score: Callable[[int, float], Any] | None = None,
     report_after_averaging: bool = True,
-    mode: str = "enabled",
+    mode: Mode = "enabled",
     workspace: str = "ndx.parallel",
     config: ndx.WorkspaceConfig | None = None,
     backend: Any = None,
@@ -100,8 +101,10 @@ def train(
     report_after_averaging : bool
         True: the mean score of the round, after each average. False: the score of each
         batch, in their order, before the average.
-    mode : {"enabled", "none"}
-        Whether the workers have workspaces.
+    mode : {"enabled", "none", "single", "separate"}
+        Whether the workers have workspaces: one each, but for ``"none"``. ``"single"``
+        and ``"separate"`` (deprecated) are ND4J's, and do the same as ``"enabled"``: a
+        step has no roles, for which arenas could be separate.
     workspace, config, backend, devices, threads, progress
         As for `map`.
 
@@ -118,6 +121,11 @@ def train(
     ValueError, TypeError
         If an argument is bad, or a step returns something else than two values, or
         trees of another structure than before.
+
+    Warns
+    -----
+    DeprecationWarning
+        For the modes ``"single"`` and ``"separate"``.
 
     Notes
     -----
@@ -156,6 +164,7 @@ def train(
     if threads is not None:
         placing.check_count(threads, "threads")
     _check_epochs(batches, epochs)
+    check_mode("mode", mode, "ndx.parallel.train")
     where = placing.places(
         workers,
         workspace=_workspace_of(mode, workspace, config),
@@ -197,7 +206,7 @@ def train(
         )
 
 
-def _scope_of_averages(mode: str, stack: contextlib.ExitStack) -> Scoped:
+def _scope_of_averages(mode: Mode, stack: contextlib.ExitStack) -> Scoped:
     """Return what decorates the averages, which are computed in the calling thread."""
     if mode == "none":
         return unchanged
@@ -216,10 +225,8 @@ def _check_epochs(batches: Any, epochs: int) -> None:
 
 
 def _workspace_of(
-    mode: str, workspace: str, config: ndx.WorkspaceConfig | None
+    mode: Mode, workspace: str, config: ndx.WorkspaceConfig | None
 ) -> str | None:
-    if mode not in ("enabled", "none"):
-        raise ValueError(f"mode={mode!r} is not valid; valid are 'enabled', 'none'")
     if mode == "none" and config is not None:
         raise ValueError("mode='none' has no workspaces, so that config= has no use")
-    return workspace if mode == "enabled" else None
+    return None if mode == "none" else workspace

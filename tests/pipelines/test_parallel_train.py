@@ -249,6 +249,23 @@ def test_001_14_steps_lie_in_workspaces_by_mode():
     assert inside == ["mine"] * 4 + [None] * 4
 
 
+@pytest.mark.parametrize("mode", ["single", "separate"])
+def test_modes_of_nd4j_are_enabled_and_warn(mode):
+    """As a `WorkspacePlan` takes them."""
+    inside = []
+
+    def look(params, batch):
+        inside.append((params + 1).workspace)
+        return params, 0.0
+
+    with pytest.warns(DeprecationWarning, match=f"^mode='{mode}' .*'enabled'") as found:
+        ndx.parallel.train(
+            look, ndx.zeros(3), range(4), workers=1, workspace="mine", mode=mode
+        )
+    assert [each.filename for each in found] == [__file__]
+    assert inside == ["mine"] * 4
+
+
 def test_steady_state_takes_nothing_from_the_system():
     """After the first rounds, no memory comes from the system."""
     given, found = batches(40, rows=200), []
@@ -372,7 +389,7 @@ def test_steps_that_differ():
 @pytest.mark.parametrize(
     ("error", "match", "given"),
     [
-        (ValueError, "mode='single'", {"mode": "single"}),
+        (ValueError, "mode='ENABLED'.*'enabled', 'none', 'single", {"mode": "ENABLED"}),
         (ValueError, "no use", {"mode": "none", "config": ndx.WorkspaceConfig()}),
         (ValueError, "epochs=0", {"epochs": 0}),
         (ValueError, "average_every=0", {"average_every": 0}),
@@ -478,3 +495,6 @@ def test_batches_of_a_wrapper_whose_source_has_no_length(wrapped):
         lambda params, batch: (params - batch, 0.0), ndx.zeros(()), batches, workers=1
     )
     assert (float(found.params), found.batches) == (-6.0, 4)
+    if wrapped is ndx.prefetch:
+        # Dropped, its thread would end a moment later.
+        batches.close()
