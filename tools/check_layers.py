@@ -33,6 +33,8 @@ LAYERS = [
 # (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
     ("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
+    ("_fusing.function", "_fusing.explaining"),
+    ("_fusing.function", "_fusing.recording"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),
 }  # fmt: skip
 

@@ -30,9 +30,6 @@ from ndx._fusing.signatures cimport (
 )
 from ndx._lib.numpy_objects cimport is_numpy_scalar
 
-from ndx._fusing.explaining import explain
-from ndx._fusing.recording import record, require_function
-
 __all__ = ["FusedFunction", "fuse"]
 
 cdef enum:
@@ -182,7 +179,6 @@ cdef class FusedFunction:
     cdef object __weakref__
 
     def __cinit__(self, function: Callable[..., Any]) -> None:
-        require_function(function)
         self._function = function
         self.vectorcall = <Vectorcall><void *>call_fused
         self.entries = []
@@ -207,6 +203,8 @@ cdef class FusedFunction:
 
     def explain(self) -> str:
         """Return a text: the signatures met, and how each is computed, or why not."""
+        from ndx._fusing.explaining import explain
+
         return explain(self.__qualname__, list(self.entries), self.unfit)
 
     def clear(self) -> None:
@@ -356,6 +354,8 @@ cdef class FusedFunction:
         cdef Py_ssize_t i
         if self.is_early(found, hash):
             return None
+        from ndx._fusing.recording import record
+
         entry.kept = []
         self.describe(found, args, count, names, canonical, owned, entry.kept, classes)
         positional = tuple([<object>args[i] for i in range(count)])
@@ -515,6 +515,10 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     >>> score(ndx.asarray([1.0, 2.0]), ndx.asarray([3.0, 6.0]))
     NDArray([1., 2.])
     """
+    # With the first fused function: a fifth of the time to import ndx would be its.
+    from ndx._fusing.recording import require_function
+
+    require_function(function)
     return FusedFunction(function)
 
 

@@ -10,7 +10,7 @@ from helpers.midway import Midway
 from helpers.passes import LARGE, in_file, passing
 
 import ndx
-import ndx._fusing.function
+import ndx._fusing.recording
 import ndx.numpy as xnp
 from ndx._fusing.recording import record
 
@@ -282,7 +282,7 @@ def recordings(monkeypatch):
         found.append(len(args))
         return record(*args)
 
-    monkeypatch.setattr(ndx._fusing.function, "record", counted)
+    monkeypatch.setattr(ndx._fusing.recording, "record", counted)
     return found
 
 
