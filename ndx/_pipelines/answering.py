@@ -38,7 +38,7 @@ def serve(
     """
     try:
         with place.entered() as scoped:
-            answers = scoped(_answers_of(fn, split))
+            answers = scoped(_answers_of(fn, place, split))
             while (batch := requests.take()) is not None:
                 _answer(answers, batch, requests)
                 # An idle worker keeps no arrays alive.
@@ -106,16 +106,16 @@ def _computed(
 
 
 def _answers_of(
-    fn: Callable[..., Any], split: bool
+    fn: Callable[..., Any], place: Place, split: bool
 ) -> Callable[[list[tuple[Any, ...]], list[int]], list[Any]]:
     """Return what computes the answers of a batch, in the scope of a worker."""
 
     def alone(args: list[tuple[Any, ...]], counts: list[int]) -> list[Any]:
-        return [fn(*args[0])]
+        return [fn(*place.moved(args[0]))]
 
     def together(args: list[tuple[Any, ...]], counts: list[int]) -> list[Any]:
-        columns = zip(*args, strict=True)
-        return _rows_of(fn(*map(_joined, columns)), counts)
+        columns = tuple(map(_joined, zip(*args, strict=True)))
+        return _rows_of(fn(*place.moved(columns)), counts)
 
     return together if split else alone
 
@@ -189,8 +189,9 @@ class InPlace:
         self.stats.count_request()
         try:
             # The function may ask again: it has a place, and waits for no other.
-            if getattr(self._inside, "place", None) is not None:
-                return self._fn(*args)
+            outer = getattr(self._inside, "place", None)
+            if outer is not None:
+                return self._fn(*outer.moved(args))
             with self._place() as place:
                 self.stats.count_batch(rows_of(args), True)
                 return self._computed(place, args)
@@ -203,11 +204,11 @@ class InPlace:
             if place.backend is not None:
                 stack.enter_context(ndx.use(place.backend))
             if place.workspace is None:
-                return self._fn(*args)
+                return self._fn(*place.moved(args))
             workspace = ndx.workspace(place.workspace, config=place.config)
             stack.callback(self._keep, workspace)
             # Any callable: the decorator takes functions only.
-            return workspace(lambda: self._fn(*args))()
+            return workspace(lambda: self._fn(*place.moved(args)))()
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Place]:

@@ -61,7 +61,10 @@ def map(
     backend : str or ndx.backends.Backend, optional
         Where the workers' arrays lie. Default: the current backend.
     devices : sequence of str or ndx.Device, optional
-        Devices of the workers, in turn, such as ``["cuda:0", "cuda:1"]``.
+        Devices of the workers, in turn, such as ``["cuda:0", "cuda:1"]``. Arrays of the
+        items, NumPy's too, are copied to the worker's device as arrays of ndx, if they
+        are not there: arrays in tuples, lists, dicts, dataclasses, nested. So results
+        of them are there, too. What the function has otherwise stays where it is.
     threads : int, optional
         How many threads may compute one operation of a worker, in ndx and in BLAS (if
         threadpoolctl is installed). Default: workers share the cores.
@@ -191,7 +194,7 @@ def _opened(fn: Callable[..., Any], place: placing.Place) -> Opened:
     def opened() -> Iterator[Callable[..., Any]]:
         with place.entered() as scoped:
             # Any callable: the decorator takes functions only.
-            yield scoped(lambda *args: fn(*args))
+            yield scoped(lambda *args: fn(*place.moved(args)))
 
     return opened
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ndx
+from ndx._lib.trees import map_tree
+from ndx._pipelines.filling import is_array_of_numpy
 from ndx.backends._registry import BUILTIN, is_of_ndx, names_set_by_environment
 
 __all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
@@ -61,6 +63,21 @@ class Place:
                 yield unchanged
             else:
                 yield ndx.workspace(self.workspace, config=self.config)
+
+    def moved(self, tree: Any) -> Any:
+        """Return what a worker is given, on the device of the place, if it has one.
+
+        Arrays of NumPy become arrays of ndx, as in a prefetch. Called in the worker's
+        scope: copies lie in its workspace.
+        """
+        return tree if self.device is None else map_tree(self._moved_leaf, tree)
+
+    def _moved_leaf(self, leaf: Any) -> Any:
+        if is_array_of_numpy(leaf):
+            return ndx.asarray(leaf, device=self.device)
+        if isinstance(leaf, ndx.NDArray) and leaf.device != self.device:
+            return leaf.to_device(self.device)
+        return leaf
 
     def elsewhere(self, *, forked: bool) -> Place:
         """Return the same for another process, which makes backends of its own.

@@ -45,7 +45,8 @@ class Predictor:
         How many requests may wait for a worker. Who asks then waits for room. Default:
         any number.
     workspace, config, backend, devices, threads
-        As for `map`.
+        As for `map`. Requests are copied to the device of the worker that answers them,
+        where the answers are.
 
     Raises
     ------

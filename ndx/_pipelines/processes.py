@@ -333,7 +333,9 @@ def _answer_all(
                 fn = exchange.loads(target, keep=True)
             scoped = stack.enter_context(place.entered())
             # In the scope: arrays go from the arena to the files of the exchange.
-            answer = scoped(lambda args: exchange.dumps((False, fn(*args))))
+            answer = scoped(
+                lambda args: exchange.dumps((False, fn(*place.moved(args))))
+            )
         except BaseException as error:
             failure = error
         while True:

@@ -28,7 +28,7 @@ def replica(step: Callable[..., Any], place: Place, gradients: bool) -> Opened:
     def opened() -> Iterator[Callable[..., Any]]:
         with place.entered() as scoped:
             kind = _Gradients if gradients else _Replica
-            yield kind(step, scoped, place.device).step
+            yield kind(step, scoped, place).step
 
     return opened
 
@@ -36,13 +36,13 @@ def replica(step: Callable[..., Any], place: Place, gradients: bool) -> Opened:
 class _Replica:
     """The parameters of one worker; used in its thread only."""
 
-    def __init__(self, step: Callable[..., Any], scoped: Scoped, device: Any):
-        self._device = device
+    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
+        self._device = place.device
         self._params: Any = None
 
         # In the scope: neither the score nor a temporary outlives the step.
         def stepped(params: Any, batch: Any) -> tuple[Any, float]:
-            made, score = _checked(step(params, batch))
+            made, score = _checked(step(params, place.moved(batch)))
             return made, float(score)
 
         self._stepped = scoped(stepped)
@@ -62,13 +62,13 @@ class _Replica:
 class _Gradients:
     """The sum of the gradients of one worker, of a round; used in its thread only."""
 
-    def __init__(self, step: Callable[..., Any], scoped: Scoped, device: Any):
-        self._device = device
+    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
+        self._device = place.device
         self._params: Any = None
         self._sum: Any = None
 
         def stepped(params: Any, batch: Any, before: Any) -> tuple[Any, float]:
-            found, score = _checked(step(params, batch))
+            found, score = _checked(step(params, place.moved(batch)))
             return found if before is None else add(before, found), float(score)
 
         self._stepped = scoped(stepped)

@@ -28,7 +28,8 @@ class Trained:
     Attributes
     ----------
     params : tree of arrays
-        The parameters after the last average, in no workspace.
+        The parameters after the last average, in no workspace; on the first of the
+        devices, if some were given.
     scores : list of float
         The scores that were reported.
     batches : int
@@ -106,7 +107,8 @@ def train(
         and ``"separate"`` (deprecated) are ND4J's, and do the same as ``"enabled"``: a
         step has no roles, for which arenas could be separate.
     workspace, config, backend, devices, threads, progress
-        As for `map`.
+        As for `map`. Each worker gets its batches and parameters on its device. Means
+        and updates are computed on the first of the devices.
 
     Returns
     -------
@@ -190,7 +192,7 @@ def train(
             crew,
             len(where),
             average_every,
-            Average(copied(params), update, scoped),
+            Average(copied(params, where[0].device), update, scoped),
             Report(on_score, report_after_averaging, bar),
         )
         for _ in range(epochs):

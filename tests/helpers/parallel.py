@@ -102,6 +102,10 @@ def script(source, *, until, sends=None):
 # ------------------------------------------------- functions for worker processes
 
 
+def named_types(leaves):
+    return [type(leaf).__name__ for leaf in leaves]
+
+
 def doubled(x):
     return x * 2
 

@@ -22,6 +22,7 @@ from helpers.parallel import (
     forks_and_sleeps,
     ignores_the_end,
     items,
+    named_types,
     nothing_left,
     returns_the_one_before,
     script,
@@ -268,3 +269,13 @@ def test_what_a_function_shares_is_there_for_all_processes(method):
     results = ndx.parallel.map(table, items(4), processes=2, start_method=method)
     del table
     assert list(results) == [(3.0, float(i)) for i in range(4)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_processes_move_items_to_their_device(method):
+    """NumPy's arrays are arrays of ndx there, as in threads."""
+    found = ndx.parallel.map(
+        named_types, [[np.ones(3), np.ones(LARGE), "text"]], processes=1,
+        devices=["cpu"], start_method=method,
+    )  # fmt: skip
+    assert list(found) == [["NDArray", "NDArray", "str"]]
