@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from fuzzing.programs import (
     LENGTH,
+    OF_PARENT,
     Report,
     live_ranges,
     make_program,
@@ -176,7 +177,7 @@ def run_parent(options, bar):
     total = -(-options.steps // LENGTH // options.threads)
     done = 0
     while first < total and len(findings) < options.findings:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, temporary_folder() as memory:
             Path(folder, "places").write_bytes(bytes(PLACE.size * options.threads))
             left = (total - first) * LENGTH * options.threads
             process = subprocess.Popen(
@@ -186,7 +187,7 @@ def run_parent(options, bar):
                     *("--threads", str(options.threads)),
                     *("--steps", str(left), "--first", str(first)),
                 ],
-                env={**os.environ, "NDX_MMAP_DIRECTORY": folder},
+                env={**os.environ, "NDX_MMAP_DIRECTORY": folder, OF_PARENT: memory},
                 stderr=subprocess.PIPE,
             )
             said = []

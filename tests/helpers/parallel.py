@@ -28,7 +28,10 @@ def items(count, size=LARGE):
 
 @contextlib.contextmanager
 def nothing_left():
-    """Fail if a block leaves threads, processes, workspaces or files."""
+    """Fail if a block leaves threads, processes, workspaces or files.
+
+    What ends by itself, such as a thread that was told to stop, may take its time.
+    """
     threads = set(threading.enumerate())
     # Other libraries keep processes of theirs: joblib's pool ends after minutes.
     processes = set(multiprocessing.active_children())
@@ -36,12 +39,17 @@ def nothing_left():
     before = ndx.get_num_threads()
     files = shared_files()
     yield
-    assert set(threading.enumerate()) <= threads
-    assert set(multiprocessing.active_children()) <= processes
+    wait_until(lambda: set(threading.enumerate()) <= threads)
+    wait_until(lambda: set(multiprocessing.active_children()) <= processes)
+    wait_until(lambda: not open_since(spaces))
+    wait_until(lambda: ndx.get_num_threads() == before)
+    wait_until(lambda: shared_files() <= files)
+
+
+def open_since(spaces):
+    """Return workspaces that are no earlier ones, and are open or hold memory."""
     left = set(ndx.memory.workspaces(all_threads=True)) - spaces
-    assert not any(each.size or each.is_open for each in left), left
-    assert ndx.get_num_threads() == before
-    assert shared_files() <= files
+    return [each for each in left if each.size or each.is_open]
 
 
 def shared_files(process=None):

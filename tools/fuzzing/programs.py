@@ -127,6 +127,10 @@ def run_program(
             (shutil.rmtree if os.path.isdir(path) else os.unlink)(path)
 
 
+# The variable of the environment that has the folder in memory of a child's parent.
+OF_PARENT = "NDX_FUZZ_FOLDER"
+
+
 def abandon(player):
     """Leave the scopes that a failure left open, as far as possible."""
     while player.stack:
@@ -141,8 +145,12 @@ def abandon(player):
 
 
 def temporary_folder():
-    """Return a folder in memory, if there is one, to avoid waits for a disk."""
+    """Return a folder in memory, if there is one, to avoid waits for a disk.
+
+    Those of a child are in its parent's, which removes them if the child crashes.
+    """
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    memory = os.environ.get(OF_PARENT, memory)
     return tempfile.TemporaryDirectory(prefix="ndx-fuzz-", dir=memory)
 
 

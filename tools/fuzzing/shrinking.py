@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from fuzzing.faces import FUSED
-from fuzzing.programs import temporary_folder
+from fuzzing.programs import OF_PARENT, temporary_folder
 
 TIMEOUT = 60  # seconds; a program may never end
 
@@ -105,6 +105,7 @@ def outcome_of(run, program, every, script=None):
         os.mkdir(work)
         pid = os.fork()
         if pid == 0:
+            os.environ[OF_PARENT] = folder
             status = 1
             try:
                 status = try_program(run, program, every, script, work, report)
