@@ -11,7 +11,12 @@ from tornado.ioloop import PeriodicCallback
 import ndx
 from ndx import backends
 from ndx._lib.sizes import parse_limit
-from ndx._lib.system import bound_memory_for_pages, in_memory_file_system
+from ndx._lib.system import (
+    bound_memory_for_pages,
+    in_memory_file_system,
+    machine_memory,
+)
+from ndx.backends import _budget
 from ndx.memory import FailureCallbackAdaptor, default_workspace_config
 
 if TYPE_CHECKING:
@@ -35,6 +40,15 @@ _PART_FOR_PAGES = 16
 # request comes that would release it.
 _PART_FOR_IDLE = 0.6
 _MILLISECONDS = 100
+
+# Arrays take no more memory above this part of the worker's, whoever has taken it. What
+# is left below distributed's pause (80 %) and end (95 %) is for what comes between two
+# requests: the bytes of a result that is read from disk, temporaries of NumPy.
+_PART_FOR_PROCESS = 0.7
+
+# The part that arrays may have even if others have taken all of that. Small arrays are
+# then still in memory, and not in files.
+_PART_AT_LEAST = 16
 
 # The plugin of this process's worker. The default backend is that of the process, so
 # that there can be only one.
@@ -95,8 +109,12 @@ class WorkerMemory(WorkerPlugin):
     are read again when a task needs them. Without a ``memory_limit``, distributed
     writes no chunks to disk, and only the fallback serves beyond the limit.
 
-    distributed looks at the memory of the process. Above 60 % of the ``memory_limit``,
-    idle memory of the backend goes back to the system within a tenth of a second.
+    distributed looks at the resident memory of the process, pages of files included.
+    Above 60 % of the ``memory_limit``, idle memory of the backend goes back to the
+    system within a tenth of a second. Above 70 % arrays get no more memory, as if the
+    limit were reached, by a limit as of ``ndx.memory.set_limit(process=...)`` (on Linux
+    only); a lower one that is set there stays. However much others have, arrays may
+    have a sixteenth of the ``memory_limit``.
 
     Each request of memory passes through Python, which costs about a microsecond. In
     tasks with many small arrays, a workspace saves that.
@@ -158,6 +176,8 @@ class WorkerMemory(WorkerPlugin):
         self.pool = self._make_pool(worker)
         self.worker = worker
         self._before = ndx.current_backend(), default_workspace_config()
+        self._bound = None  # of the process, as set last; and what others have set
+        self._bound_of_others = None
         _active = self
         try:
             self._change(worker)
@@ -170,9 +190,10 @@ class WorkerMemory(WorkerPlugin):
         total = worker.memory_manager.memory_limit
         bound_memory_for_pages(total // _PART_FOR_PAGES if total else None)
         if total and self.backend in _OF_HOST:
-            callback = PeriodicCallback(self._release_idle, _MILLISECONDS)
+            callback = PeriodicCallback(self._look, _MILLISECONDS)
             worker.periodic_callbacks[self.name] = callback
             callback.start()
+            self._bound_process()
         adaptor = FailureCallbackAdaptor(self.pool, self._evict, times=2**31 - 1)
         ndx.set_default(adaptor, numpy=self.numpy)
         if self.workspaces is not None:
@@ -187,6 +208,8 @@ class WorkerMemory(WorkerPlugin):
         ndx.set_default(backend, numpy=None if self.numpy is None else False)
         default_workspace_config(config)
         bound_memory_for_pages(None)
+        if self._bound is not None and _budget.resident_bound() == self._bound:
+            _budget.set_resident_limit(self._bound_of_others)
         if self.name in worker.periodic_callbacks:
             worker.periodic_callbacks.pop(self.name).stop()
         _active = None
@@ -223,6 +246,32 @@ class WorkerMemory(WorkerPlugin):
             )
             raise ValueError(msg)
         return found
+
+    def _look(self):
+        """Compare the memory of the process with what distributed allows it."""
+        self._release_idle()
+        self._bound_process()
+
+    def _bound_process(self):
+        """Limit the memory of the process to what distributed's limit leaves now.
+
+        distributed counts pages of files, which change, and ndx's limit on the process
+        doesn't: the limit is what the process has now, and what is left.
+        """
+        resident = _budget.resident_nbytes()
+        if not resident:  # the system does not tell
+            return
+        total = self.worker.memory_manager.memory_limit
+        present = self.worker.monitor.get_process_memory()
+        at_least = resident - _budget.process_reserved() + total // _PART_AT_LEAST
+        most = max(resident + int(_PART_FOR_PROCESS * total) - present, at_least)
+        known = _budget.resident_bound()
+        if known != self._bound:
+            self._bound_of_others = known
+        if self._bound_of_others is not None:
+            most = min(most, self._bound_of_others)
+        self._bound = max(0, min(most, machine_memory()))
+        _budget.set_resident_limit(self._bound)
 
     def _release_idle(self):
         """Give idle memory back to the system, if the process has much of its own."""

@@ -11,7 +11,8 @@ from helpers.commands import run_python
 
 import ndx
 from ndx._clusters import worker_memory
-from ndx._lib.system import memory_for_pages
+from ndx._lib.system import machine_memory, memory_for_pages
+from ndx.backends import _budget
 from ndx.testing import assert_equal
 
 pytest.importorskip("distributed")
@@ -234,6 +235,64 @@ def test_idle_memory_goes_back_when_the_process_has_much(set_up, worker):
     plugin.teardown(worker)
     assert not callback.running
     assert worker.periodic_callbacks == {}
+
+
+needs_resident = pytest.mark.skipif(
+    not _budget.resident_nbytes(), reason="the system does not tell resident memory"
+)
+
+
+@needs_resident
+def test_what_others_have_makes_results_go_to_disk(set_up, worker):
+    """distributed ends a process for all of its memory, not for ndx's alone."""
+    worker.memory_manager.memory_limit = 256 * MIB
+    plugin = set_up(limit="128MiB")
+    worker.monitor.get_process_memory = lambda: 1024 * MIB
+    worker.periodic_callbacks["ndx"].call()
+    for i in range(48):
+        worker.data[f"block-{i}"] = block(i)
+    # A sixteenth of 256 MiB remains for arrays, and some MiB are for other memory that
+    # the process takes or frees meanwhile.
+    assert plugin.evicted_count >= 16
+    assert plugin.pool.stats()["peak_reserved_bytes"] < 32 * MIB
+    assert plugin.pool.fallback.stats()["total_allocations"] == 0
+    assert_equal(worker.data["block-0"], np.zeros(MIB // 8))
+    assert_equal(worker.data["block-47"], np.full(MIB // 8, 47.0))
+
+
+@needs_resident
+def test_pages_of_files_leave_less_for_arrays(set_up, worker):
+    """distributed counts them, and ndx's limit on the process does not."""
+    worker.memory_manager.memory_limit = 1024 * MIB
+    worker.monitor.get_process_memory = lambda: _budget.resident_nbytes() + 128 * MIB
+    set_up(limit="64MiB")
+    with_files = ndx.memory.limits()["process"]
+    worker.monitor.get_process_memory = _budget.resident_nbytes
+    worker.periodic_callbacks["ndx"].call()
+    # Memory that is taken between the two looks at it makes them differ.
+    more = ndx.memory.limits()["process"] - with_files
+    assert abs(more - 128 * MIB) < 16 * MIB
+
+
+@needs_resident
+def test_a_lower_limit_on_the_process_stays(set_up, worker):
+    worker.memory_manager.memory_limit = 256 * MIB
+    before = ndx.memory.limits().get("process")
+    try:
+        plugin = set_up()
+        look = worker.periodic_callbacks["ndx"].call
+        assert ndx.memory.limits()["process"] > MIB
+        ndx.memory.set_limit(process="1MiB")
+        look()
+        look()
+        assert ndx.memory.limits()["process"] == MIB
+        ndx.memory.set_limit(process=machine_memory())
+        look()
+        assert ndx.memory.limits()["process"] < machine_memory()
+        plugin.teardown(worker)
+        assert ndx.memory.limits()["process"] == machine_memory()
+    finally:
+        ndx.memory.set_limit(process=before)
 
 
 def test_a_process_has_one_worker(set_up, worker):
