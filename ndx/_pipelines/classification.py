@@ -49,6 +49,11 @@ class Classification:
         For binary scores: the least one of class 1.
     nan : {"raise", "omit"}
         Whether a sample with NaN is an error, or is left out.
+    one_hot : bool, optional
+        What outputs of ints or bools of the shape of the expected values are, if their
+        last axis is as long as there are classes: columns with a single 1 in each row
+        (True), or class numbers (False). Default: class numbers, unless each row of
+        both has a single 1 and zeros; this is an error, since both are possible.
     name : str
         Its name in the report.
 
@@ -76,9 +81,11 @@ class Classification:
         *,
         threshold: float = 0.5,
         nan: NaN = "raise",
+        one_hot: bool | None = None,
         name: str = "classification",
     ) -> None:
         self.name = name
+        self._one_hot = one_hot
         self._given = None if classes is None else class_names(classes)
         self._threshold, self._nan = float(threshold), checked_nan(nan)
         self._counts: ndx.NDArray | None = None
@@ -121,9 +128,8 @@ class Classification:
         ValueError
             If shapes don't fit, a class number is not one of the classes, there is NaN
             (with ``nan="raise"``), or both arrays are ints or bools with a single 1 in
-            each of as many columns as there are classes: these may be class numbers,
-            too. Four rows of two columns, or fewer, are taken as class numbers. Weights
-            of the same shape say that they are.
+            each of as many columns as there are classes, and neither ``one_hot`` nor
+            weights of the same shape say whether these are class numbers.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")
@@ -171,12 +177,27 @@ class Classification:
             if weights is not None:
                 weights = as_array(weights, "weights")
             each = weights is not None and weights.shape == outputs.shape
-            if not each and _both_have_columns(expected, outputs, classes):
+            may_be_columns = (
+                not each
+                and expected.shape == outputs.shape
+                and outputs.ndim > 1
+                and outputs.shape[-1] == classes
+                and outputs.size > 0
+            )
+            if may_be_columns and self._one_hot:
+                return ndx.argmax(outputs, axis=-1), None, classes
+            if (
+                may_be_columns
+                and self._one_hot is None
+                and _is_one_hot(outputs)
+                and _is_one_hot(expected)
+            ):
                 msg = (
                     f"expected values and outputs of shape {outputs.shape} and dtype "
                     f"{outputs.dtype} may be {outputs.size} class numbers, or one "
-                    f"column for each of the {classes} classes: give columns of "
-                    "floats, or class numbers with weights of that shape"
+                    f"column for each of the {classes} classes: say which by "
+                    "Classification(one_hot=True) or one_hot=False, or give columns "
+                    "of floats"
                 )
                 raise ValueError(msg)
             predicted = outputs[..., 0] if columns else outputs
@@ -536,23 +557,9 @@ def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDA
     return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))
 
 
-def _both_have_columns(
-    expected: ndx.NDArray, outputs: ndx.NDArray, classes: int
-) -> bool:
-    """Return whether both have a single 1 in each row of as many columns as classes.
-
-    Few rows of two class numbers each often look so.
-    """
-    if expected.shape != outputs.shape or outputs.ndim < 2 or not outputs.size:
-        return False
-    if outputs.shape[-1] != classes or classes < 2:
-        return False
-    if classes == 2 and outputs.size <= 8:
-        return False
-    return all(
-        bool(ndx.all((x == 0) | (x == 1)) and ndx.all(ndx.sum(x, axis=-1) == 1))
-        for x in (outputs, expected)
-    )
+def _is_one_hot(x: ndx.NDArray) -> bool:
+    """Return whether each row has a single 1, and zeros."""
+    return bool(ndx.all((x == 0) | (x == 1)) and ndx.all(ndx.sum(x, axis=-1) == 1))
 
 
 def _hottest(expected: ndx.NDArray) -> ndx.NDArray:

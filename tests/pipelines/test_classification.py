@@ -223,9 +223,30 @@ def test_columns_of_ints_that_may_be_classes_are_refused(dtype):
     metric.reset()
     metric.update(columns, columns[::-1] * 0)
     assert metric.result().confusion.tolist() == [[8, 0, 0], [4, 0, 0], [0, 0, 0]]
-    pairs = Classification(2)
-    pairs.update(np.array([[0, 1]], dtype), np.array([[1, 0]], dtype))
-    assert pairs.result().confusion.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u1"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 4, 5, 20])
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_what_columns_of_ints_are_is_said_and_not_guessed(rows, classes, dtype):
+    labels = np.arange(rows) % classes
+    expected, outputs = (
+        np.eye(classes, dtype=dtype)[x] for x in (labels, labels[::-1])
+    )
+    counts = {}
+    for one_hot in (True, False):
+        metric = Classification(classes, one_hot=one_hot)
+        metric.update(expected, outputs)
+        counts[one_hot] = metric.result().confusion
+    plain = Classification(classes)
+    plain.update(labels, labels[::-1])
+    assert counts[True].tolist() == plain.result().confusion.tolist()
+    assert counts[False].sum() == rows * classes
+    if rows:
+        with pytest.raises(ValueError, match="one_hot=False"):
+            Classification(classes).update(expected, outputs)
+    else:
+        Classification(classes).update(expected, outputs)
 
 
 def test_masked_arrays_are_refused():
