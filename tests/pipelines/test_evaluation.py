@@ -143,6 +143,23 @@ def test_001_23_no_array_is_made_outside_of_the_workspace():
     assert evaluation_workspaces()[0].stats()["spilled_count"] == 0
 
 
+@pytest.mark.parametrize("count", [5, 40])
+def test_results_alone_ask_the_pool(count):
+    """Once for each epoch, however many batches it has."""
+    batches, chosen = data([32] * count), all_metrics()
+    requests = []
+    with ndx.use(ndx.backends.HostBackend()) as backend:
+        for _ in range(3):
+            before = backend.stats()["total_allocations"]
+            ndx.evaluate(model, batches, *chosen)
+            requests.append(backend.stats()["total_allocations"] - before)
+        before = backend.stats()["total_allocations"]
+        for metric in chosen:
+            metric.result()
+        results = backend.stats()["total_allocations"] - before
+    assert requests[1:] == [results, results]
+
+
 def test_001_24_a_metric_is_any_object_that_accumulates():
     """The protocol: update, result, reset; no base class, weights only if given."""
 
