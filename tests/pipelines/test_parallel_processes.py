@@ -35,6 +35,7 @@ from helpers.parallel import (
 
 import ndx
 from ndx._pipelines import mapping
+from ndx._pipelines.folders import remove_folders_of
 from ndx.testing import assert_equal
 
 pytestmark = [
@@ -430,5 +431,7 @@ os.kill(os.getpid(), 9)
         assert shared_files()
     finally:
         os.rmdir(stranger)
+        # The other one, of the disk, is left to the system.
+        remove_folders_of(pid)
     del mine
     assert not shared_files()
