@@ -50,10 +50,10 @@ class Classification:
     nan : {"raise", "omit"}
         Whether a sample with NaN is an error, or is left out.
     one_hot : bool, optional
-        What outputs of ints or bools of the shape of the expected values are, if their
-        last axis is as long as there are classes: columns with a single 1 in each row
-        (True), or class numbers (False). Default: class numbers, unless each row of
-        both has a single 1 and zeros; this is an error, since both are possible.
+        Whether outputs of ints or bools are columns, one for each class, with a single
+        1 in each row (True), or class numbers (False). Default: class numbers; if they
+        have the shape of the expected values, and a last axis as long as there are
+        classes, an error, since both are possible.
     name : str
         Its name in the report.
 
@@ -85,6 +85,9 @@ class Classification:
         name: str = "classification",
     ) -> None:
         self.name = name
+        if one_hot is not None and not isinstance(one_hot, bool):
+            msg = f"one_hot={one_hot!r} is not valid; valid are True, False and None"
+            raise TypeError(msg)
         self._one_hot = one_hot
         self._given = None if classes is None else class_names(classes)
         self._threshold, self._nan = float(threshold), checked_nan(nan)
@@ -127,9 +130,8 @@ class Classification:
         ------
         ValueError
             If shapes don't fit, a class number is not one of the classes, there is NaN
-            (with ``nan="raise"``), or both arrays are ints or bools with a single 1 in
-            each of as many columns as there are classes, and neither ``one_hot`` nor
-            weights of the same shape say whether these are class numbers.
+            (with ``nan="raise"``), or outputs of ints or bools may be class numbers or
+            columns, and neither ``one_hot`` nor weights of their shape say which.
         """
         expected = as_array(expected, "expected values")
         outputs = as_array(outputs, "outputs")
@@ -176,22 +178,16 @@ class Classification:
             classes = self._size
             if weights is not None:
                 weights = as_array(weights, "weights")
+            if self._one_hot:
+                return _classes_of(outputs, classes), None, classes
             each = weights is not None and weights.shape == outputs.shape
             may_be_columns = (
                 not each
                 and expected.shape == outputs.shape
                 and outputs.ndim > 1
                 and outputs.shape[-1] == classes
-                and outputs.size > 0
             )
-            if may_be_columns and self._one_hot:
-                return ndx.argmax(outputs, axis=-1), None, classes
-            if (
-                may_be_columns
-                and self._one_hot is None
-                and _is_one_hot(outputs)
-                and _is_one_hot(expected)
-            ):
+            if may_be_columns and self._one_hot is None:
                 msg = (
                     f"expected values and outputs of shape {outputs.shape} and dtype "
                     f"{outputs.dtype} may be {outputs.size} class numbers, or one "
@@ -557,9 +553,19 @@ def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDA
     return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))
 
 
-def _is_one_hot(x: ndx.NDArray) -> bool:
-    """Return whether each row has a single 1, and zeros."""
-    return bool(ndx.all((x == 0) | (x == 1)) and ndx.all(ndx.sum(x, axis=-1) == 1))
+def _classes_of(outputs: ndx.NDArray, classes: int) -> ndx.NDArray:
+    """Return the classes of outputs that have a single 1 in each row."""
+    if outputs.ndim < 2 or outputs.shape[-1] != classes:
+        msg = (
+            f"outputs of shape {outputs.shape} are not one-hot: their last axis has to "
+            f"be as long as there are classes, {classes}"
+        )
+        raise ValueError(msg)
+    ones = ndx.sum(outputs == 1, axis=-1) == 1
+    if not ndx.all(ones & (ndx.sum(outputs != 0, axis=-1) == 1)):
+        msg = "outputs are not one-hot: each row has a single 1, and zeros"
+        raise ValueError(msg)
+    return ndx.argmax(outputs, axis=-1)
 
 
 def _hottest(expected: ndx.NDArray) -> ndx.NDArray:
