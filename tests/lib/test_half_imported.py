@@ -75,6 +75,8 @@ def test_every_look_at_the_imported_modules_is_known():
         "xarray.py",  # runs after the import of each of its modules
     }
     package = project.ROOT / "ndx"
+    if not package.exists():
+        pytest.skip("no sources beside the tests of an installed package")
     found = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py*")
