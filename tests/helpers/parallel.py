@@ -108,6 +108,8 @@ def script(source, *, until, sends=None):
 
 
 # ------------------------------------------------- functions for worker processes
+# Here, since a new process imports their module by its name: that of a file of tests is
+# known in the folder of the checkout alone.
 
 
 def named_types(leaves):
@@ -280,6 +282,11 @@ def backend_and_limits(x):
     fallback = backend.options.fallback
     chain += [backend.name, backend.limit, fallback and fallback.name]
     return chain, ndx.memory.limits()
+
+
+def blocked_signals(x=None):
+    """Return the numbers of the signals that the calling thread blocks."""
+    return sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, [])))
 
 
 def shares(x):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import PACKAGE
+from helpers.parallel import blocked_signals
 from helpers.threads import run_in_thread
 
 import ndx
@@ -197,21 +198,17 @@ def test_a_process_that_such_a_thread_forks_blocks_what_the_program_does():
     run_in_thread(test)
 
 
-def blocked_in_process(item):
-    return sorted(map(int, blocked_here()))
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_of_a_map_in_a_worker_block_what_the_program_does(method):
     def nested(item):
         with ndx.parallel.map(
-            blocked_in_process, [item], processes=1, start_method=method
+            blocked_signals, [item], processes=1, start_method=method
         ) as results:
             return list(results)
 
     (found,) = ndx.parallel.map(nested, [0], workers=1)
-    assert found == [sorted(map(int, blocked_here()))]
+    assert found == [blocked_signals()]
 
 
 def test_a_process_that_is_started_in_the_scope_blocks_what_the_program_does():
