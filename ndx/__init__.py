@@ -83,6 +83,7 @@ from ndx._lib.errors import (
     DeviceError,
     MappedFileError,
     OutOfMemoryError,
+    ReadOnlyError,
     StaleArrayError,
     WorkspaceError,
 )

@@ -75,6 +75,7 @@ from ndx._lib.device import Device as Device
 from ndx._lib.errors import DeviceError as DeviceError
 from ndx._lib.errors import MappedFileError as MappedFileError
 from ndx._lib.errors import OutOfMemoryError as OutOfMemoryError
+from ndx._lib.errors import ReadOnlyError as ReadOnlyError
 from ndx._lib.errors import StaleArrayError as StaleArrayError
 from ndx._lib.errors import WorkspaceError as WorkspaceError
 from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig

@@ -46,8 +46,8 @@ CHAPTERS = {
         "get_num_threads", "set_num_threads", "synchronize", "waitall", "get_include",
     ],
     "Errors": [
-        "StaleArrayError", "WorkspaceError", "OutOfMemoryError", "DeviceError",
-        "MappedFileError",
+        "StaleArrayError", "WorkspaceError", "OutOfMemoryError", "ReadOnlyError",
+        "DeviceError", "MappedFileError",
     ],
     "Constants": ["e", "inf", "nan", "newaxis", "pi"],
 }  # fmt: skip

@@ -32,7 +32,8 @@ from errno import EIO
 from ndx._lib.circumstances import what_was_done
 from ndx._lib.device import device_of
 from ndx._lib.errors import (
-    MappedFileError, StaleArrayError, closed_array_text, stale_array_text,
+    MappedFileError, ReadOnlyError, StaleArrayError, closed_array_text,
+    stale_array_text,
 )
 
 cnp.import_array()
@@ -429,13 +430,13 @@ cdef object require_writeable(BaseArray x):
     cdef PyObject *memory_owner = x.block.memory_owner
     if x.readonly and x.block.readonly and memory_owner != NULL \
             and isinstance(<object>memory_owner, MappedFile):
-        raise ValueError(
+        raise ReadOnlyError(
             f"the {array_words(x)} is read-only: its file "
             f"{(<MappedFile>memory_owner).path!r} is open with mode 'r'; open it with "
             "ndx.open(path, 'r+') to change the file, with 'c' to change it in memory "
             "alone, or write into a copy: ndx.asarray(x, copy=True)")
     if x.readonly:
-        raise ValueError(
+        raise ReadOnlyError(
             f"the array of shape {shape_tuple(x.ndim, x.shape)} and dtype "
             f"{dtype_object(x.dtype)} is read-only (a broadcast view, or memory that "
             "was handed over as read-only); write into a copy: ndx.asarray(x, "

@@ -11,6 +11,7 @@ from ndx._lib.numpy_default cimport switch_all_numpy
 from ndx.backends.base cimport Backend
 
 from ndx.backends._budget import set_process_limit
+from ndx.backends._environment import error_of, is_of_environment
 from ndx.backends._registry import get, set_environment
 
 __all__ = ["set_default"]
@@ -255,18 +256,15 @@ def defaults_from_environment(environment):
         try:
             set_process_limit(environment["NDX_LIMIT"])
         except ValueError as error:
-            raise ValueError(
-                f"in the environment, NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}"
-            ) from None
+            raise error_of(f"NDX_LIMIT={environment['NDX_LIMIT']!r}: {error}") from None
     # The variables of "cuda:1" are those of "cuda".
     set_environment(environment, chosen.partition(":")[0])
     try:
         set_default(chosen)
     except (ValueError, TypeError, OSError) as error:
-        if str(error).startswith("in the environment"):
+        if is_of_environment(error):
             raise
-        raise ValueError(
-            f"in the environment, NDX_BACKEND={chosen!r}: {error}") from None
+        raise error_of(f"NDX_BACKEND={chosen!r}: {error}") from None
     if default_backend is None:
         # The default is on a device, but the CPU's arrays need a backend, too.
         default_backend = get("host")

@@ -151,7 +151,7 @@ def block_of(BaseArray x not None):
 
 
 def check_writeable(BaseArray x not None):
-    """Raise ValueError if an array is read-only."""
+    """Raise ReadOnlyError if an array is read-only."""
     require_writeable(x)
 
 

@@ -33,7 +33,7 @@ def standard(session, name, /, *args, **kwargs):
     return session.compute(function_of(name), args, kwargs)
 
 
-def factored(name, reason):
+def factored(name, reason, *, square=True):
     """Return a function that factorises matrices, and raises LinAlgError on failure.
 
     CuPy would return partial results. To detect them, the CPU waits for the GPU.
@@ -44,16 +44,18 @@ def factored(name, reason):
         As for `standard`.
     reason : str
         The error message for a matrix without such factors.
+    square : bool
+        Whether matrices must be square: for others CuPy's error is the right one.
     """
 
-    def function(session, *args, **kwargs):
+    def function(session, x, *args, **kwargs):
         if is_capturing():
-            return standard(session, name, *args, **kwargs)
+            return standard(session, name, x, *args, **kwargs)
         try:
             with _cupy.errstate(linalg="raise"):
-                return standard(session, name, *args, **kwargs)
+                return standard(session, name, x, *args, **kwargs)
         except np.linalg.LinAlgError as error:
-            if "Error reported by" not in str(error):
+            if square and x.shape[-1] != x.shape[-2]:
                 raise
             msg = f"{name}: {reason}"
             raise np.linalg.LinAlgError(msg) from error

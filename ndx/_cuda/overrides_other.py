@@ -52,7 +52,7 @@ OVERRIDES = {
     "linalg.matrix_rank": _nothing_on_cpu(
         "linalg.matrix_rank",
         linalg.matrix_rank,
-        lambda session, name, x, **kwargs: factored(name, _DIVERGED)(
+        lambda session, name, x, **kwargs: factored(name, _DIVERGED, square=False)(
             session, x, **kwargs
         ),
     ),
@@ -60,10 +60,11 @@ OVERRIDES = {
     "repeat": repeat,
     "searchsorted": searchsorted,
     **{
-        f"linalg.{name}": factored(f"linalg.{name}", reason)
-        for reason, names in (
-            (_SINGULAR, ("inv", "matrix_power")),
-            (_DIVERGED, ("eigh", "eigvals", "eigvalsh", "pinv", "svd", "svdvals")),
+        f"linalg.{name}": factored(f"linalg.{name}", reason, square=square)
+        for reason, square, names in (
+            (_SINGULAR, True, ("inv", "matrix_power")),
+            (_DIVERGED, True, ("eigh", "eigvals", "eigvalsh")),
+            (_DIVERGED, False, ("pinv", "svd", "svdvals")),
         )
         for name in names
     },

@@ -8,6 +8,7 @@ __all__ = [
     "DeviceError",
     "MappedFileError",
     "OutOfMemoryError",
+    "ReadOnlyError",
     "StaleArrayError",
     "WorkspaceError",
 ]
@@ -121,6 +122,10 @@ class DeviceError(ValueError):
     """A device can't be used: it does not exist, or its software is not installed."""
 
 
+class ReadOnlyError(ValueError):
+    """An array was to be written that is read-only: ``x.flags.writeable`` is False."""
+
+
 class MappedFileError(OSError):
     """The file under an array can't be read any more; `filename` names it.
 
@@ -208,5 +213,6 @@ for _error in (
     StaleArrayError,
     WorkspaceError,
     OutOfMemoryError,
+    ReadOnlyError,
 ):
     _error.__module__ = "ndx"

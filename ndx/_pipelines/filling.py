@@ -128,7 +128,7 @@ class Filling:
         try:
             self.scopes.__exit__(kind, error, traceback)
         finally:
-            if isinstance(error, ValueError) and "read-only" in str(error):
+            if isinstance(error, ndx.ReadOnlyError):
                 error.add_note(_READ_ONLY)
             self.exports.clear()
             self.slot.filling = False

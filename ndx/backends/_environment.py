@@ -1,6 +1,6 @@
 """Options of backends that the environment gives: ``NDX_<NAME>_<OPTION>``."""
 
-__all__ = ["check_names", "describe", "read_options"]
+__all__ = ["check_names", "describe", "error_of", "is_of_environment", "read_options"]
 
 _PREFIX = "NDX_"
 _OTHERS = ("NDX_BACKEND", "NDX_LIMIT", "NDX_NUM_THREADS")
@@ -31,8 +31,8 @@ def read_options(environment, kind):
             try:
                 options[option] = None if text.lower() == "none" else number(text)
             except ValueError:
-                msg = f"in the environment, {name}={text!r} is not a number, nor 'none'"
-                raise ValueError(msg) from None
+                msg = f"{name}={text!r} is not a number, nor 'none'"
+                raise error_of(msg) from None
     return options, variables
 
 
@@ -63,10 +63,22 @@ def check_names(environment, kinds, all_options):
             close += [f"{_PREFIX}{match}_{option}" for match in meant]
         if close:
             msg = (
-                f"in the environment, {name}={environment[name]!r} is not a variable "
-                f"of ndx; did you mean {' or '.join(close)}?"
+                f"{name}={environment[name]!r} is not a variable of ndx; did you mean "
+                f"{' or '.join(close)}?"
             )
-            raise ValueError(msg)
+            raise error_of(msg)
+
+
+def error_of(reason):
+    """Return the ValueError of a variable; the reason begins with its name."""
+    error = ValueError(f"in the environment, {reason}")
+    error.is_of_environment = True
+    return error
+
+
+def is_of_environment(error):
+    """Whether an error says already which variable is the reason for it."""
+    return getattr(error, "is_of_environment", False)
 
 
 def describe(variables):

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from ndx._lib.device import find_device
 from ndx._lib.errors import DeviceError
 from ndx._lib.options import option_error, options_of
-from ndx.backends._environment import check_names, describe, read_options
+from ndx.backends._environment import (
+    check_names,
+    describe,
+    error_of,
+    is_of_environment,
+    read_options,
+)
 from ndx.backends.base import Backend, check_whole
 from ndx.backends.python import PythonBackend
 
@@ -240,13 +246,12 @@ def _create(name, given):
     except DeviceError:
         raise
     except (ValueError, TypeError, OSError) as error:
-        if not variables or str(error).startswith("in the environment"):
+        if not variables or is_of_environment(error):
             raise
         if given:
             error.add_note(f"Other options are those of {describe(variables)}")
             raise
-        msg = f"in the environment, {describe(variables)}: {error}"
-        raise ValueError(msg) from error
+        raise error_of(f"{describe(variables)}: {error}") from error
 
 
 def _make(name, options):

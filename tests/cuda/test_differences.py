@@ -328,6 +328,29 @@ def test_matrices_without_a_result(call, reason):
     assert host(ndx.linalg.inv(x)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
+@pytest.mark.parametrize(
+    "name", ["inv", "cholesky", "eig", "eigh", "eigvals", "eigvalsh"]
+)
+def test_matrices_that_are_not_square(name):
+    """That is what the error says, not that there is no result."""
+    x = ndx.ones((2, 3), device="cuda:0")
+    with pytest.raises(np.linalg.LinAlgError, match="square"):
+        getattr(ndx.linalg, name)(x)
+
+
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank"])
+def test_computations_that_do_not_converge(name, monkeypatch):
+    """CuPy's error is known by its class, whatever its text."""
+    x = ndx.ones((2, 3), device="cuda:0")
+
+    def fails(*args, **kwargs):
+        raise np.linalg.LinAlgError("gesvd said no")
+
+    monkeypatch.setattr("ndx._cuda.calls.standard", fails)
+    with pytest.raises(np.linalg.LinAlgError, match=f"{name}: .* did not converge"):
+        getattr(ndx.linalg, name)(x)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_norms_of_nothing(shape):
     x = np.zeros(shape)

@@ -422,11 +422,59 @@ def test_hazard_14_what_a_source_writes_to_what_it_has_yielded(wrap):
     for source in (filling_a_buffer, changing_afterwards):
         batches = iter(ndx.prefetch(wrap(source())))
         first = next(batches)
-        with pytest.raises(ValueError, match="read-only") as caught:
+        with pytest.raises(ndx.ReadOnlyError, match="read-only") as caught:
             next(batches)
         assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
         assert float(first[0]) == 0.0
         first += 1.0  # it is the consumer's
+
+
+WRITES = {
+    "items": lambda x: x.__setitem__(..., 1.0),
+    "an operator": lambda x: x.__imul__(2.0),
+    "out=": lambda x: ndx.add(x, 1.0, out=x),
+    "a ufunc of NumPy": lambda x: np.add(x, 1.0, out=x),
+    "a method": lambda x: x.fill(1.0),
+    "a view": lambda x: x[2:].__setitem__(0, 1.0),
+}
+BATCHES = {
+    "an array": (lambda x: x, lambda batch: batch),
+    "a dict": (lambda x: {"x": x, "y": np.ones(2)}, lambda batch: batch["x"]),
+    "a tuple": (lambda x: (np.ones(2), [x]), lambda batch: batch[1][0]),
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda source: source, ndx.no_prefetch])
+@pytest.mark.parametrize("kind", BATCHES)
+@pytest.mark.parametrize("way", WRITES)
+def test_every_write_to_what_was_yielded_is_explained(way, kind, wrap):
+    made, array_of = BATCHES[kind]
+
+    def source():
+        x = ndx.zeros(8)
+        yield made(x)
+        assert not x.flags.writeable
+        WRITES[way](x)
+
+    batches = iter(ndx.prefetch(wrap(source())))
+    first = array_of(next(batches))
+    with pytest.raises(ndx.ReadOnlyError) as caught:
+        next(batches)
+    assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
+    assert first.tolist() == [0.0] * 8
+
+
+@pytest.mark.parametrize("kind", [ValueError, BufferError, TypeError])
+def test_other_errors_of_a_source_are_not_explained_by_their_text(kind):
+    def source():
+        yield ndx.zeros(8)
+        raise kind("the data base is read-only")
+
+    batches = iter(ndx.prefetch(source()))
+    next(batches)
+    with pytest.raises(kind, match="data base") as caught:
+        next(batches)
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_a_buffer_of_before_is_copied():
