@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from ndx._pipelines.samples import (
     without_bad,
 )
 from ndx._pipelines.scores import Batch, Histogram, ScoreBuffer, Steps
+from ndx._pipelines.switch import workspaces_used
 from ndx._pipelines.tables import (
     Table,
     class_names,
@@ -31,6 +33,7 @@ from ndx._pipelines.tables import (
 
 __all__ = ["ROC", "ROCCurve", "ROCResult"]
 
+_CONFIG = ndx.WorkspaceConfig(learn="liveness", escape="detach")
 # Beyond so many classes, tables and pictures show the first only.
 _SHOWN = 20
 _LABELLED = 10
@@ -174,12 +177,16 @@ class ROC:
         names = self._given or class_names(self._columns)
         if self._given is None and self._columns == 1:
             names = ("positive",)
+        curves = []
         with ndx.no_workspace():
-            curves = tuple(
-                _curve(name, self._store.steps(column))
-                for column, name in enumerate(names)
-            )
-        return ROCResult(curves, self._omitted)
+            # Temporaries of the second column and later ones lie in one arena.
+            scope: AbstractContextManager[Any] = nullcontext()
+            if workspaces_used():
+                scope = ndx.workspace(config=_CONFIG)
+            for column, name in enumerate(names):
+                with scope:
+                    curves.append(_curve(name, self._store.steps(column)))
+        return ROCResult(tuple(curves), self._omitted)
 
     def merge(self, other: ROC) -> None:
         """Count what another metric of the same thresholds has counted, too.

@@ -1,12 +1,14 @@
 """`ndx.evaluate`: metrics over batches, in one pass, in one workspace."""
 
 import itertools
+import re
 import sys
 import threading
 import weakref
 
 import numpy as np
 import pytest
+from helpers.project import ROOT
 
 import ndx
 from ndx import metrics
@@ -143,21 +145,93 @@ def test_001_23_no_array_is_made_outside_of_the_workspace():
     assert evaluation_workspaces()[0].stats()["spilled_count"] == 0
 
 
-@pytest.mark.parametrize("count", [5, 40])
-def test_results_alone_ask_the_pool(count):
-    """Once for each epoch, however many batches it has."""
-    batches, chosen = data([32] * count), all_metrics()
-    requests = []
-    with ndx.use(ndx.backends.HostBackend()) as backend:
-        for _ in range(3):
-            before = backend.stats()["total_allocations"]
-            ndx.evaluate(model, batches, *chosen)
-            requests.append(backend.stats()["total_allocations"] - before)
-        before = backend.stats()["total_allocations"]
-        for metric in chosen:
-            metric.result()
-        results = backend.stats()["total_allocations"] - before
-    assert requests[1:] == [results, results]
+def floats(rng, *shape):
+    return ndx.asarray(rng.random(shape), copy=True)
+
+
+def ints(rng, stop, *shape):
+    return ndx.asarray(rng.integers(0, stop, shape), copy=True)
+
+
+def one_hot(rng):
+    return ndx.asarray(np.eye(4, dtype=int)[rng.integers(0, 4, 32)], copy=True)
+
+
+# name -> (outputs, expected values) of a batch, and how many columns outputs have.
+KINDS = {
+    "class numbers": (lambda rng: (ints(rng, 4, 32), ints(rng, 4, 32)), 1),
+    "binary scores": (lambda rng: (floats(rng, 32), ints(rng, 2, 32)), 1),
+    "scores, labels": (lambda rng: (floats(rng, 32, 4), ints(rng, 4, 32)), 4),
+    "scores, one-hot": (lambda rng: (floats(rng, 32, 4), one_hot(rng)), 4),
+    "one-hot twice": (lambda rng: (one_hot(rng), one_hot(rng)), 4),
+    "binary columns": (lambda rng: (floats(rng, 32, 4), ints(rng, 2, 32, 4)), 4),
+    "values": (lambda rng: (floats(rng, 32), floats(rng, 32)), 1),
+    "columns of values": (lambda rng: (floats(rng, 32, 4), floats(rng, 32, 4)), 4),
+}
+# (metric as in docs/pipelines.md, how it is made, the kinds of batches that it takes)
+USES = (
+    ("Classification()", metrics.Classification,
+     ("binary scores", "scores, labels", "scores, one-hot")),
+    ("Classification()", lambda: metrics.Classification(4), ("class numbers",)),
+    ("Classification()", lambda: metrics.Classification(4, one_hot=True),
+     ("one-hot twice",)),
+    ("ROC()", metrics.ROC,
+     ("binary scores", "scores, labels", "scores, one-hot", "binary columns")),
+    ("ROC(thresholds=100)", lambda: metrics.ROC(thresholds=100),
+     ("binary scores", "scores, labels", "scores, one-hot", "binary columns")),
+    ("ROC(thresholds=100)", lambda: metrics.ROC(thresholds=np.linspace(0, 1, 101)),
+     ("binary scores", "scores, labels")),
+    ("Regression()", metrics.Regression, ("values", "columns of values")),
+    ("Mean(function)", lambda: metrics.Mean(lambda x, y: (x - y) ** 2), ("values",)),
+)  # fmt: skip
+
+
+def requests_in_docs():
+    """Return what docs/pipelines.md says: (metric, columns) -> (batch, result)."""
+    page = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.+)` \| (any|\d+) \| (\d+) \| (\d+) \|$", page, re.M)
+    return {(name, columns): (int(a), int(b)) for name, columns, a, b in rows}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "make", "kind"),
+    [(name, make, kind) for name, make, kinds in USES for kind in kinds],
+)
+def test_how_often_a_metric_asks_the_pool(name, make, kind, weighted):
+    """As the table in docs/pipelines.md says, whether it is 5 batches or 40."""
+    of_batch, columns = KINDS[kind]
+    table = requests_in_docs()
+    batch_at_most, at_most = table.get((name, "any")) or table[name, str(columns)]
+    for count in (5, 40):
+        rng = np.random.default_rng(0)
+        batches = [of_batch(rng) for _ in range(count)]
+        if weighted:
+            batches = [(*batch, floats(rng, 32)) for batch in batches]
+        metric, seen = make(), []
+        with ndx.use(ndx.backends.HostBackend()) as backend:
+
+            def source(batches=batches, seen=seen, backend=backend):
+                for batch in batches:
+                    seen.append(backend.stats()["total_allocations"])
+                    yield batch
+                seen.append(backend.stats()["total_allocations"])
+
+            for _ in range(3):
+                seen.clear()
+                ndx.evaluate(lambda x: x, source(), metric)
+                total = backend.stats()["total_allocations"]
+        of_batches = np.diff(seen)
+        assert max(of_batches) <= batch_at_most
+        # Neither more than the page says, nor far less.
+        assert 0.9 * at_most <= total - seen[-1] <= at_most
+
+
+def test_the_table_of_requests_has_every_metric():
+    made = {type(make()).__name__ for _, make, _ in USES}
+    own = {name for name in metrics.__all__ if hasattr(getattr(metrics, name), "update")}
+    assert made == own - {"Metric"}
+    assert {name for name, _, _ in USES} == {name for name, _ in requests_in_docs()}
 
 
 def test_001_24_a_metric_is_any_object_that_accumulates():
