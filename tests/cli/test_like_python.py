@@ -1,10 +1,12 @@
 """Programs that `python -m ndx run` runs end and print as they do without it."""
 
+import contextlib
 import os
 import re
 import signal
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 from helpers.command_line import finish, start
@@ -106,7 +108,8 @@ SCRIPTS = {
     "threads that last longer": (
         "import threading, time, atexit\n"
         "atexit.register(print, 'at exit')\n"
-        "def work():\n    time.sleep(0.2)\n    print('later', __name__)\n"
+        "def work():\n    threading.main_thread().join()\n"
+        "    print('later', __name__)\n"
         "threading.Thread(target=work).start()\nprint('end')\n"
     ),
     "a finalizer at the end": (
@@ -201,6 +204,18 @@ SCRIPTS = {
 }
 
 
+def await_sleep(process):
+    """Wait until a process has slept for some looks; where /proc is missing, a moment."""
+    looks, end = 0, time.monotonic() + 20
+    while looks < 5 and time.monotonic() < end:
+        time.sleep(0.01)
+        with contextlib.suppress(FileNotFoundError):
+            state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2]
+            looks = 0 if state.split()[0] != "S" else looks + 1
+            continue
+        looks += 1
+
+
 def both(arguments, cwd, said="", end=None):
     """Run a program with and without ndx; return both results."""
     processes = [
@@ -209,7 +224,7 @@ def both(arguments, cwd, said="", end=None):
     for process in processes:
         if end is not None:
             assert process.stdout.readline() == "ready\n"
-            time.sleep(0.05)
+            await_sleep(process)
             process.send_signal(end)
     return [finish(process, said) for process in processes]
 

@@ -122,9 +122,9 @@ def test_interrupts_are_saved_too(tmp_path):
 def test_threads_are_waited_for(tmp_path):
     done, arrays = trace(
         tmp_path,
-        "import threading, time, ndx\n"
+        "import threading, ndx\n"
         "def work():\n"
-        "    time.sleep(0.3)\n"
+        "    threading.main_thread().join()\n"
         "    ndx.ones(5)\n"
         "threading.Thread(target=work).start()\n",
     )

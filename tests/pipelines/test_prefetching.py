@@ -14,6 +14,7 @@ from helpers.prefetching import (
     no_thread_left,  # noqa: F401
     threads,
     threads_end,
+    wait_until,
 )
 
 import ndx
@@ -26,8 +27,7 @@ def test_001_16_batches_come_ahead_and_in_order():
         iterator = iter(batches)
         check(next(iterator), 0)
         # Without another `next`, the producer comes to a stop after `depth` more.
-        while source.made < 9:
-            time.sleep(0.0005)
+        assert wait_until(lambda: batches.stats()["ready"] == 8)
         time.sleep(0.005)
         assert source.made == 9
         assert batches.stats()["ready"] == 8

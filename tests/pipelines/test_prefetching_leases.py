@@ -68,10 +68,10 @@ def test_hazard_14_a_held_slot_is_not_filled(how):
         iterator = iter(batches)
         kept = [held_by(next(iterator), how) for _ in range(2)]
         # All four slots are taken: the two that are kept, and the two ahead.
-        assert wait_until(lambda: batches.stats()["leased_slots"] == 4)
-        made = source.made
+        assert wait_until(lambda: batches.stats()["ready"] == 2)
+        assert batches.stats()["leased_slots"] == 4
         time.sleep(0.003)
-        assert source.made == made == 4
+        assert source.made == 4
         assert [values_of(part) for part in kept] == [{0.0}, {1.0}]
         kept.pop(0)
         check(next(iterator), 2)
