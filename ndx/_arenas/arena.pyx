@@ -21,7 +21,7 @@ from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
     Block, BlockParent, Clock, allocate_memory, block_blank, block_decref, block_incref,
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
-    block_unpin, mark_cycle,
+    block_take_memory, block_unpin, mark_cycle,
 )
 from ndx._lib.unraisable cimport graver, is_interruption
 from ndx.backends.base cimport Backend, Memory
@@ -283,18 +283,19 @@ cdef class Arena(Watcher):
     cdef int spill(self, Block *block, bint zero) except -1:
         """Serve a request that does not fit from a backend; or raise."""
         cdef Backend backend
+        cdef Memory memory
         try:
             if block.generation == self.clock.now:
                 self.spilling.check(
                     self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
             backend = self.spilling.serve(
-                block.nbytes + GUARD * self.guarded, zero, self.size, &block.memory)
+                block.nbytes + GUARD * self.guarded, zero, self.size, &memory)
         except BaseException:
             block_decref(block)
             raise
         Py_INCREF(backend)
         block.backend = <PyObject *>backend
-        block.ptr = block.memory.ptr
+        block_take_memory(block, &memory)
         if block.generation == self.clock.now:
             counts_spilled(&self.counts, lines(self, block.nbytes))
             if self.counts.spilled_count == 1 and not self.spills_all:
@@ -312,6 +313,8 @@ cdef class Arena(Watcher):
         cdef size_t extra = GUARD if self.guarded and block.nbytes else 0
         cdef PyObject *memory_owner = block.memory_owner
         cdef Backend backend
+        cdef Memory memory
+        cdef char *source = block.ptr
         cdef char *ptr = NULL
         cdef bint spilled = False
         stamp(block, self.clock, self.backend.device_number)
@@ -328,12 +331,13 @@ cdef class Arena(Watcher):
                     self.clock.name, block.nbytes, self.counts.cycle_bytes, self.size)
                 if self.size and self.spilling.backend is not self.backend:
                     backend = self.spilling.serve(
-                        block.nbytes + extra, False, self.size, &block.memory)
+                        block.nbytes + extra, False, self.size, &memory)
                     Py_INCREF(backend)
                     block.backend = <PyObject *>backend
-                    ptr = block.memory.ptr
+                    block_take_memory(block, &memory)
+                    ptr = memory.ptr
         if ptr != NULL:
-            memcpy(ptr, block.ptr, block.nbytes)
+            memcpy(ptr, source, block.nbytes)
             block.ptr = ptr
             block.memory_owner = NULL
             if self.guarded:
@@ -443,8 +447,7 @@ cdef class Arena(Watcher):
             if self.reuses:
                 self.vacate(block)
             self.let_go(block)
-            block.memory = moves[i].memory
-            block.ptr = block.memory.ptr
+            block_take_memory(block, &moves[i].memory)
             Py_INCREF(<object>moves[i].backend)
             block.backend = moves[i].backend
             block_set_free(block)

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.string cimport memset
 
-from ndx._blocks.block cimport Block, BlockParent
+from ndx._blocks.block cimport Block, BlockParent, Note, block_note, block_origin
 from ndx.backends.base cimport Backend
 
 from ndx._lib.call_site import current_line
@@ -41,8 +41,11 @@ cdef class Watcher(BlockParent):
     cdef int record_line(self, Block *block) except -1:
         """Take note of which line makes a block, in debug mode."""
         where = current_line()
+        cdef Note *note = block_note(block)
+        if note == NULL:
+            raise MemoryError("no memory for the line that makes an array")
         Py_INCREF(where)
-        block.origin = <PyObject *>where
+        note.origin = <PyObject *>where
 
     cdef void inspect(self, Block *block) noexcept:
         """Check the guard bytes behind a block, in debug mode.
@@ -60,7 +63,7 @@ cdef class Watcher(BlockParent):
         if self.damaged < MOST_TOLD:
             found = &self.damage[self.damaged]
             found.nbytes = block.nbytes
-            found.origin = block.origin
+            found.origin = block_origin(block)
             found.at = i
             Py_XINCREF(found.origin)
         self.damaged += 1

@@ -2,7 +2,7 @@
 
 from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.sizing cimport ndx_round_down
-from ndx._blocks.block cimport Block, Export
+from ndx._blocks.block cimport Block, Export, block_memory
 
 
 cdef Py_ssize_t count_pinned(Arena arena) noexcept:
@@ -53,7 +53,7 @@ cdef size_t pinned_bytes(Arena arena) noexcept:
     cdef Export *export
     while block != &arena.pinned:
         if block.pins > 0 or block.kept or not arena.holds(block):
-            total += lines(arena, block.nbytes) - block.memory.purged
+            total += lines(arena, block.nbytes) - block_memory(block).purged
         else:
             export = block.exports
             while export != NULL:

@@ -50,7 +50,7 @@ cdef class PlannedArena(Arena):
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
         cdef Py_ssize_t i = self.traced, offset = -1
-        block.index = i
+        block.index = <unsigned int>i
         self.record(needed)
         if i < self.planned and needed <= self.plan[i].nbytes:
             if self.plan[i].offset == ANYWHERE:

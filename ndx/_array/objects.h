@@ -62,12 +62,15 @@ static inline void ndx_object_free(PyObject *object) {
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) { Py_DECREF(type); }
 }
 
+/* Free what is kept for reuse. */
+static inline void ndx_drop_idle_objects(void) {
+    while (ndx_idle_count > 0) { PyObject_GC_Del(ndx_idle_objects[--ndx_idle_count]); }
+}
+
 /* Make and reuse objects of a type by hand, if its layout allows it. */
 static inline void ndx_set_fast_objects(PyTypeObject *type, int fast) {
     ndx_idle_most = fast && ndx_is_plain_type(type) ? NDX_IDLE_OBJECTS : 0;
-    while (ndx_idle_count > ndx_idle_most) {
-        PyObject_GC_Del(ndx_idle_objects[--ndx_idle_count]);
-    }
+    if (ndx_idle_most == 0) { ndx_drop_idle_objects(); }
 }
 
 /* Set the destructor of a type, and its public name. */

@@ -14,8 +14,8 @@ from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
     Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
-    block_is_lost, block_is_read_by_device, block_is_usable, block_lose, block_small,
-    block_wait_for_device, block_wrap, export_free, export_new,
+    block_is_lost, block_is_read_by_device, block_is_usable, block_lose, block_origin,
+    block_small, block_wait_for_device, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block
 from ndx._context.placement cimport allocate_on
@@ -29,6 +29,7 @@ from ndx._lib.layout cimport (
 
 from errno import EIO
 
+from ndx._lib import caches
 from ndx._lib.circumstances import what_was_done
 from ndx._lib.device import device_of
 from ndx._lib.errors import (
@@ -69,6 +70,8 @@ cdef extern from "ndx/_array/objects.h":
     void ndx_object_free(PyObject *object) noexcept
     ctypedef void (*Dealloc "destructor")(PyObject *) noexcept
     bint ndx_is_plain_type(PyTypeObject *cls) noexcept
+    int NDX_IDLE_OBJECTS, ndx_idle_count
+    void ndx_drop_idle_objects() noexcept
     void ndx_set_fast_objects(PyTypeObject *cls, bint fast) noexcept
     void ndx_set_up_type(PyTypeObject *cls, Dealloc dealloc, const char *name) noexcept
 
@@ -107,6 +110,17 @@ def is_plain_type(type cls):
 def make_objects_by_hand(bint fast):
     """Make array objects by hand, or through the slots of Cython's type; for tests."""
     ndx_set_fast_objects(array_type, fast)
+
+
+def objects_kept():
+    return ndx_idle_count, ndx_idle_count * sizeof(BaseArray)
+
+
+def drop_objects():
+    ndx_drop_idle_objects()
+
+
+caches.register("array objects", NDX_IDLE_OBJECTS, objects_kept, drop_objects)
 
 
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept:
@@ -399,7 +413,8 @@ cdef object stale_error(BaseArray x):
     if block_is_closed(block):
         return StaleArrayError(closed_array_text(what, operation, operand), **known)
     clock = <Clock>block.clock
-    origin = None if block.origin == NULL else <object>block.origin
+    cdef PyObject *line = block_origin(block)
+    origin = None if line == NULL else <object>line
     known.update(workspace=clock.name, generation=block.generation, current=clock.now)
     return StaleArrayError(
         stale_array_text(what, operation, operand, clock.name, block.generation,

@@ -17,30 +17,37 @@ cdef struct Export:
     Export *next
     Export *prev
 
+# What is known of few blocks.
+cdef struct Note:
+    PyObject *origin             # str, strong: the line that made it, if recorded
+    uint64_t serial              # of its birth, in recordings; 0: not recorded
+    size_t purged                # bytes of its own memory that were given back
+
 # A range of memory that arrays share, and the backend that takes it back. The GIL
-# guards all fields.
+# guards all fields. There is one for each array: two lines of the cache, no more.
 cdef struct Block:
     char *ptr
     size_t nbytes
     Py_ssize_t refs              # arrays and exports
-    Py_ssize_t pins              # operations in progress
     const uint64_t *now          # valid while now[0] == generation
     uint64_t generation
     Export *exports
-    Memory memory                # to release to `backend`; see `block_small`
     PyObject *backend            # strong; NULL: the block does not own its memory
-    PyObject *parent              # BlockParent, strong, while it must be notified
+    PyObject *parent             # BlockParent, strong, while it must be notified
     PyObject *clock              # Clock, strong; NULL: in no workspace
-    PyObject *memory_owner             # any object, strong, that owns the memory
-    Block *prev                  # in a list of the owner
+    PyObject *memory_owner       # any object, strong, that owns the memory
+    Block *prev                  # in a list of the owner; or a cell: `block_small`
     Block *next
-    PyObject *origin             # str, strong: the line that made it, if recorded
-    size_t index                 # position in its cycle's allocations
-    uint64_t serial              # of its birth, in recordings; 0: not recorded
-    bint readonly
-    bint retired                 # its scope has ended, but its range is still in use
-    bint kept                    # it left its workspace, but its range is still there
-    int device                   # number, see `_lib.device`; 0: the CPU
+    void *cookie                 # of its memory, if that is its own
+    Note *note                   # NULL: nothing
+    int pins                     # operations in progress
+    unsigned int index           # position in its cycle's allocations
+    unsigned char owned          # it has memory of its own, which `backend` takes back
+    unsigned char beyond         # bytes of that after its own, for guards
+    unsigned char readonly
+    unsigned char retired        # its scope has ended, but its range is still in use
+    unsigned char kept           # it left its workspace, but its range is still there
+    unsigned short device        # number, see `_lib.device`; 0: the CPU
 
 # Why a block's memory is released.
 cdef enum Ending:
@@ -70,6 +77,9 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object memory_owner) except NULL
 cdef Block *block_blank() except NULL
 cdef Block *block_small(size_t nbytes) except NULL
+cdef void block_take_memory(Block *block, const Memory *memory) noexcept
+cdef Memory block_memory(const Block *block) noexcept
+cdef Note *block_note(Block *block) noexcept
 cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bint zero,
                              Memory *out)
 cdef void block_release_memory(Block *block) noexcept
@@ -92,6 +102,12 @@ cdef void block_lose(Block *block) noexcept
 cdef inline void mark_cycle(BlockParent arena, bint begins) noexcept:
     if observers.cycled != NULL:
         observers.cycled(arena, begins)
+
+cdef inline uint64_t block_serial(const Block *block) noexcept:
+    return 0 if block.note == NULL else block.note.serial
+
+cdef inline PyObject *block_origin(const Block *block) noexcept:
+    return NULL if block.note == NULL else block.note.origin
 
 cdef inline bint block_is_live(const Block *block) noexcept:
     return block.now[0] == block.generation

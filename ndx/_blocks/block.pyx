@@ -7,14 +7,16 @@ foreign code may read, so that no range is recycled while any of these is alive.
 Everything here runs under the GIL, which guards all fields of all blocks.
 """
 
-from cpython.mem cimport PyMem_RawMalloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ndx.backends._relief cimport relieve
-from ndx.backends.base cimport ALLOCATED, Backend, Memory, devices
+from ndx.backends.base cimport ALLOCATED, CELL, Backend, Memory, devices
+
+from ndx._lib import caches
 
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
@@ -25,13 +27,11 @@ cdef extern from "ndx/internal/poison.h":
 
 cdef extern from *:
     """
-    /* Space for a small array inside the block's own struct: the fields of `memory`
-     * that are unused while `memory.ptr` is NULL. Aligned for any dtype. */
-    #define NDX_CELL(block) ((char *)&(block)->memory.nbytes)
-    #define NDX_CELL_SIZE (sizeof(size_t) + sizeof(void *))
+    /* Space for a small array inside the block's own struct: fields that are unused
+     * while the block is in no list. Aligned for any dtype. */
+    #define NDX_CELL(block) ((char *)&(block)->prev)
     """
     char *NDX_CELL(Block *block) noexcept
-    size_t NDX_CELL_SIZE
 
 # Clocks of blocks outside of workspaces, of closed blocks, and of blocks whose file
 # can't be read.
@@ -50,8 +50,14 @@ cdef uint64_t read_by_device = <uint64_t>-1
 # Arrays without elements point here.
 cdef char[128] nothing
 
-cdef Block *idle_blocks = NULL
-cdef Export *idle_exports = NULL
+cdef enum:
+    IDLE = 256                   # records of each kind that are kept for reuse
+
+# Records come from CPython's allocator of small objects, which gives memory back.
+cdef Block *idle_blocks[IDLE]
+cdef Export *idle_exports[IDLE]
+cdef int idle_block_count = 0
+cdef int idle_export_count = 0
 
 
 cdef class Clock:
@@ -110,22 +116,23 @@ cdef Block *block_small(size_t nbytes) except NULL:
     They belong to no backend and no arena: they are not counted, and never go stale.
     """
     cdef Block *block = block_blank()
-    ndx_require(nbytes <= NDX_CELL_SIZE, "a small block is too large")
+    ndx_require(nbytes <= CELL, "a small block is too large")
     block.ptr = NDX_CELL(block)
     block.nbytes = nbytes
     return block
 
 
 cdef inline Block *blank() noexcept:
-    global idle_blocks
-    cdef Block *block = idle_blocks
-    if block != NULL:
-        idle_blocks = block.next
+    global idle_block_count
+    cdef Block *block
+    if idle_block_count:
+        idle_block_count -= 1
+        block = idle_blocks[idle_block_count]
+        ndx_unpoison(NDX_CELL(block), CELL)
     else:
-        block = <Block *>PyMem_RawMalloc(sizeof(Block))
+        block = <Block *>PyMem_Malloc(sizeof(Block))
         if block == NULL:
             return NULL
-    ndx_unpoison(NDX_CELL(block), NDX_CELL_SIZE)
     # A copy is a few wide moves; `memset` of as much is a call.
     block[0] = fresh
     return block
@@ -139,7 +146,8 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     # Borrowed: a reference of its own would be counted for each array.
     cdef PyObject *server = <PyObject *>backend
     cdef Backend other
-    memory.ptr = NULL
+    if 0 < nbytes <= CELL and backend.take_cell(nbytes):
+        return counted_cell(backend, nbytes)
     if nbytes:
         reason = backend.allocate(nbytes, zero, &memory)
         if reason != ALLOCATED:
@@ -151,13 +159,25 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
             (<Backend>server).release(&memory)
         raise MemoryError("no memory for the description of a block")
     if nbytes:
-        block.memory = memory
-        block.ptr = memory.ptr
         block.nbytes = nbytes
+        block_take_memory(block, &memory)
     Py_INCREF(<object>server)
     block.backend = server
     if (<Backend>server).device_number:
         block_set_device(block, (<Backend>server).device_number)
+    return block
+
+
+cdef Block *counted_cell(Backend backend, size_t nbytes) except NULL:
+    """Return a small block that a backend has counted; its bytes are zeros."""
+    cdef Block *block = blank()
+    if block == NULL:
+        backend.give_cell(nbytes)
+        raise MemoryError("no memory for the description of a block")
+    block.ptr = NDX_CELL(block)
+    block.nbytes = nbytes
+    Py_INCREF(backend)
+    block.backend = <PyObject *>backend
     return block
 
 
@@ -175,10 +195,48 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
 
 
 cdef void block_discard(Block *block) noexcept:
-    global idle_blocks
-    ndx_poison(NDX_CELL(block), NDX_CELL_SIZE)
-    block.next = idle_blocks
-    idle_blocks = block
+    global idle_block_count
+    cdef Note *note = block.note
+    if note != NULL:
+        # A str: nothing runs at its end.
+        Py_XDECREF(note.origin)
+        PyMem_Free(note)
+    if idle_block_count < IDLE:
+        ndx_poison(NDX_CELL(block), CELL)
+        idle_blocks[idle_block_count] = block
+        idle_block_count += 1
+    else:
+        PyMem_Free(block)
+
+
+cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
+    """Give a block memory of its own; the caller sets its backend."""
+    block.ptr = memory.ptr
+    block.cookie = memory.cookie
+    block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
+    block.owned = True
+
+
+cdef Memory block_memory(const Block *block) noexcept:
+    """Return a block's own memory, as its backend knows it; without one its `ptr` is NULL.
+
+    It may have a backend all the same: if it has no bytes, or is a cell.
+    """
+    cdef Memory memory
+    memory.ptr = block.ptr if block.owned else NULL
+    memory.nbytes = block.nbytes + block.beyond
+    memory.cookie = block.cookie
+    memory.purged = 0 if block.note == NULL else block.note.purged
+    return memory
+
+
+cdef Note *block_note(Block *block) noexcept:
+    """Return the note of a block, a blank one at first; NULL if there is no memory."""
+    if block.note == NULL:
+        block.note = <Note *>PyMem_Malloc(sizeof(Note))
+        if block.note != NULL:
+            memset(block.note, 0, sizeof(Note))
+    return block.note
 
 
 cdef int ending_of(Block *block) noexcept:
@@ -192,19 +250,25 @@ cdef void block_release_memory(Block *block) noexcept:
     """Give the memory of a block back; the block itself stays."""
     cdef PyObject *backend = block.backend
     cdef PyObject *memory_owner = block.memory_owner
-    cdef Memory memory = block.memory
-    cdef uint64_t serial = block.serial
+    cdef Memory memory = block_memory(block)
+    cdef size_t nbytes = block.nbytes
+    cdef bint cell = block.ptr == NDX_CELL(block)
+    cdef uint64_t serial = block_serial(block)
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
     # The block lets go of both first: a backend or an owner of memory may run Python.
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
-    block.serial = 0
+    block.owned = False
+    if serial:
+        block.note.serial = 0
     if backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
         if memory.ptr != NULL:
             (<Backend>backend).release(&memory)
+        elif cell:
+            (<Backend>backend).give_cell(nbytes)
         Py_DECREF(<object>backend)
     Py_XDECREF(memory_owner)
     if serial != 0:
@@ -218,7 +282,7 @@ cdef void block_set_free(Block *block) noexcept:
     block.generation = 0
     block.clock = NULL
     Py_XDECREF(clock)
-    if block.serial != 0:
+    if block_serial(block):
         observers.moved(block)
 
 
@@ -226,17 +290,15 @@ cdef void block_free(Block *block) noexcept:
     """Take back all that a block holds, once its last reference is gone."""
     cdef PyObject *parent = block.parent
     cdef PyObject *clock = block.clock
-    cdef PyObject *origin = block.origin
     if parent != NULL:
         (<BlockParent>parent).block_freed(block)
         block.parent = NULL
     # Most blocks lie in their owner's memory, and have none of their own.
-    if block.backend != NULL or block.memory_owner != NULL or block.serial != 0:
+    if block.backend != NULL or block.memory_owner != NULL or block_serial(block):
         block_release_memory(block)
     block_discard(block)
     Py_XDECREF(parent)
     Py_XDECREF(clock)
-    Py_XDECREF(origin)
 
 
 cdef bint block_is_closed(Block *block) noexcept:
@@ -271,7 +333,7 @@ cdef bint block_set_device_reads(Block *block) noexcept:
     """
     if block.now != &always and block.now != &read_by_device or block.exports != NULL \
             or block.pins > 0 or block.parent != NULL or block.memory_owner != NULL \
-            or block.memory.ptr == NULL:
+            or not block.owned:
         return False
     block.now = &read_by_device
     return True
@@ -279,7 +341,8 @@ cdef bint block_set_device_reads(Block *block) noexcept:
 
 cdef int block_wait_for_device(Block *block) except -1:
     """Wait until a block can be used by the CPU again."""
-    (<Backend>block.backend).finish(&block.memory)
+    cdef Memory memory = block_memory(block)
+    (<Backend>block.backend).finish(&memory)
     # Closed in the meantime, by another thread?
     if block.now == &read_by_device:
         block.now = &always
@@ -334,10 +397,11 @@ cdef void block_purge(Block *block) noexcept:
     """Give back the part of a block's own memory that no export reads."""
     cdef Export *export = block.exports
     cdef size_t low = block.nbytes, high = 0
-    if block.serial != 0:
+    cdef Memory memory
+    if block_serial(block):
         observers.retired(block)
     # A block of no bytes has a backend, but no memory of it.
-    if block.memory.ptr == NULL or block.pins > 0:
+    if not block.owned or block.pins > 0 or block_note(block) == NULL:
         return
     while export != NULL:
         if export.low < export.high:
@@ -347,7 +411,9 @@ cdef void block_purge(Block *block) noexcept:
     if low >= high:
         # Exports without elements: of a range, no less than one byte can be kept.
         low, high = 0, 1
-    (<Backend>block.backend).purge(&block.memory, low, high)
+    memory = block_memory(block)
+    (<Backend>block.backend).purge(&memory, low, high)
+    block.note.purged = memory.purged
 
 
 cdef void block_unpin_slow(Block *block) noexcept:
@@ -356,12 +422,13 @@ cdef void block_unpin_slow(Block *block) noexcept:
 
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
     """Record that foreign code may read [low, high) of a block; hold the block."""
-    global idle_exports
-    cdef Export *export = idle_exports
-    if export != NULL:
-        idle_exports = export.next
+    global idle_export_count
+    cdef Export *export
+    if idle_export_count:
+        idle_export_count -= 1
+        export = idle_exports[idle_export_count]
     else:
-        export = <Export *>PyMem_RawMalloc(sizeof(Export))
+        export = <Export *>PyMem_Malloc(sizeof(Export))
         if export == NULL:
             raise MemoryError("no memory for the description of an export")
     export.block = block
@@ -378,7 +445,7 @@ cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
 
 cdef void export_free(Export *export) noexcept:
     """Forget an export: the foreign code is done."""
-    global idle_exports
+    global idle_export_count
     cdef Block *block = export.block
     if export.prev != NULL:
         export.prev.next = export.next
@@ -386,7 +453,29 @@ cdef void export_free(Export *export) noexcept:
         block.exports = export.next
     if export.next != NULL:
         export.next.prev = export.prev
-    export.next = idle_exports
-    idle_exports = export
+    if idle_export_count < IDLE:
+        idle_exports[idle_export_count] = export
+        idle_export_count += 1
+    else:
+        PyMem_Free(export)
     block_settle(block)
     block_decref(block)
+
+
+def records_kept():
+    return idle_block_count + idle_export_count, \
+        idle_block_count * sizeof(Block) + idle_export_count * sizeof(Export)
+
+
+def drop_records():
+    global idle_block_count, idle_export_count
+    while idle_block_count:
+        idle_block_count -= 1
+        ndx_unpoison(NDX_CELL(idle_blocks[idle_block_count]), CELL)
+        PyMem_Free(idle_blocks[idle_block_count])
+    while idle_export_count:
+        idle_export_count -= 1
+        PyMem_Free(idle_exports[idle_export_count])
+
+
+caches.register("blocks", 2 * IDLE, records_kept, drop_records)

@@ -20,8 +20,8 @@ from ndx._array.storage cimport (
     set_layout,
 )
 from ndx._blocks.block cimport (
-    Block, block_decref, block_incref, block_pin, block_set_device,
-    block_set_device_reads, block_unpin, block_wrap, export_new,
+    Block, block_decref, block_incref, block_memory, block_pin, block_serial,
+    block_set_device, block_set_device_reads, block_unpin, block_wrap, export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._context.placement cimport allocate_on, current_arena
@@ -31,7 +31,7 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._lib.refusals cimport Refusals
-from ndx.backends.base cimport Backend
+from ndx.backends.base cimport Backend, Memory
 from ndx.backends.pinned cimport PinnedBackend
 
 from ndx._cuda.capture_state import current
@@ -184,13 +184,15 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
         The stream itself, if it is the current one; it is kept alive.
     """
     cdef Block *block = x.block
+    cdef Memory memory
     if is_lent(x):
         x.base.use_on(handle, stream)
     elif stream is not None:
         use_block_here(block)
     # Arrays without elements have a backend, but no memory.
-    elif block.memory.ptr != NULL:
-        (<Backend>block.backend).use_on(&block.memory, handle)
+    elif block.owned:
+        memory = block_memory(block)
+        (<Backend>block.backend).use_on(&memory, handle)
     elif block.parent != NULL and isinstance(<object>block.parent, Arena):
         (<Arena>block.parent).use_on(handle)
 
@@ -205,7 +207,7 @@ def is_pinned(x):
     if not is_array(x) or not (<BaseArray>x).c_contiguous:
         return False
     block = (<BaseArray>x).block
-    return block.memory.ptr != NULL and block.clock == NULL and \
+    return block.owned and block.clock == NULL and \
         isinstance(<object>block.backend, PinnedBackend)
 
 
@@ -224,13 +226,15 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
         The current GPU's stream that copies.
     """
     cdef Block *block = x.block
+    cdef Memory memory
     require_usable(x)
     block_pin(block)
     try:
         copy(<size_t>(block.ptr + x.offset))
     finally:
         # Also after Ctrl-C: the copy may have started.
-        (<Backend>block.backend).use_on(&block.memory, stream)
+        memory = block_memory(block)
+        (<Backend>block.backend).use_on(&memory, stream)
         block_unpin(block)
     return block_set_device_reads(block)
 
@@ -492,15 +496,17 @@ cdef bint share(BaseArray x, Block *block, size_t address) noexcept:
     block_incref(block)
     x.block = block
     x.offset = address - <size_t>block.ptr if x.size else 0
-    return block.serial == 0 and block.refs == 2
+    return block_serial(block) == 0 and block.refs == 2
 
 
 cdef int use_block_here(Block *block) except -1:
     """Record the stream on which a block is about to be used."""
     cdef Backend backend
-    if block.memory.ptr != NULL:
+    cdef Memory memory
+    if block.owned:
         backend = <Backend>block.backend
-        backend.use_on(&block.memory, backend.current_stream())
+        memory = block_memory(block)
+        backend.use_on(&memory, backend.current_stream())
     elif block.parent != NULL and isinstance(<object>block.parent, Arena):
         backend = (<Arena>block.parent).backend
         (<Arena>block.parent).use_on(backend.current_stream())

@@ -4,7 +4,6 @@ A call is bound to the signature of the function that is called, so that wrong c
 raise what they raise otherwise, and then recorded by names.
 """
 
-import functools
 import inspect
 import sys
 
@@ -15,6 +14,7 @@ from ndx._api.elementwise import UFUNCS
 from ndx._core import NDArray
 from ndx._fusing.scalars import Scalar, leaves
 from ndx._fusing.tracing import Tracer
+from ndx._lib.caches import cached
 
 _NAMES = {rules.public_ufunc(name): name for name in [*UFUNCS, "rint"]}
 _SUMS = {0: np.int64, 1: np.int64, 2: np.uint64}  # of the kinds of integers
@@ -144,7 +144,7 @@ BY_NUMPY = {getattr(np, name): row for name, row in BY_NUMPY.items()}
 BY_NUMPY |= {np.amax: BY_NUMPY[np.max], np.amin: BY_NUMPY[np.min]}
 
 
-@functools.cache
+@cached("signatures of recorded calls", 256)
 def _signature(function):
     return inspect.signature(function)
 

@@ -27,6 +27,7 @@ from ndx._fusing.plain import is_plain
 from ndx._fusing.scalars import Scalar, StandIn, leaves, settled
 from ndx._fusing.steps import NotRecorded, Raised
 from ndx._fusing.tracing import Tracer
+from ndx._lib.caches import cached
 from ndx._numpy.wrappers import NumPyFunction, NumPyUfunc
 
 _DISPATCHER = type(np.sum)
@@ -66,7 +67,7 @@ _INPLACE = {
 _COPIED = (int, float, complex, str, bytes, tuple, frozenset, slice, range, np.generic)
 
 
-_signature = functools.cache(inspect.signature)
+_signature = cached("signatures of fused functions", 256)(inspect.signature)
 
 
 class LocalFunction(Opaque):

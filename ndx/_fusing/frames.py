@@ -16,6 +16,7 @@ import numpy as np
 from ndx._fusing.evaluation import Bound, LocalFunction, LocalGenerator
 from ndx._fusing.outside import Reference
 from ndx._fusing.steps import NotRecorded, Raised
+from ndx._lib.caches import cached
 
 # Later versions may give the same instructions another meaning.
 _KNOWN = (3, 11) <= sys.version_info[:2] <= (3, 14)
@@ -71,7 +72,7 @@ class OuterCell:
         raise NotRecorded(msg)
 
 
-@functools.lru_cache(maxsize=256)
+@cached("instructions of fused functions", 256)
 def _instructions(code):
     """Return the instructions of a code object, and their places by offset."""
     listed = list(dis.get_instructions(code))

@@ -9,11 +9,12 @@ import array
 import collections
 import copy
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
+
+from ndx._lib.caches import cached
 
 __all__ = ["check_structure", "map_tree", "parts_of"]
 
@@ -53,7 +54,7 @@ def parts_of(tree: Any) -> Mapping[Any, Any] | None:
     return {name: getattr(tree, name) for name in kind if hasattr(tree, name)}
 
 
-@functools.lru_cache(maxsize=1024)
+@cached("classes of trees", 1024)
 def _kind_of(cls: type) -> Any:
     """Return what the instances of a class are.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from ndx._lib.caches import cached
 from ndx._pipelines.progress import length_of
 
 __all__ = ["has_method", "offer_length", "offer_methods"]
@@ -36,7 +36,7 @@ def offer_methods(wrapper: Any, names: tuple[str, ...]) -> None:
     wrapper.__class__ = _subclass(type(wrapper), names)
 
 
-@functools.cache
+@cached("classes of wrappers", 256)
 def _subclass(cls: Any, names: tuple[str, ...]) -> Any:
     # A subclass of a user may have methods of its own.
     offered = {name: _METHODS[name] for name in names if not hasattr(cls, name)}

@@ -17,7 +17,9 @@ from libc.string cimport memset
 
 from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport BaseArray, set_announce
-from ndx._blocks.block cimport ESCAPED, Block, BlockParent, observers
+from ndx._blocks.block cimport (
+    ESCAPED, Block, BlockParent, block_note, block_serial, observers,
+)
 from ndx._context.context cimport scope_of
 from ndx._context.placement cimport placing_backend
 from ndx._lib.dtypes cimport dtype_object
@@ -317,7 +319,7 @@ cdef void note_birth(BaseArray x) noexcept:
     cdef Block *block = x.block
     cdef Arena arena
     cdef Backend backend
-    if block.nbytes == 0:
+    if block.nbytes == 0 or block_note(block) == NULL:
         return
     blank(&event, BIRTH)
     event.nbytes = block.nbytes
@@ -327,7 +329,7 @@ cdef void note_birth(BaseArray x) noexcept:
         else <Backend>block.backend
     if arena is not None:
         event.place = IN_ARENA if block.backend == NULL else SPILLED
-    block.serial = log_birth(&event, x, backend, arena)
+    block.note.serial = log_birth(&event, x, backend, arena)
 
 
 cdef uint64_t log_birth(const Event *known, BaseArray x, Backend backend,
@@ -405,7 +407,7 @@ cdef void note_end(uint64_t serial, int ending) noexcept:
 
 
 cdef void note_retired(Block *block) noexcept:
-    note_later(block.serial, STALE, 0)
+    note_later(block_serial(block), STALE, 0)
 
 
 cdef void note_moved(Block *block) noexcept:
@@ -417,17 +419,17 @@ cdef void note_moved(Block *block) noexcept:
     cdef Recorder recorder
     cdef Event *birth
     cdef Event event
-    cdef uint64_t old = block.serial
+    cdef uint64_t old = block_serial(block)
     cdef bint collects = PyGC_Disable()
     last_serial += 1
-    block.serial = last_serial
+    block.note.serial = last_serial
     for recorder in active:
         birth = recorder.log.find(old)
         if birth == NULL:
             continue
         event = birth[0]
         note_death_here(recorder, event, old)
-        event.subject = block.serial
+        event.subject = block_serial(block)
         event.before = old
         event.time = ndx_nanoseconds()
         event.address = <size_t>block.ptr
@@ -508,7 +510,9 @@ cdef void range_adopted(uint64_t serial, BaseArray x) noexcept:
     cdef Recorder recorder
     cdef Event known
     cdef Event *birth
-    x.block.serial = serial
+    if block_note(x.block) == NULL:
+        return
+    x.block.note.serial = serial
     for recorder in recorders:
         blank(&known, BIRTH)
         try:

@@ -3,6 +3,7 @@ from libc.stdint cimport uint64_t
 
 cdef enum:
     ALIGNMENT = 64           # of every range: a cache line
+    CELL = 16                # bytes of an array that has no range: see `take_cell`
 
 cdef struct Memory:
     char *ptr                # first byte, aligned
@@ -66,6 +67,8 @@ cdef class Backend:
     cdef void use_on(self, Memory *memory, size_t stream) noexcept nogil
     cdef int finish(self, Memory *memory) except -1 nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
+    cdef bint take_cell(self, size_t nbytes) noexcept nogil
+    cdef void give_cell(self, size_t nbytes) noexcept nogil
 
 cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is handed out."""

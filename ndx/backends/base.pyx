@@ -176,6 +176,16 @@ cdef class Backend:
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil:
         """Make a stream wait, on the device, for the work submitted to another."""
 
+    cdef bint take_cell(self, size_t nbytes) noexcept nogil:
+        """Count an array of at most CELL bytes, which lies in its own description.
+
+        False: the array needs a range.
+        """
+        return False
+
+    cdef void give_cell(self, size_t nbytes) noexcept nogil:
+        """Count such an array as gone."""
+
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters
 

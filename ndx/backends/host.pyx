@@ -7,6 +7,7 @@ are first written. Large ranges use huge pages.
 from libc.string cimport memset
 
 from ndx.backends._budget cimport budget_is_lazy
+from ndx.backends._pool.store cimport SPLIT
 from ndx.backends.pooled cimport PooledBackend
 from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 
@@ -94,7 +95,7 @@ cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil:
 
 
 cdef class HostBackend(PooledBackend):
-    """Native, 64-byte aligned memory of the process.
+    """Native memory of the process, aligned to 64 bytes; arrays of up to 16 bytes to 16.
 
     Parameters
     ----------
@@ -119,3 +120,4 @@ cdef class HostBackend(PooledBackend):
     def __cinit__(self, *args, **given: Unpack[PoolKeywords]) -> None:
         self.name = "host"
         self.setup(HostSource.__new__(HostSource), self.take_options(given))
+        self.has_cells = self.pool.kind == SPLIT

@@ -16,6 +16,7 @@ cdef class PooledBackend(Backend):
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # threads inside hooks
     cdef bint hooked
+    cdef bint has_cells          # arrays of at most CELL bytes need no range
 
     cdef object take_options(self, dict given)
     cdef int setup(self, Source source, object options) except -1

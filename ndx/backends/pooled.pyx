@@ -15,7 +15,8 @@ from ndx.backends._pool.report cimport (
     pool_events, pool_largest_live, pool_snapshot, pool_stats,
 )
 from ndx.backends._pool.store cimport (
-    ARENA, SPLIT, ndx_lock_acquire, ndx_lock_release, quick_give, quick_take,
+    ARENA, SPLIT, cell_give, cell_take, ndx_lock_acquire, ndx_lock_release, quick_give,
+    quick_take,
 )
 from ndx.backends._pool.trim cimport (
     pool_close_stream, pool_purge_used, pool_release_bounded, pool_settle, pool_shrink,
@@ -175,6 +176,15 @@ cdef class PooledBackend(Backend):
         if zero:
             memset(block.ptr, 0, nbytes)
         return ALLOCATED
+
+    cdef bint take_cell(self, size_t nbytes) noexcept nogil:
+        # Where pools are due for a look, a request for a range looks.
+        return self.has_cells and not self.hooked \
+            and not watch_is_due(self.pool.counters.allocations) \
+            and cell_take(self.pool, nbytes)
+
+    cdef void give_cell(self, size_t nbytes) noexcept nogil:
+        cell_give(self.pool, nbytes)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
                          Memory *out) except -1 nogil:
@@ -482,6 +492,9 @@ cdef class PooledBackend(Backend):
             (of live ranges, with what they have too much), ``cached_bytes`` (held
             in no array: free, or in the arenas of closed workspaces), of which
             ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
+            Arrays of at most 16 bytes in the host's memory lie in no segment, but in
+            the records of the arrays themselves: ``small_count`` and ``small_bytes``
+            of them, and ``small_reserved_bytes``, in whole pages, are counted above.
         """
         cdef dict found = {**Backend.stats(self), **pool_stats(self.pool)}
         arenas = sum([each.nbytes for each in _pressure.idle_arenas(self)])

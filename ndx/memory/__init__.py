@@ -22,6 +22,7 @@ from ndx.backends.adaptors import (
 from ndx.memory._counters import (
     MemoryInfo,
     allocated,
+    caches,
     empty_cache,
     info,
     max_allocated,
@@ -48,6 +49,7 @@ __all__ = [
     "Trace",
     "TrackingAdaptor",
     "allocated",
+    "caches",
     "debug_mode",
     "default_workspace_config",
     "destroy_all",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ndx._context.placement import current_backend
+from ndx._lib import caches as _caches
 from ndx._lib.sizes import parse_size
 from ndx.backends import PooledBackend, _pressure, get
 
@@ -15,6 +16,7 @@ __all__ = [
     "MemoryInfo",
     "allocated",
     "backend_of",
+    "caches",
     "empty_cache",
     "info",
     "max_allocated",
@@ -176,17 +178,49 @@ def trim(backend: BackendLike | None = None, *, target: Size = 0) -> int:
 def empty_cache(backend: BackendLike | None = None) -> int:
     """Give idle memory back: of one backend or, for None, of all backends.
 
-    The arenas of closed workspaces are idle memory, too.
+    The arenas of closed workspaces are idle memory, too. For None, so is what `caches`
+    lists.
 
     Returns
     -------
     int
-        Bytes given back.
+        Bytes given back, those of `caches` not counted.
     """
     if backend is not None:
         return trim(backend)
+    _caches.empty_all()
     _pressure.release_idle_arenas()
     return sum(each.trim() for each in _pressure.live_pools())
+
+
+def caches() -> dict[str, dict[str, int | None]]:
+    """Return what the package itself keeps for reuse, apart from the memory of pools.
+
+    Returns
+    -------
+    dict
+        For each free list and cache: ``entries``; ``nbytes`` that they take (0: they are
+        objects of Python, such as signatures of functions); ``most``, the bound on the
+        entries (None: a few for each pool).
+
+    Notes
+    -----
+    `empty_cache` empties them all.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> x = ndx.ones(3)
+    >>> del x
+    >>> kept = ndx.memory.caches()["array objects"]
+    >>> 1 <= kept["entries"] <= kept["most"]
+    True
+    """
+    found = {}
+    for name, each in sorted(_caches.known.items()):
+        entries, nbytes = each.read()
+        found[name] = {"entries": entries, "nbytes": nbytes, "most": each.most}
+    return found
 
 
 def info(backend: BackendLike | None = None) -> MemoryInfo:

@@ -48,8 +48,9 @@ cdef struct PoolBlock:
     PoolEvent *events            # to wait for before its reuse
     uint64_t uses                # bit set: slots of other streams that used it
     uint64_t stamp               # time at which it became free, in milliseconds
-    int slot
     BlockState state
+    unsigned short slot
+    unsigned short place         # of this description in its slab, for ever
 
 # A range from the source.
 cdef struct PoolSegment:
@@ -67,6 +68,13 @@ cdef struct PoolIndex:
     uint64_t tops
     uint32_t subs[TOPS]
     PoolBlock *heads[TOPS][SUBS]
+
+
+cdef inline void copy_block(const PoolBlock *block, PoolBlock *out) noexcept nogil:
+    """Copy what is known of a block to another description."""
+    cdef unsigned short place = out.place
+    out[0] = block[0]
+    out.place = place
 
 
 cdef inline void class_of(size_t nbytes, int *top, int *sub) noexcept nogil:

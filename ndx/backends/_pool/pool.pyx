@@ -165,6 +165,7 @@ cdef class Pool(PoolStore):
         self.segments = NULL
         if not self.lost:
             self.drop_segments(segment)
+            self.drop_cell_room(0)
 
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
@@ -319,7 +320,7 @@ cdef class Pool(PoolStore):
             self.pending += 1
             if self.source.cpu_waits:
                 # Without a slot for it, it is found in its turn, and waited for.
-                block.slot = max(0, self.slot_of(IN_FLIGHT))
+                block.slot = <unsigned short>max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
         self.note_idle(stamp)

@@ -7,10 +7,13 @@ from libc.stdint cimport uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 from ndx.backends._pool.index cimport COLD, USED, PoolBlock, PoolSegment
-from ndx.backends._pool.pool cimport Pool
+from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
-    NO_STREAM, PoolCounters, ndx_lock_acquire, ndx_lock_release,
+    NO_STREAM, PoolCounters, Slab, ndx_lock_acquire, ndx_lock_release,
 )
+from ndx.backends.base cimport CELL
+
+from ndx._lib import caches
 
 # A copy of what is told of one block.
 cdef struct Entry:
@@ -30,9 +33,13 @@ cdef dict pool_stats(Pool pool):
     cdef PoolCounters extra
     cdef PoolSegment *segment
     cdef PoolBlock *block
-    cdef size_t reserved, segments, largest = 0
+    cdef size_t reserved, segments, i, room, largest = 0, small = 0, small_bytes = 0
     ndx_lock_acquire(&pool.lock)
     extra = pool.extra
+    room = pool.cell_room
+    for i in range(1, CELL + 1):
+        small += pool.cells[i]
+        small_bytes += i * pool.cells[i]
     reserved = pool.counters.reserved
     segments = pool.segment_count
     segment = pool.segments
@@ -49,6 +56,9 @@ cdef dict pool_stats(Pool pool):
         "cached_bytes": reserved - extra.rounded,
         "largest_free_bytes": largest,
         "segments": segments,
+        "small_count": small,
+        "small_bytes": small_bytes,
+        "small_reserved_bytes": (small + room) * CELL,
     }
 
 
@@ -175,9 +185,33 @@ cdef list pool_largest_live(Pool pool, int count):
         if entries[i].state == USED:
             sizes[entries[i].requested] = sizes.get(entries[i].requested, 0) + 1
     free(entries)
+    for i in range(1, CELL + 1):
+        if pool.cells[i]:
+            sizes[i] = sizes.get(i, 0) + pool.cells[i]
     return sorted(sizes.items(), key=held, reverse=True)[:count]
 
 
 def held(item):
     """Return the bytes that all ranges of one size hold."""
     return item[0] * item[1]
+
+
+def descriptions_kept():
+    cdef Pool pool = pool_after(None)
+    cdef size_t slabs = 0
+    while pool is not None:
+        slabs += pool.idle_slabs
+        pool = pool_after(pool)
+    return slabs, slabs * sizeof(Slab)
+
+
+def drop_descriptions():
+    cdef Pool pool = pool_after(None)
+    while pool is not None:
+        ndx_lock_acquire(&pool.lock)
+        pool.drop_idle_slabs(0)
+        ndx_lock_release(&pool.lock)
+        pool = pool_after(pool)
+
+
+caches.register("descriptions of pools", None, descriptions_kept, drop_descriptions)

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint64_t
 
 from ndx.backends._pool.index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
-from ndx.backends.base cimport Counters, counters_add, counters_remove
+from ndx.backends.base cimport CELL, Counters, counters_add, counters_remove
 from ndx.backends.source cimport Source
 
 cdef extern from "ndx/lock.h" nogil:
@@ -39,6 +39,8 @@ cdef enum:
     SLOTS = 64
     QUICK_LISTS = 1025           # one per unit, up to 64 KiB for the smallest unit
     QUICK_SHARE = 1048576        # largest total of the quick lists, in bytes
+    SLAB = 680                   # descriptions made at a time: 64 KiB of whole pages
+    CELL_ROOM = 8192             # most small arrays for which room is kept
     NO_STREAM = -1
     CPU = 0                      # stream number of the CPU, if the source's `cpu_waits`
     IN_FLIGHT = 1                # likewise: of blocks that devices still read or write
@@ -47,6 +49,18 @@ cdef enum:
 cdef struct PoolSlot:
     size_t stream
     PoolIndex *warm[2]           # large, small
+
+# Many descriptions, in pages of their own, so that these go back to the system whatever
+# lies around them.
+cdef struct SlabLink:
+    SlabLink *next
+    SlabLink *prev
+
+cdef struct Slab:
+    SlabLink link                # the first field: a link is its slab
+    PoolBlock *spare
+    size_t unused
+    PoolBlock blocks[SLAB]
 
 # Counters in addition to those of every backend.
 cdef struct PoolCounters:
@@ -90,12 +104,21 @@ cdef class PoolStore:
     cdef size_t pending          # free blocks with events
     cdef PoolSegment *segments
     cdef size_t segment_count
-    cdef PoolBlock *spare        # unused descriptors
-    cdef size_t spare_count
-    cdef void *slabs             # memory of the descriptors
+    cdef SlabLink slabs          # with unused descriptors, wholly unused ones last
+    cdef SlabLink full_slabs
+    cdef size_t slab_count
+    cdef size_t idle_slabs       # wholly unused
+    cdef size_t spare_count      # unused descriptors
+    # Arrays that lie in their own descriptions, by bytes, and room for more of them
+    # that is held already: as memory that `over` and `trim` know.
+    cdef size_t cells[CELL + 1]
+    cdef size_t cell_room
 
     cdef void count(self, PoolBlock *block, size_t nbytes) noexcept nogil
     cdef bint stock(self) noexcept nogil
+    cdef void drop_idle_slabs(self, size_t most) noexcept nogil
+    cdef bint add_cell_room(self) noexcept nogil
+    cdef size_t drop_cell_room(self, size_t most) noexcept nogil
     cdef PoolBlock *take_spare(self) noexcept nogil
     cdef void forget(self, PoolBlock *block) noexcept nogil
     cdef int slot_of(self, size_t stream) noexcept nogil
@@ -172,3 +195,31 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
     head[0] = block
     ndx_lock_release(&self.lock)
     return True
+
+
+cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
+    """Count an array that lies in its own description; False if it may not be had."""
+    cdef bint fits
+    while True:
+        ndx_lock_acquire(&self.lock)
+        fits = self.cell_room > 0 and self.counters.reserved <= self.limit
+        if fits:
+            self.cell_room -= 1
+            self.cells[nbytes] += 1
+            counters_add(&self.counters, nbytes)
+            self.extra.rounded += CELL
+        ndx_lock_release(&self.lock)
+        if fits or not self.add_cell_room():
+            return fits
+
+
+cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
+    """Count such an array as gone."""
+    ndx_lock_acquire(&self.lock)
+    counters_remove(&self.counters, nbytes)
+    self.extra.rounded -= CELL
+    self.cells[nbytes] -= 1
+    self.cell_room += 1
+    if self.cell_room > CELL_ROOM:
+        self.drop_cell_room(CELL_ROOM // 2)
+    ndx_lock_release(&self.lock)

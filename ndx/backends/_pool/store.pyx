@@ -5,15 +5,15 @@ All functions need the pool's lock, except those whose docstring says that they 
 
 cimport cython
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from ndx.backends._budget cimport (
     budget_arrive, budget_give, budget_take, gpu_give, gpu_short, gpu_take, space_give,
     space_take, watch,
 )
 from ndx.backends._pool.index cimport (
-    BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, index_insert,
-    index_remove, index_search, index_search_exact, ndx_highest_bit,
+    BUSY, COLD, FREE, SUBS, USED, PoolBlock, PoolIndex, PoolSegment, copy_block,
+    index_insert, index_remove, index_search, index_search_exact, ndx_highest_bit,
 )
 from ndx.backends.base cimport (
     ALLOCATED, DEVICE_LIMIT, NO_MEMORY, OWN_LIMIT, PROCESS_LIMIT, counters_add,
@@ -23,13 +23,30 @@ from ndx.backends.base cimport (
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
 
+cdef extern from "ndx/internal/pages.h" nogil:
+    void *ndx_reserve(size_t nbytes, bint whole)
+    void ndx_unreserve(void *ptr, size_t nbytes)
+
 cdef enum:
-    SLAB = 256                   # descriptions made at a time
+    IDLE_SLABS = 4               # wholly unused slabs that are kept
     COLD_SCAN = 64
 
-cdef struct Slab:
-    Slab *next
-    PoolBlock blocks[SLAB]
+
+cdef inline Slab *slab_of(PoolBlock *block) noexcept nogil:
+    cdef Slab *origin = NULL
+    return <Slab *>(<char *>(block - block.place) - <size_t>&origin.blocks[0])
+
+
+cdef inline void link_slab(Slab *slab, SlabLink *before) noexcept nogil:
+    slab.link.prev = before
+    slab.link.next = before.next
+    before.next.prev = &slab.link
+    before.next = &slab.link
+
+
+cdef inline void unlink_slab(Slab *slab) noexcept nogil:
+    slab.link.prev.next = slab.link.next
+    slab.link.next.prev = slab.link.prev
 
 
 cdef inline void link_after(PoolBlock *block, PoolBlock *tail) noexcept nogil:
@@ -53,13 +70,18 @@ cdef inline void unlink(PoolBlock *block) noexcept nogil:
 cdef class PoolStore:
     """The blocks and segments of a pool; `Pool` chooses the block for a request."""
 
+    def __cinit__(self, *args, **options):
+        self.slabs.next = self.slabs.prev = &self.slabs
+        self.full_slabs.next = self.full_slabs.prev = &self.full_slabs
+
     def __dealloc__(self):
-        cdef Slab *slab
+        cdef SlabLink *link
         cdef int small, slot
-        while self.slabs != NULL:
-            slab = <Slab *>self.slabs
-            self.slabs = slab.next
-            free(slab)
+        for head in range(2):
+            link = self.full_slabs.next if head else self.slabs.next
+            while link != (&self.full_slabs if head else &self.slabs):
+                link = link.next
+                ndx_unreserve(link.prev, sizeof(Slab))
         for small in range(2):
             free(self.cold[small])
             for slot in range(SLOTS):
@@ -151,7 +173,7 @@ cdef class PoolStore:
     cdef PoolBlock *split(self, PoolBlock *block, size_t nbytes) noexcept nogil:
         """Cut a block after nbytes; return the rest, in the same state, in no list."""
         cdef PoolBlock *tail = self.take_spare()
-        tail[0] = block[0]
+        copy_block(block, tail)
         tail.ptr += nbytes
         tail.nbytes -= nbytes
         tail.events = NULL
@@ -282,28 +304,90 @@ cdef class PoolStore:
             gpu_give(self.source.gpu, nbytes)
 
     cdef void forget(self, PoolBlock *block) noexcept nogil:
-        block.next_free = self.spare
-        self.spare = block
+        cdef Slab *slab = slab_of(block)
+        block.next_free = slab.spare
+        slab.spare = block
+        slab.unused += 1
         self.spare_count += 1
+        if slab.unused == 1:
+            unlink_slab(slab)
+            link_slab(slab, &self.slabs)
+        elif slab.unused == SLAB:
+            unlink_slab(slab)
+            link_slab(slab, self.slabs.prev)
+            self.idle_slabs += 1
+            self.drop_idle_slabs(IDLE_SLABS)
+
+    cdef void drop_idle_slabs(self, size_t most) noexcept nogil:
+        """Give wholly unused slabs back, but for some."""
+        cdef Slab *slab
+        while self.idle_slabs > most:
+            slab = <Slab *>self.slabs.prev
+            unlink_slab(slab)
+            self.idle_slabs -= 1
+            self.slab_count -= 1
+            self.spare_count -= SLAB
+            ndx_unreserve(slab, sizeof(Slab))
 
     cdef PoolBlock *take_spare(self) noexcept nogil:
-        cdef PoolBlock *block = self.spare
-        if block != NULL:
-            self.spare = block.next_free
-            self.spare_count -= 1
+        """Return an unused description, of a slab that is in use if there is one."""
+        cdef Slab *slab = <Slab *>self.slabs.next
+        cdef PoolBlock *block
+        if self.spare_count == 0:
+            return NULL
+        block = slab.spare
+        slab.spare = block.next_free
+        self.idle_slabs -= slab.unused == SLAB
+        slab.unused -= 1
+        self.spare_count -= 1
+        if slab.unused == 0:
+            unlink_slab(slab)
+            link_slab(slab, &self.full_slabs)
         return block
+
+    cdef bint add_cell_room(self) noexcept nogil:
+        """Count one more page as held, for small arrays; this takes the lock."""
+        cdef size_t nbytes = self.source.granularity
+        cdef bint fits
+        ndx_lock_acquire(&self.lock)
+        fits = self.over() == ALLOCATED and self.reserve_bytes(nbytes) == ALLOCATED
+        if fits:
+            self.cell_room += nbytes // CELL
+            self.extra.misses += 1
+            self.note_peak()
+        ndx_lock_release(&self.lock)
+        if fits:
+            self.arrive(NULL, nbytes)
+        return fits
+
+    cdef size_t drop_cell_room(self, size_t most) noexcept nogil:
+        """Count the pages as given back that small arrays don't need; return the bytes."""
+        cdef size_t page = self.source.granularity
+        cdef size_t nbytes = 0
+        if self.cell_room > most:
+            nbytes = (self.cell_room - most) * CELL // page * page
+        if nbytes:
+            self.cell_room -= nbytes // CELL
+            self.return_bytes(nbytes)
+        return nbytes
 
     cdef bint stock(self) noexcept nogil:
         """Get descriptions for the turns to come; this takes the lock."""
-        cdef Slab *slab = <Slab *>malloc(sizeof(Slab))
+        cdef Slab *slab = <Slab *>ndx_reserve(sizeof(Slab), True)
         cdef int i
         if slab == NULL:
             return False
+        slab.spare = NULL
+        slab.unused = SLAB
+        for i in range(SLAB - 1, -1, -1):
+            slab.blocks[i].place = <unsigned short>i
+            slab.blocks[i].next_free = slab.spare
+            slab.spare = &slab.blocks[i]
         ndx_lock_acquire(&self.lock)
-        slab.next = <Slab *>self.slabs
-        self.slabs = slab
-        for i in range(SLAB):
-            self.forget(&slab.blocks[i])
+        link_slab(slab, self.slabs.prev)
+        self.slab_count += 1
+        self.idle_slabs += 1
+        self.spare_count += SLAB
         ndx_lock_release(&self.lock)
         return True
 

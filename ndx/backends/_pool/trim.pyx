@@ -7,7 +7,9 @@ and put back. All of these functions take the lock.
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
-from ndx.backends._pool.index cimport BUSY, FREE, PoolBlock, PoolEvent, PoolSegment
+from ndx.backends._pool.index cimport (
+    BUSY, FREE, PoolBlock, PoolEvent, PoolSegment, copy_block,
+)
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
 
@@ -113,6 +115,8 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     ndx_lock_acquire(&pool.lock)
     pool.extra.trims += 1
     pool.flush_quick()
+    if pool.counters.reserved > target and before == <uint64_t>-1:
+        released += pool.drop_cell_room(0)
     segment = pool.segments
     while segment != NULL:
         block = segment.first
@@ -170,6 +174,10 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         segment = next_segment
     ndx_lock_release(&pool.lock)
     pool.drop_segments(dropped)
+    if before == <uint64_t>-1:
+        ndx_lock_acquire(&pool.lock)
+        pool.drop_idle_slabs(0)
+        ndx_lock_release(&pool.lock)
     return released
 
 
@@ -296,7 +304,7 @@ cdef PoolBlock *split_before(Pool pool, PoolBlock *block,
                              size_t nbytes) noexcept nogil:
     """Cut a block, whose description stays that of the rest; return the first part."""
     cdef PoolBlock *head = pool.take_spare()
-    head[0] = block[0]
+    copy_block(block, head)
     head.nbytes = nbytes
     head.next = block
     head.events = NULL
