@@ -54,8 +54,8 @@ cdef enum:
     IDLE = 256                   # records of each kind that are kept for reuse
 
 # Records come from CPython's allocator of small objects, which gives memory back.
-cdef Block *idle_blocks[IDLE]
-cdef Export *idle_exports[IDLE]
+cdef Block *idle_blocks = NULL       # linked by `cookie`
+cdef Export *idle_exports = NULL
 cdef int idle_block_count = 0
 cdef int idle_export_count = 0
 
@@ -123,11 +123,11 @@ cdef Block *block_small(size_t nbytes) except NULL:
 
 
 cdef inline Block *blank() noexcept:
-    global idle_block_count
-    cdef Block *block
-    if idle_block_count:
+    global idle_blocks, idle_block_count
+    cdef Block *block = idle_blocks
+    if block != NULL:
+        idle_blocks = <Block *>block.cookie
         idle_block_count -= 1
-        block = idle_blocks[idle_block_count]
         ndx_unpoison(NDX_CELL(block), CELL)
     else:
         block = <Block *>PyMem_Malloc(sizeof(Block))
@@ -195,7 +195,7 @@ cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
 
 
 cdef void block_discard(Block *block) noexcept:
-    global idle_block_count
+    global idle_blocks, idle_block_count
     cdef Note *note = block.note
     if note != NULL:
         # A str: nothing runs at its end.
@@ -203,7 +203,8 @@ cdef void block_discard(Block *block) noexcept:
         PyMem_Free(note)
     if idle_block_count < IDLE:
         ndx_poison(NDX_CELL(block), CELL)
-        idle_blocks[idle_block_count] = block
+        block.cookie = idle_blocks
+        idle_blocks = block
         idle_block_count += 1
     else:
         PyMem_Free(block)
@@ -251,7 +252,6 @@ cdef void block_release_memory(Block *block) noexcept:
     cdef PyObject *backend = block.backend
     cdef PyObject *memory_owner = block.memory_owner
     cdef Memory memory = block_memory(block)
-    cdef size_t nbytes = block.nbytes
     cdef bint cell = block.ptr == NDX_CELL(block)
     cdef uint64_t serial = block_serial(block)
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
@@ -268,7 +268,7 @@ cdef void block_release_memory(Block *block) noexcept:
         if memory.ptr != NULL:
             (<Backend>backend).release(&memory)
         elif cell:
-            (<Backend>backend).give_cell(nbytes)
+            (<Backend>backend).give_cell(memory.nbytes)
         Py_DECREF(<object>backend)
     Py_XDECREF(memory_owner)
     if serial != 0:
@@ -422,11 +422,11 @@ cdef void block_unpin_slow(Block *block) noexcept:
 
 cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
     """Record that foreign code may read [low, high) of a block; hold the block."""
-    global idle_export_count
-    cdef Export *export
-    if idle_export_count:
+    global idle_exports, idle_export_count
+    cdef Export *export = idle_exports
+    if export != NULL:
+        idle_exports = export.next
         idle_export_count -= 1
-        export = idle_exports[idle_export_count]
     else:
         export = <Export *>PyMem_Malloc(sizeof(Export))
         if export == NULL:
@@ -445,7 +445,7 @@ cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
 
 cdef void export_free(Export *export) noexcept:
     """Forget an export: the foreign code is done."""
-    global idle_export_count
+    global idle_exports, idle_export_count
     cdef Block *block = export.block
     if export.prev != NULL:
         export.prev.next = export.next
@@ -454,7 +454,8 @@ cdef void export_free(Export *export) noexcept:
     if export.next != NULL:
         export.next.prev = export.prev
     if idle_export_count < IDLE:
-        idle_exports[idle_export_count] = export
+        export.next = idle_exports
+        idle_exports = export
         idle_export_count += 1
     else:
         PyMem_Free(export)
@@ -468,14 +469,19 @@ def records_kept():
 
 
 def drop_records():
-    global idle_block_count, idle_export_count
-    while idle_block_count:
-        idle_block_count -= 1
-        ndx_unpoison(NDX_CELL(idle_blocks[idle_block_count]), CELL)
-        PyMem_Free(idle_blocks[idle_block_count])
-    while idle_export_count:
-        idle_export_count -= 1
-        PyMem_Free(idle_exports[idle_export_count])
+    global idle_blocks, idle_exports, idle_block_count, idle_export_count
+    cdef Block *block
+    cdef Export *export
+    while idle_blocks != NULL:
+        block = idle_blocks
+        idle_blocks = <Block *>block.cookie
+        ndx_unpoison(NDX_CELL(block), CELL)
+        PyMem_Free(block)
+    while idle_exports != NULL:
+        export = idle_exports
+        idle_exports = export.next
+        PyMem_Free(export)
+    idle_block_count = idle_export_count = 0
 
 
 caches.register("blocks", 2 * IDLE, records_kept, drop_records)
