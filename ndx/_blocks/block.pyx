@@ -212,6 +212,7 @@ cdef void block_discard(Block *block) noexcept:
 
 cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
     """Give a block memory of its own; the caller sets its backend."""
+    ndx_require(memory.nbytes - block.nbytes < 256, "a range is of another size")
     block.ptr = memory.ptr
     block.cookie = memory.cookie
     block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
@@ -219,9 +220,9 @@ cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
 
 
 cdef Memory block_memory(const Block *block) noexcept:
-    """Return a block's own memory, as its backend knows it; without one its `ptr` is NULL.
+    """Return a block's own memory, as its backend knows it; `ptr` is NULL without one.
 
-    It may have a backend all the same: if it has no bytes, or is a cell.
+    A block without may have a backend all the same: it has no bytes, or is a cell.
     """
     cdef Memory memory
     memory.ptr = block.ptr if block.owned else NULL

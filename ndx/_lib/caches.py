@@ -1,7 +1,7 @@
 """What the package keeps for reuse: each cache says how much, and can be emptied.
 
-Rooms register theirs when they are imported. The table in docs/architecture.md has a row
-for each of them, and for what only looks like one.
+Rooms register theirs when they are imported. The tables in docs/architecture.md have a
+row for each of them, and for what only looks like one.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ class HostSource(Source):
     """Private pages of the process."""
 
 class HostBackend(PooledBackend):
-    """Native, 64-byte aligned memory of the process.
+    """Native memory of the process, aligned to 64 bytes.
+
+    Arrays of at most 16 bytes lie in their own records, and are aligned to 16.
 
     Parameters
     ----------

@@ -95,7 +95,9 @@ cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil:
 
 
 cdef class HostBackend(PooledBackend):
-    """Native memory of the process, aligned to 64 bytes; arrays of up to 16 bytes to 16.
+    """Native memory of the process, aligned to 64 bytes.
+
+    Arrays of at most 16 bytes lie in their own records, and are aligned to 16.
 
     Parameters
     ----------

@@ -199,9 +199,9 @@ def caches() -> dict[str, dict[str, int | None]]:
     Returns
     -------
     dict
-        For each free list and cache: ``entries``; ``nbytes`` that they take (0: they are
-        objects of Python, such as signatures of functions); ``most``, the bound on the
-        entries (None: a few for each pool).
+        For each free list and cache: ``entries``; ``nbytes`` that they take (0: they
+        are objects of Python, such as signatures of functions); ``most``, the bound on
+        the entries (None: a few for each pool).
 
     Notes
     -----

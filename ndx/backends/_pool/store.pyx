@@ -361,7 +361,7 @@ cdef class PoolStore:
         return fits
 
     cdef size_t drop_cell_room(self, size_t most) noexcept nogil:
-        """Count the pages as given back that small arrays don't need; return the bytes."""
+        """Count as given back what small arrays don't need; return the bytes."""
         cdef size_t page = self.source.granularity
         cdef size_t nbytes = 0
         if self.cell_room > most:

@@ -12,6 +12,7 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
+from ndx.backends.base cimport CELL
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -116,7 +117,10 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     pool.extra.trims += 1
     pool.flush_quick()
     if pool.counters.reserved > target and before == <uint64_t>-1:
-        released += pool.drop_cell_room(0)
+        planned = pool.counters.reserved - target
+        released += pool.drop_cell_room(pool.cell_room - min(
+            pool.cell_room, ndx_round_up(planned, pool.source.granularity) // CELL))
+        planned = 0
     segment = pool.segments
     while segment != NULL:
         block = segment.first
