@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy
 
 import functools
+import threading
 import types
 
 import numpy as np
@@ -110,6 +111,7 @@ cdef class Entry:
     cdef list kept               # plain values that the words name by their addresses
     cdef readonly list outside   # names of what is read from outside
     cdef readonly bint replayed  # at least once
+    cdef bint too_deep           # to be recorded
     cdef Py_ssize_t hindered[HINDRANCES]    # calls that could not be replayed
 
     @property
@@ -364,6 +366,7 @@ cdef class FusedFunction:
         recording = record(self._function, positional, keywords, FusedFunction)
         entry.reason = recording.reason
         entry.label = recording.label
+        entry.too_deep = recording.too_deep
         entry.outside = recording.names()
         by_value = recording.by_value
         for i in by_value:
@@ -419,6 +422,11 @@ cdef object one_of(object value, dict canonical):
     return canonical.setdefault(value, value)
 
 
+# `too_deep`: within the first call of a function that was too deep to be recorded.
+# Functions below it would be, too, each after a walk as long as the stack.
+cdef object of_thread = threading.local()
+
+
 cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
                        PyObject *names):
     cdef FusedFunction fused = <FusedFunction>self
@@ -429,6 +437,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef list owned = [] if names != NULL or fused.takes else None
     cdef dict canonical = fused.canonical
     cdef int hindrance
+    cdef bint too_deep = False
     cdef Py_ssize_t i
     if len(canonical) >= SEEN:
         # A new one: other threads may be describing their calls by the old one.
@@ -441,9 +450,10 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     fused.describe(&found, args, count, names, canonical, owned, None, None)
     if found.fits:
         entry = fused.find(&found, hash_of(&found), args, owned)
-        if entry is None:
+        if entry is None and not getattr(of_thread, "too_deep", False):
             owned = [] if owned is None else owned
             entry = fused.learn(&found, args, count, names, canonical, owned)
+            too_deep = entry is not None and entry.too_deep
             if entry is not None and not entry.guards.hold(
                     &found, args, <PyObject *>fused._function, owned):
                 entry = None
@@ -463,8 +473,12 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     # A fused function may call itself, and fuse a fused function.
     enter_recursion(" while calling a fused function")
     try:
+        if too_deep:
+            of_thread.too_deep = True
         return PyObject_Vectorcall(<PyObject *>fused._function, args, nargsf, names)
     finally:
+        if too_deep:
+            of_thread.too_deep = False
         leave_recursion()
 
 

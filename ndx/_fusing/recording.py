@@ -40,6 +40,7 @@ class Recording(NamedTuple):
     by_value: set  # places of floats on whose values it depends
     reads: list  # from outside
     arrays: list  # read from outside
+    too_deep: bool = False  # for the interpreter's stack
 
     def names(self):
         """Return what is read from outside, as the function writes it."""
@@ -144,7 +145,8 @@ def record(function, args, kwargs, fused):
             _recorded(function, args, kwargs, fused, label)
         except Exception as again:
             if type(again) is type(error):
-                return Recording(None, _described(error), label, set(), [], [])
+                deep = isinstance(again, RecursionError)
+                return Recording(None, _described(error), label, set(), [], [], deep)
         raise
 
 

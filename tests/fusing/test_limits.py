@@ -38,11 +38,16 @@ def test_arrays_of_many_axes(ndim):
 
 def test_fused_functions_of_fused_functions():
     def nested(depth):
-        fused = ndx.fuse(lambda x: x + 1.0)
+        fused = [ndx.fuse(lambda x: x + 1.0)]
         for _ in range(depth):
-            fused = ndx.fuse(fused)
+            fused.append(ndx.fuse(fused[-1]))
         return fused
 
-    assert nested(10)(ndx.zeros(2)).tolist() == [1.0, 1.0]
-    with pytest.raises(RecursionError):
-        nested(100_000)(ndx.zeros(2))
+    assert nested(10)[-1](ndx.zeros(2)).tolist() == [1.0, 1.0]
+    fused = nested(100_000)
+    for call in (1, 2):
+        with pytest.raises(RecursionError):
+            fused[-1](ndx.zeros(2))
+        # One for each call: the walk for each is as long as the stack.
+        recorded = ["RecursionError" in each.explain() for each in fused[-500:]]
+        assert recorded == [False] * (500 - call) + [True] * call
