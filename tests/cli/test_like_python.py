@@ -205,7 +205,7 @@ SCRIPTS = {
 
 
 def await_sleep(process):
-    """Wait until a process has slept for some looks; where /proc is missing, a moment."""
+    """Wait until a process sleeps at some looks; without /proc, for a moment."""
     looks, end = 0, time.monotonic() + 20
     while looks < 5 and time.monotonic() < end:
         time.sleep(0.01)

@@ -15,9 +15,8 @@ import threading
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from ndx._lib.background import BackgroundThread
-
 import ndx
+from ndx._lib.background import BackgroundThread
 
 __all__ = ["FLAGS", "Example", "compare", "examples", "expected", "run"]
 

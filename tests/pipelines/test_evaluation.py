@@ -229,7 +229,9 @@ def test_how_often_a_metric_asks_the_pool(name, make, kind, weighted):
 
 def test_the_table_of_requests_has_every_metric():
     made = {type(make()).__name__ for _, make, _ in USES}
-    own = {name for name in metrics.__all__ if hasattr(getattr(metrics, name), "update")}
+    own = {
+        name for name in metrics.__all__ if hasattr(getattr(metrics, name), "update")
+    }
     assert made == own - {"Metric"}
     assert {name for name, _, _ in USES} == {name for name, _ in requests_in_docs()}
 
