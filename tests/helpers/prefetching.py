@@ -37,7 +37,7 @@ def threads_end():
 def no_thread_left():
     """Fail if a test leaves a producer's thread behind."""
     yield
-    if not wait_until(lambda: not threads(), 1.0):
+    if not wait_until(lambda: not threads(), 0.05):
         # A traceback that the test has looked at is in a cycle.
         gc.collect()
     assert threads_end(), threads()
