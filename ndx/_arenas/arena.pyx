@@ -23,6 +23,7 @@ from ndx._blocks.block cimport (
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
     block_take_memory, block_unpin, mark_cycle,
 )
+from ndx._lib.tracing cimport untrace
 from ndx._lib.unraisable cimport graver, is_interruption
 from ndx.backends.base cimport Backend, Memory
 
@@ -128,6 +129,7 @@ cdef class Arena(Watcher):
         # Every live or pinned block holds a reference to this, so there is none.
         if self.size:
             unpoison(self.home, self.chunk.ptr, self.size)
+            untrace(self.chunk.ptr)
             self.chunk_backend.release(&self.chunk)
 
     cdef Backend owning_backend(self):
@@ -459,6 +461,7 @@ cdef class Arena(Watcher):
                 self.keep(blocks[i])
         for i in range(made):
             if moves[i].memory.ptr != NULL:
+                untrace(moves[i].memory.ptr)
                 (<Backend>moves[i].backend).release(&moves[i].memory)
         PyMem_RawFree(moves)
         for i in range(count):
@@ -559,6 +562,7 @@ cdef class Arena(Watcher):
         unpoison(self.backend, self.chunk.ptr, self.size)
         self.size = 0
         if low > high:  # no block is in the chunk
+            untrace(self.chunk.ptr)
             self.chunk_backend.release(&self.chunk)
         else:
             self.chunk_backend.purge(&self.chunk, low, high)
@@ -601,4 +605,5 @@ cdef class RetiredChunk(BlockParent):
     def __dealloc__(self):
         if self.memory.ptr != NULL:
             self.arena.counts.retired_bytes -= self.memory.nbytes - self.memory.purged
+            untrace(self.memory.ptr)
             self.backend.release(&self.memory)

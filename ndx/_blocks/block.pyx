@@ -13,6 +13,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
+from ndx._lib.tracing cimport trace, untrace
 from ndx.backends._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, CELL, Backend, Memory, devices
 
@@ -89,9 +90,12 @@ cdef Backend allocate_memory(Backend backend, Backend beyond, size_t nbytes, bin
     OutOfMemoryError, with nothing changed, if no way to free memory helps.
     """
     cdef int reason = backend.allocate(nbytes, zero, out)
-    if reason == ALLOCATED:
-        return backend
-    return relieve(backend, beyond, nbytes, zero, NULL, out, reason)
+    if reason != ALLOCATED:
+        backend = relieve(backend, beyond, nbytes, zero, NULL, out, reason)
+    # A device's memory is none of the process.
+    if not backend.device_number:
+        trace(out.ptr, nbytes)
+    return backend
 
 
 # The initial state of each block: one reference, live, no bytes.
@@ -165,6 +169,8 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     block.backend = server
     if (<Backend>server).device_number:
         block_set_device(block, (<Backend>server).device_number)
+    elif nbytes:
+        trace(memory.ptr, nbytes)
     return block
 
 
@@ -267,6 +273,7 @@ cdef void block_release_memory(Block *block) noexcept:
     if backend != NULL:
         # Arrays without elements have a backend, but nothing of it.
         if memory.ptr != NULL:
+            untrace(memory.ptr)
             (<Backend>backend).release(&memory)
         elif cell:
             (<Backend>backend).give_cell(memory.nbytes)

@@ -38,6 +38,7 @@ from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_handler cimport set_handlers
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._lib.refusals cimport Refusals, is_of_allocator
+from ndx._lib.tracing cimport trace, untrace, untrace_numpy
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
@@ -152,6 +153,8 @@ cdef void *take(Backend backend, size_t nbytes, bint zero) except? NULL:
     if nbytes > <size_t>PY_SSIZE_T_MAX - ALIGNMENT:
         raise MemoryError(f"{nbytes} bytes are beyond the address space")
     server = allocate_memory(backend, None, nbytes + ALIGNMENT, zero, &memory)
+    # NumPy tells tracemalloc of its arrays itself.
+    untrace(memory.ptr)
     try:
         header = new_header(memory.ptr + ALIGNMENT)
     except BaseException:
@@ -218,6 +221,7 @@ cdef void handler_free(void *ctx, void *ptr, size_t size) noexcept with gil:
     memory = header.memory
     serial = header.serial
     forget_header(ptr, header)
+    untrace(memory.ptr)
     if ctx != NULL and isinstance(<object>backend, PooledBackend):
         (<PooledBackend>backend).release_plain(&memory)
     else:
@@ -454,6 +458,9 @@ cdef BaseArray adopt_result(object array, object base):
         range_adopted(header.serial, x)
         # From now on, the block logs the end of the range.
         header.serial = 0
+    if x.block.memory_owner != NULL:
+        untrace_numpy(cnp.PyArray_DATA(base))
+        trace(header.memory.ptr, header.memory.nbytes)
     return x
 
 

@@ -4,6 +4,7 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport uintptr_t
 
+from ndx._lib.tracing cimport trace, untrace
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, Backend, Memory
@@ -68,6 +69,8 @@ cdef class Buffer:
         if status != ALLOCATED:
             server = relieve(
                 pooled, None, size, False, &stream, &self.memory, status)
+        if not server.device_number:
+            trace(self.memory.ptr, size)
         # Set last: only then there is something to release.
         self.backend = server
 
@@ -133,5 +136,6 @@ cdef void Buffer_release(Buffer self) noexcept:
     cdef Memory memory = self.memory
     if memory.ptr != NULL:
         self.memory.ptr = NULL
+        untrace(memory.ptr)
         with nogil:
             self.backend.release(&memory)

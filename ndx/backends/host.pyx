@@ -21,6 +21,8 @@ __all__ = ["HostBackend", "HostSource"]
 cdef extern from "ndx/internal/pages.h" nogil:
     size_t ndx_page_size()
     bint ndx_pages_are_lazy()
+    bint ndx_reserves_unseen()
+    bint ndx_show(void *ptr, size_t nbytes)
     void *ndx_reserve(size_t nbytes, bint whole)
     void ndx_unreserve(void *ptr, size_t nbytes)
     void ndx_use_huge_pages(char *start, char *end)
@@ -49,6 +51,7 @@ cdef class HostSource(Source):
         self.granularity = ndx_page_size()
         self.paged = ndx_pages_are_lazy()
         self.zeroed = self.paged
+        self.hidden = ndx_reserves_unseen()
         rationed = sizeof(void *) < 8 or address_space_is_rationed()
         self.extent = (1 << 26) if rationed else (1 << 34)
         self.commit_from = HUGE_FROM
@@ -65,6 +68,9 @@ cdef class HostSource(Source):
     cdef int commit(self, void *ptr, size_t nbytes) noexcept nogil:
         ndx_use_huge_pages(<char *>ptr, <char *>ptr + nbytes)
         return RESERVED
+
+    cdef int show(self, void *ptr, size_t nbytes) noexcept nogil:
+        return RESERVED if ndx_show(ptr, nbytes) else NO_RANGE
 
     cdef bint purge(self, void *ptr, size_t nbytes) noexcept nogil:
         return ndx_purge(<char *>ptr, <char *>ptr + nbytes)

@@ -67,6 +67,13 @@ cdef class Source:
         """Say how much memory there is, and whether that is known at all."""
         return False
 
+    cdef int show(self, void *ptr, size_t nbytes) noexcept nogil:
+        """Let tools that watch memory see whole pages that were never used.
+
+        Called where `hidden` is set, before `commit`. The pages may be mapped anew.
+        """
+        return RESERVED
+
     # For those with streams: `record` returns an event, done when all that was given
     # to the stream before it is; NULL if it is done already.
 

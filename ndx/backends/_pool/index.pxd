@@ -57,6 +57,7 @@ cdef struct PoolSegment:
     char *ptr
     size_t nbytes
     size_t cold                  # bytes that are not held from the system
+    char *shown                  # up to here tools know of it; see `Pool.show`
     void *cookie
     PoolBlock *first
     PoolSegment *prev

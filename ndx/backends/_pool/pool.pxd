@@ -1,8 +1,8 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from ndx.backends._pool.index cimport PoolBlock
-from ndx.backends._pool.store cimport PoolStore
+from ndx.backends._pool.index cimport PoolBlock, PoolSegment
+from ndx.backends._pool.store cimport PoolStore, ndx_lock
 
 # The result of `find`, and the steps that remain to be done without the lock.
 cdef struct Grant:
@@ -23,6 +23,7 @@ cdef class Pool(PoolStore):
     cdef size_t initial          # of `arena`
     cdef readonly size_t most    # bytes that the source can ever have
     cdef readonly bint lost      # unusable: this is a forked child
+    cdef ndx_lock shown_lock     # taken before `lock`; held while a segment is shown
     cdef PyObject *next_pool     # in the list of all pools, guarded by its lock
     cdef PyObject *prev_pool
 
@@ -44,6 +45,7 @@ cdef class Pool(PoolStore):
     cdef void note_idle(self, uint64_t now) noexcept nogil
     cdef uint64_t look_period(self) noexcept nogil
     cdef size_t idle(self) noexcept nogil
+    cdef int show(self, PoolSegment *segment, char *end) noexcept nogil
     cdef void undo_commit(self, Grant *grant) noexcept nogil
     cdef int check_size(self, size_t need) noexcept nogil
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil

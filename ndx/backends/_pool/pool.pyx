@@ -56,6 +56,8 @@ cdef enum:
     LOOK_SHIFT = 4               # looks in the time after which idle memory goes back
     USUAL_TIME = 30000           # milliseconds, where that is never
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
+    LEAST_SHOWN = 262144         # bytes of a segment that are shown at a time
+    SHOWN_SHIFT = 5              # or a part of what was shown before
 
 # All pools, for a fork, which needs every lock to be free in the child.
 cdef ndx_lock pools_lock
@@ -68,6 +70,7 @@ cdef void before_fork() noexcept nogil:
     ndx_lock_acquire(&pools_lock)
     pool = pools
     while pool != NULL:
+        ndx_lock_acquire(&(<Pool>pool).shown_lock)
         ndx_lock_acquire(&(<Pool>pool).lock)
         pool = (<Pool>pool).next_pool
     budget_lock()
@@ -83,6 +86,7 @@ cdef void after_fork() noexcept nogil:
             (<Pool>pool).lost = True
             (<Pool>pool).quick_max = 0
         ndx_lock_release(&(<Pool>pool).lock)
+        ndx_lock_release(&(<Pool>pool).shown_lock)
         pool = (<Pool>pool).next_pool
     process = ndx_process_id()
     ndx_lock_release(&pools_lock)
@@ -231,7 +235,11 @@ cdef class Pool(PoolStore):
             if self.source.host_accessible:
                 # It may have been in use before, and the source may write to it.
                 ndx_unpoison(grant.fresh, grant.fresh_nbytes)
-            status = self.source.commit(grant.fresh, grant.fresh_nbytes)
+            status = RESERVED
+            if self.source.hidden:
+                status = self.show(block.segment, grant.fresh + grant.fresh_nbytes)
+            if status == RESERVED and grant.fresh_nbytes >= self.source.commit_from:
+                status = self.source.commit(grant.fresh, grant.fresh_nbytes)
             if status != RESERVED:
                 self.undo_commit(&grant)
                 return status
@@ -267,6 +275,31 @@ cdef class Pool(PoolStore):
             self.source.wait(stream, event.event)
             self.source.drop_event(event.event)
             free(event)
+
+    cdef int show(self, PoolSegment *segment, char *end) noexcept nogil:
+        """Show a segment to tools that watch memory, at least up to an address.
+
+        It is done in order, for no part twice. What is beyond was in no block in use
+        yet, nor is it before this returns: the source may map it anew. The steps grow
+        with the segment, so that there are few.
+        """
+        cdef int status = RESERVED
+        cdef size_t low, high
+        ndx_lock_acquire(&self.shown_lock)
+        if end > segment.shown:
+            low = <size_t>segment.shown
+            high = ndx_round_up(
+                <size_t>end, max(<size_t>LEAST_SHOWN, self.source.granularity))
+            high = max(high, low + ndx_round_up(
+                (low - <size_t>segment.ptr) >> SHOWN_SHIFT, self.source.granularity))
+            high = min(high, <size_t>segment.ptr + segment.nbytes)
+            status = self.source.show(<void *>low, high - low)
+            if status == RESERVED:
+                ndx_lock_acquire(&self.lock)
+                segment.shown = <char *>high
+                ndx_lock_release(&self.lock)
+        ndx_lock_release(&self.shown_lock)
+        return status
 
     cdef void undo_commit(self, Grant *grant) noexcept nogil:
         """Put back a block whose fresh part got no memory."""
@@ -473,6 +506,8 @@ cdef class Pool(PoolStore):
         fresh = self.warm_up(cold, nbytes, slot)
         grant.fresh = fresh.ptr
         grant.fresh_nbytes = nbytes
+        grant.cut = nbytes >= self.source.commit_from \
+            or self.source.hidden and fresh.ptr + nbytes > fresh.segment.shown
         if block != NULL:
             self.remove(block)
             fresh = self.join(fresh)
@@ -480,7 +515,6 @@ cdef class Pool(PoolStore):
             grant.clean = self.source.zeroed
         fresh.state = BUSY
         grant.block = fresh
-        grant.cut = nbytes >= self.source.commit_from
         if grant.cut:
             grant.spare = self.take_spare()
         else:

@@ -451,7 +451,7 @@ cdef class PoolStore:
         cdef PoolBlock *block = NULL
         if segment == NULL:
             return NO_MEMORY
-        segment.ptr = <char *>ptr
+        segment.ptr = segment.shown = <char *>ptr
         segment.nbytes = nbytes
         segment.cookie = cookie
         segment.small = small

@@ -10,6 +10,11 @@
 #include <malloc.h>
 static inline size_t ndx_page_size(void) { return 4096; }
 static inline int ndx_pages_are_lazy(void) { return 0; }
+static inline int ndx_reserves_unseen(void) { return 0; }
+static inline int ndx_show(void *ptr, size_t nbytes) {
+    (void)ptr; (void)nbytes;
+    return 1;
+}
 static inline void *ndx_reserve(size_t nbytes, int whole) {
     (void)whole;
     return _aligned_malloc(nbytes, 4096);
@@ -31,6 +36,7 @@ static inline void ndx_zero(char *start, size_t nbytes, int give_back) {
 static inline int ndx_is_resident(const char *ptr) { (void)ptr; return 1; }
 #else
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if !defined(MAP_NORESERVE)
@@ -47,12 +53,43 @@ static inline size_t ndx_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE);
 /* Whether a page takes memory only when it is first written. */
 static inline int ndx_pages_are_lazy(void) { return 1; }
 
+/* Profilers (memray, fil) replace the C library's `mmap`, and count what it returns as
+ * memory in use. Address space is reserved by the system call itself, which they do not
+ * see, and `ndx_show` maps what is needed of it again, by the function. */
+#if defined(__linux__) && defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu
+#define NDX_RESERVES_UNSEEN 1
+#else
+#define NDX_RESERVES_UNSEEN 0
+#endif
+
+static inline int ndx_reserves_unseen(void) { return NDX_RESERVES_UNSEEN; }
+
 /* Return nbytes of zeros, or NULL. Unless `whole`, the system does not check that it
  * has so much memory: the range is address space that will be used only in part. */
 static inline void *ndx_reserve(size_t nbytes, int whole) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | (whole ? 0 : MAP_NORESERVE);
-    void *ptr = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *ptr;
+#if NDX_RESERVES_UNSEEN
+    if (!whole) {
+        long made = syscall(SYS_mmap, NULL, nbytes, PROT_READ | PROT_WRITE, flags, -1L, 0L);
+        return made == -1 ? NULL : (void *)made;
+    }
+#endif
+    ptr = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     return ptr == MAP_FAILED ? NULL : ptr;
+}
+
+/* Map never used pages of a reserved range again, with the same flags: the system merges
+ * them with their neighbours. If it can't, it may have unmapped them; a later call maps
+ * them. */
+static inline int ndx_show(void *ptr, size_t nbytes) {
+#if NDX_RESERVES_UNSEEN
+    return mmap(ptr, nbytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == ptr;
+#else
+    (void)ptr; (void)nbytes;
+    return 1;
+#endif
 }
 
 static inline void ndx_unreserve(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
