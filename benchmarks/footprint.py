@@ -6,15 +6,16 @@ a part of it is in a workspace. Each figure is of a process of its own:
 tracemalloc
     the peak of the arrays, without those of Python's objects
 memray
-    the peak that its own file has, if memray is installed
+    the peak of the whole process, imports included, if memray is installed
 resident
-    what the program adds to the peak of resident memory (``VmHWM``, ``ru_maxrss``)
+    what the program adds to the peak of resident memory (``VmHWM``)
 
 ``python benchmarks/footprint.py [--check] [--limit 4GiB]``: ``--check`` fails if a figure
 of ndx is more than 10 % from NumPy's; ``--limit`` measures again under ``ulimit -v``.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -29,29 +30,24 @@ MOST = 0.10
 
 def program(library):
     """Make arrays, drop some, use a workspace: 80 MB at the peak."""
-    kept = [xp_ones(library, 1_250_000) for _ in range(4)]
-    small = [xp_ones(library, 1_000) for _ in range(1_250)]
+    kept = [library.ones(1_250_000) for _ in range(5)]
+    small = [library.ones(1_000) for _ in range(1_250)]
     del kept[1]
-    kept.append(xp_ones(library, 1_250_000))
+    kept.append(library.ones(1_250_000))
     total = 0.0
     for _ in range(3):
         with scope(library):
-            x = xp_ones(library, 2_500_000)
+            x = library.ones(2_500_000)
             x += kept[0][0]
             total += float(x[-1])
             del x
     return total, len(small)
 
 
-def xp_ones(library, count):
-    return library.ones(count)
-
-
 def scope(library):
-    import contextlib
-
-    workspace = getattr(library, "workspace", None)
-    return workspace("step", size=21_000_000) if workspace else contextlib.nullcontext()
+    if library.__name__ == "numpy":
+        return contextlib.nullcontext()
+    return library.workspace("step", size=20_000_000)
 
 
 def peak_of_resident():
@@ -103,7 +99,6 @@ def memray_peak(name, limit):
 
 def figure(name, what, limit):
     if what == "memray":
-        # Less what a process has before, which is the library's own.
         return memray_peak(name, limit)
     return int(run([sys.executable, __file__, "--run", name, what], limit))
 

@@ -38,7 +38,11 @@ from ndx.memory._statistics import Statistics, profile, profile_report, statisti
 from ndx.memory._summary import snapshot, summary
 from ndx.memory._trace import Trace, record
 
+# The domain in which `tracemalloc` sees arrays: see `_lib/tracing.pxd`.
+TRACEMALLOC_DOMAIN = 0x6E6478
+
 __all__ = [
+    "TRACEMALLOC_DOMAIN",
     "Adaptor",
     "Event",
     "FailureCallbackAdaptor",
