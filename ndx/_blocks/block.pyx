@@ -52,7 +52,7 @@ cdef uint64_t read_by_device = <uint64_t>-1
 cdef char[128] nothing
 
 cdef enum:
-    IDLE = 256                   # records of each kind that are kept for reuse
+    IDLE = 4096                  # records of each kind that are kept for reuse
 
 # Records come from CPython's allocator of small objects, which gives memory back.
 cdef Block *idle_blocks = NULL       # linked by `cookie`
