@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.project import ROOT
 
 import ndx
 from ndx._lib import caches
-from tests.helpers.project import ROOT
 
 SOURCES = Path(ndx.__file__).parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

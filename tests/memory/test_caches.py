@@ -1,18 +1,23 @@
 """What the package keeps for reuse: bounded, counted, emptied."""
 
 import gc
+import os
 import sys
 import threading
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
+from helpers.pools import check
+from helpers.sanitizers import counts_pages
 
 import ndx
 from ndx import memory
-from tests.helpers.commands import run_python
-from tests.helpers.pools import check
 
 MANY = 5000
+
+# CPython's own allocator, without the checks that `PYTHONMALLOC=debug` adds.
+PLAIN = {"PYTHONMALLOC": "pymalloc"}
 
 RESIDENT = """
     import sys
@@ -37,6 +42,7 @@ def entries(name):
 
 
 @linux
+@counts_pages
 def test_small_arrays_take_little():
     said = run_python(
         RESIDENT
@@ -46,11 +52,13 @@ def test_small_arrays_take_little():
     print((resident() - before) / count)
     """,
         200_000,
+        environment=PLAIN,
     )
     assert float(said) <= 320
 
 
 @linux
+@counts_pages
 @pytest.mark.parametrize(
     "dropped",
     [
@@ -72,6 +80,7 @@ def test_what_is_dropped_is_given_back(dropped):
     print(held, resident() - before)
     """,
         300_000,
+        environment=PLAIN,
     )
     held, kept = map(int, said.split())
     assert held > 80 * 2**20
@@ -194,7 +203,7 @@ def test_threads_empty_them_while_others_make_arrays():
     assert not wrong
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_has_its_own():
     run_python("""
         import os

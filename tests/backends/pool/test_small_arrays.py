@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from helpers.pools import check
 
 import ndx
 from ndx import memory
 from ndx.backends import HostBackend
-from tests.helpers.pools import check
 
 
 def small(backend):
