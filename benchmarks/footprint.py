@@ -10,8 +10,9 @@ memray
 resident
     what the program adds to the peak of resident memory (``VmHWM``)
 
-``python benchmarks/footprint.py [--check] [--limit 4GiB]``: ``--check`` fails if a figure
-of ndx is more than 10 % from NumPy's; ``--limit`` measures again under ``ulimit -v``.
+``python benchmarks/footprint.py [--check] [--limit 4GiB]``: ``--check`` fails if a
+figure of ndx is more than 10 % from NumPy's; ``--limit`` measures again under
+``ulimit -v``.
 """
 
 import argparse

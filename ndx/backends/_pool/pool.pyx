@@ -56,8 +56,7 @@ cdef enum:
     LOOK_SHIFT = 4               # looks in the time after which idle memory goes back
     USUAL_TIME = 30000           # milliseconds, where that is never
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
-    LEAST_SHOWN = 262144         # bytes of a segment that are shown at a time
-    SHOWN_SHIFT = 5              # or a part of what was shown before
+    SHOWN_SHIFT = 5              # part of what was shown before that is shown at a time
 
 # All pools, for a fork, which needs every lock to be free in the child.
 cdef ndx_lock pools_lock
@@ -288,8 +287,7 @@ cdef class Pool(PoolStore):
         ndx_lock_acquire(&self.shown_lock)
         if end > segment.shown:
             low = <size_t>segment.shown
-            high = ndx_round_up(
-                <size_t>end, max(<size_t>LEAST_SHOWN, self.source.granularity))
+            high = ndx_round_up(<size_t>end, max(<size_t>HUGE, self.source.granularity))
             high = max(high, low + ndx_round_up(
                 (low - <size_t>segment.ptr) >> SHOWN_SHIFT, self.source.granularity))
             high = min(high, <size_t>segment.ptr + segment.nbytes)
