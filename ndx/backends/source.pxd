@@ -11,7 +11,7 @@ cdef class Source:
     cdef readonly size_t extent          # paged: address space to reserve at a time
     cdef readonly size_t commit_from     # `commit` is called for so many bytes or more
     cdef readonly bint paged             # only committed parts of a range have memory
-    cdef readonly bint hidden            # tools see a range only where `show` was called
+    cdef readonly bint hidden            # tools see it only where `show` was called
     cdef readonly bint zeroed            # newly committed memory is zero
     cdef readonly bint ordered           # `release` is ordered on the stream `cookie`
     cdef readonly bint streams           # work on memory is ordered by streams
