@@ -1,31 +1,37 @@
 """`NDArray`: the array that users hold, with its operators and protocols."""
 
 cimport cython
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, PyObject
+from cpython.ref cimport Py_INCREF
 
 from math import trunc
+from numbers import Complex, Integral, Real
 
 import numpy as np
 
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, is_array, new_element, numpy_view, require_intact_file,
-    require_usable, set_array_type,
+    BaseArray, check_room, is_array, holds_number, make_number_types, new_empty, numpy_view,
+    require_intact_file, require_usable, set_array_type,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._compute.copies cimport LARGE, copy as copy_of
-from ndx._compute.elementwise cimport binary, inplace, power, unary
+from ndx._compute.elementwise cimport as_operand, binary, inplace, power, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
+from ndx._compute.numpy_private cimport reporting
 from ndx._compute.numpy_results cimport adopted_backend
 from ndx._compute.temporaries cimport learn_operators, reusable
-from ndx._lib.dtypes cimport BOOL, KIND_FLOAT, dtype_object, itemsize_of, kind_of
+from ndx._lib.dtypes cimport (
+    BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object, itemsize_of,
+    kind_of,
+)
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
-    html_of, item_of, list_of, readable, scalar_of, text_of, text_of_dead,
+    html_of, item_of, list_of, read_scalar, readable, scalar_of, text_of, text_of_dead,
 )
 from ndx._methods.exports cimport array_interface, cuda_array_interface, export_dlpack
 from ndx._methods.files cimport commit, flush
@@ -41,6 +47,7 @@ from ndx._methods.operators cimport (
 )
 from ndx._methods.pickling cimport pickled
 from ndx._methods.ufuncs cimport compute_ufunc
+from ndx._methods.values cimport numpy_scalar
 
 from ndx._lib.device import device_of
 from ndx._methods.numpy_methods import set_functions
@@ -329,6 +336,8 @@ cdef class NDArray(NumPyMethods):
         StaleArrayError
             If its workspace's scope has ended.
         """
+        if holds_number(self):
+            return                   # its element lies in the object
         if not (block_is_closed(self.block) or block_is_lost(self.block)):
             require_usable(self)
         block_close(self.block)
@@ -511,7 +520,9 @@ cdef class NDArray(NumPyMethods):
 
     def __abs__(self) -> NDArray:
         # As in NumPy; the standard's function takes numbers only.
-        return copy_of(self) if self.dtype == BOOL else unary(ABS, self, None)
+        if self.dtype == BOOL:
+            return copied(self)
+        return unary(ABS, self, None)
 
     def __invert__(self) -> NDArray:
         return unary(INVERT, self, None)
@@ -747,12 +758,14 @@ cdef class NDArray(NumPyMethods):
         return export_dlpack(self, stream, max_version, dl_device, copy)
 
     def __copy__(self) -> NDArray:
-        return copy_of(self)
+        return copied(self)
 
     def __deepcopy__(self, memo: Any) -> NDArray:
-        return copy_of(self)
+        return copied(self)
 
     def __reduce_ex__(self, protocol):
+        if holds_number(self):
+            return rebuild_number, (dtype_object(self.dtype).name, read_scalar(self))
         return rebuild, pickled(self, protocol)
 
     def __repr__(self):
@@ -763,6 +776,8 @@ cdef class NDArray(NumPyMethods):
         return html_of(self)
 
     def __str__(self):
+        if holds_number(self):
+            return str(numpy_scalar(self))
         dead = text_of_dead(self)
         if dead is None:
             text = str(numpy_view(readable(self)))
@@ -789,7 +804,56 @@ cdef extern from *:
 
 set_array_type(NDArray, b"ndx.NDArray")
 ndx_set_no_hash(NDArray)
-learn_operators(new_element(BOOL))
+learn_operators(new_empty(BOOL, 0, NULL))
+
+
+# ---------------------------------------------------------------- numbers
+
+cdef BaseArray copied(BaseArray x):
+    """Return a copy of an array; a number itself, which nobody can change."""
+    return x if holds_number(x) else copy_of(x)
+
+
+cdef Py_hash_t number_hash(PyObject *number) except? -1:
+    """Return the hash of a number: that of its Python scalar."""
+    return hash(read_scalar(<BaseArray>number))
+
+
+cdef PyObject *number_made(int dtype, PyObject *args, PyObject *kwargs) except NULL:
+    """Call the class of a number as NumPy's class of scalars of that dtype."""
+    made = as_operand(dtype_object(dtype).type(
+        *<tuple>args, **({} if kwargs == NULL else <dict>kwargs)))
+    Py_INCREF(made)
+    return <PyObject *>made
+
+
+cdef PyObject *number_attribute(PyObject *number, PyObject *name) except NULL:
+    """Return an attribute that NumPy's scalars have, and arrays have not."""
+    cdef BaseArray x = <BaseArray>number
+    scalar = None if (<str>name).startswith("_") else numpy_scalar(x)
+    if not hasattr(scalar, <str>name):
+        raise AttributeError(
+            f"a number of dtype {dtype_object(x.dtype)} has no attribute "
+            f"{<str>name!r}: neither have arrays, nor NumPy's scalars of that dtype",
+            name=<str>name, obj=x)
+    found = getattr(scalar, <str>name)
+    Py_INCREF(found)
+    return <PyObject *>found
+
+
+number_types = make_number_types(number_hash, number_made, number_attribute, &reporting)
+for code, number_type in enumerate(number_types):
+    if kind_of[code] in (KIND_INT, KIND_UINT):
+        Integral.register(number_type)
+    elif kind_of[code] == KIND_FLOAT:
+        Real.register(number_type)
+    elif kind_of[code] == KIND_COMPLEX:
+        Complex.register(number_type)
+
+
+def rebuild_number(dtype, value):
+    """Return a number that was pickled."""
+    return as_operand(np.dtype(dtype).type(value))
 
 
 cdef inline object operate(Ufunc ufunc, object x1, object x2):

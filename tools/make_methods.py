@@ -30,6 +30,7 @@ view of the array, with its new arrays in memory of ndx.
 
 import numpy as np
 
+from ndx._array.storage cimport as_number
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.files cimport write_elements, write_pickle
@@ -157,7 +158,8 @@ def method_text(method: Method) -> tuple[str, dict[str, str]]:
     body = []
     if method.direct:
         tests = condition(method, arguments)
-        call = f"return {method.direct}"
+        result = f"as_number({method.direct})" if method.reduces else method.direct
+        call = f"return {result}"
         test = " and ".join(tests)
         test = test if len(test) < 76 else f"({test})"
         body += [f"if {test}:", f"    {call}"] if tests else [call]

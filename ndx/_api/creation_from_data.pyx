@@ -10,7 +10,7 @@ from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport device_engine, is_on_device
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
-    BaseArray, from_numpy, is_array, new_empty, numpy_view, require_usable,
+    BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view, require_usable,
 )
 from ndx._compute.copies cimport cast, copy as copied
 from ndx._compute.elementwise cimport is_scalar
@@ -112,8 +112,8 @@ def asarray(obj: Any, /, *, dtype: DTypeLike = None, device: DeviceLike = None,
     elif not lies_in(x, order):
         if copy is False:
             raise copy_error(f"its elements don't lie in order {order!r}")
-    elif not copy:
-        return x
+    elif copy is False or not copy and not holds_number(x):
+        return x                     # of a number, a copy that can be written to
     return cast(x, code) if order is None else cast_ordered(x, code, order)
 
 

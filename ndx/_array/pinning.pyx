@@ -22,7 +22,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ndx._array.storage cimport (
-    BaseArray, data_of, find_loss, strided, transient_view, wait_until_live,
+    BaseArray, data_of, find_loss, keeper, strided, transient_view, wait_until_live,
 )
 from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
 from ndx._files.mapping cimport any_lost
@@ -148,8 +148,9 @@ cdef void require_held(const Operands *operands) noexcept:
         block = x.block
         ndx_require(block.pins > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
-        if <PyObject *>x.base != NULL or block.memory_owner != NULL:
+        if keeper(x) != NULL or block.memory_owner != NULL:
             # Foreign memory may be strided; its block counts only the elements' bytes.
+            # A number has none.
             continue
         strided(x, &layout)
         byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)

@@ -1,3 +1,5 @@
+from cpython.object cimport PyObject
+
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, Export, block_is_live
 from ndx._files.mapping cimport any_lost
@@ -8,6 +10,7 @@ cdef enum:
 
 # The storage of an array: a layout over a block. `ndx.NDArray` adds the public methods.
 cdef class BaseArray:
+    cdef double[2] cell              # the element of a number; first, see number_types.h
     cdef Block *block
     cdef Py_ssize_t offset           # bytes from the block's start
     cdef Py_ssize_t size             # elements
@@ -28,7 +31,18 @@ cdef class ExportGuard:
     cdef Export *export
     cdef object base                 # owns foreign memory; else None
 
+# The block of all numbers. They own no memory: their data is their `cell`, at an offset
+# from address 0.
+cdef Block *number_block
+
+ctypedef Py_hash_t (*NumberHash)(PyObject *number) except? -1
+ctypedef PyObject *(*NumberMaker)(int dtype, PyObject *args,
+                                  PyObject *kwargs) except NULL
+ctypedef PyObject *(*NumberAttribute)(PyObject *number, PyObject *name) except NULL
+
 cdef int set_array_type(type cls, const char *name) except -1
+cdef tuple make_number_types(NumberHash hash, NumberMaker make,
+                             NumberAttribute attribute, const int *reporting)
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef bint is_array(object x) noexcept
@@ -41,7 +55,8 @@ cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shap
 cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *shape,
                             const int *order, bint zero, Arena arena)
 cdef BaseArray new_empty(int dtype, int ndim, const Py_ssize_t *shape)
-cdef BaseArray new_element(int dtype)
+cdef BaseArray new_number(int dtype)
+cdef BaseArray as_number(BaseArray x)
 cdef BaseArray new_like(BaseArray x, int dtype)
 cdef BaseArray new_detached_like(BaseArray x, Arena arena)
 cdef BaseArray new_view(BaseArray x, int ndim)
@@ -55,12 +70,16 @@ cdef int find_loss(BaseArray x) except -1
 cdef int find_block_loss(Block *block, str what) except -1
 cdef Export *export_array(BaseArray x) except NULL
 cdef ExportGuard guard_export(BaseArray x)
+cdef PyObject *keeper(BaseArray x) noexcept
 cdef object numpy_view(BaseArray x)
 cdef object transient_view(BaseArray x)
 cdef BaseArray from_numpy(object array)
 cdef BaseArray from_kept(object array, object keeper)
 cdef BaseArray adopt_numpy(object array)
 cdef object require_writeable(BaseArray x)
+
+cdef inline bint holds_number(BaseArray x) noexcept:
+    return x.block == number_block
 
 cdef inline char *data_of(BaseArray x) noexcept:
     return x.block.ptr + x.offset

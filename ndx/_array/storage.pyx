@@ -14,14 +14,17 @@ from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
     Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
-    block_is_lost, block_is_read_by_device, block_is_usable, block_lose, block_origin,
-    block_small, block_wait_for_device, block_wrap, export_free, export_new,
+    block_blank, block_is_lost, block_is_read_by_device, block_is_usable, block_lose,
+    block_origin, block_wait_for_device, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block
 from ndx._context.placement cimport allocate_on
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport is_lost, mapping_name
-from ndx._lib.dtypes cimport code_or_none, dtype_object, itemsize_of, typenum_of
+from ndx._lib.dtypes cimport (
+    BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none, dtype_object,
+    itemsize_of, kind_of, typenum_of,
+)
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
     fill_c_strides, is_c_contiguous, is_f_contiguous, memory_order, shape_tuple,
@@ -54,11 +57,14 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from *:
     """
-    #define NDX_IS(x, type) (Py_TYPE(x) == (PyTypeObject *)(type))
+    /* Only the types of numbers are derived from the array type. */
+    #define NDX_IS_ARRAY(x, type) \
+        (Py_TYPE(x) == (PyTypeObject *)(type) || \
+         Py_TYPE(x)->tp_base == (PyTypeObject *)(type))
     #define NDX_SET_BASE(x, value) ((x)->base = (value))
     #define NDX_WEAKREFS(x) ((x)->__weakref__)
     """
-    bint NDX_IS(object x, PyTypeObject *cls) noexcept
+    bint NDX_IS_ARRAY(object x, PyTypeObject *cls) noexcept
     void NDX_SET_BASE(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
 
@@ -75,6 +81,32 @@ cdef extern from "ndx/_array/objects.h":
     void ndx_set_fast_objects(PyTypeObject *cls, bint fast) noexcept
     void ndx_set_up_type(PyTypeObject *cls, Dealloc dealloc, const char *name) noexcept
 
+cdef extern from "ndx/_array/number_types.h":
+    ctypedef struct Numbers "ndx_number_functions":
+        NumberHash hash
+        NumberMaker make
+        NumberAttribute attribute
+        PyObject *(*blank)(PyTypeObject *cls) except NULL
+        const int *reporting
+
+    Numbers ndx_numbers
+    PyTypeObject ndx_number_types[]
+    int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char *name,
+                             const char *doc, PyTypeObject *also, object scalar_class,
+                             bint is_index) except -1
+
+cdef extern from "ndx/_array/number_arithmetic.h":
+    PyTypeObject *ndx_array_type
+    PyTypeObject *ndx_double_type
+    PyTypeObject *ndx_int_type
+    PyTypeObject *ndx_bool_type
+    PyObject *ndx_truths[2]
+    void ndx_set_arithmetic(PyTypeObject *cls) noexcept
+
+cdef extern from "Python.h":
+    PyTypeObject PyFloat_Type
+    PyTypeObject PyComplex_Type
+
 cdef extern from "ndx/internal/arithmetic.h":
     Py_ssize_t ndx_multiply_most(Py_ssize_t a, Py_ssize_t b) nogil
 
@@ -88,6 +120,14 @@ announce = NULL
 
 cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
+cdef list kept_names = []
+
+# Views and exports of numbers have a block of their own, so that they are no numbers.
+cdef Block *number_views
+
+number_block = block_blank()
+number_views = block_blank()
+number_block.ptr = number_views.ptr = NULL
 
 
 cdef int set_array_type(type cls, const char *name) except -1:
@@ -100,6 +140,49 @@ cdef int set_array_type(type cls, const char *name) except -1:
     array_type = <PyTypeObject *>cls
     ndx_set_up_type(array_type, array_dealloc, name)
     return 0
+
+
+cdef PyObject *blank_number(PyTypeObject *cls) except NULL:
+    """Return `new_number` for a type of numbers."""
+    number = new_number(<int>(cls - ndx_number_types))
+    Py_INCREF(number)
+    return <PyObject *>number
+
+
+cdef tuple make_number_types(NumberHash hash, NumberMaker make,
+                             NumberAttribute attribute, const int *reporting):
+    """Make the types of numbers, by dtype; called once, after `set_array_type`."""
+    cdef int dtype
+    cdef PyTypeObject *also
+    cdef BaseArray truth
+    global ndx_array_type, ndx_double_type, ndx_int_type, ndx_bool_type
+    ndx_numbers.hash = hash
+    ndx_numbers.make = make
+    ndx_numbers.attribute = attribute
+    ndx_numbers.blank = blank_number
+    ndx_numbers.reporting = reporting
+    ndx_array_type = array_type
+    ndx_double_type = &ndx_number_types[<int>FLOAT64]
+    ndx_int_type = &ndx_number_types[<int>INT64]
+    ndx_bool_type = &ndx_number_types[<int>BOOL]
+    for dtype in range(NDTYPES):
+        described = dtype_object(dtype)
+        name = f"ndx.{described.name.capitalize()}".encode()
+        doc = f"A number of dtype {described.name}: an array without axes that is " \
+            f"immutable and hashable.".encode()
+        kept_names.extend((name, doc))
+        also = &PyFloat_Type if dtype == FLOAT64 else \
+            &PyComplex_Type if dtype == COMPLEX128 else NULL
+        ndx_make_number_type(dtype, array_type, name, doc, also, described.type,
+                             kind_of[dtype] in (KIND_INT, KIND_UINT))
+        ndx_set_arithmetic(&ndx_number_types[dtype])
+    for dtype in range(2):
+        truth = new_number(BOOL)
+        (<unsigned char *>truth.cell)[0] = dtype
+        Py_INCREF(truth)
+        ndx_truths[dtype] = <PyObject *>truth
+    return tuple([<object>(<PyObject *>&ndx_number_types[dtype])
+                  for dtype in range(NDTYPES)])
 
 
 def is_plain_type(type cls):
@@ -136,7 +219,7 @@ cdef void announce_array(BaseArray x) noexcept:
 
 
 cdef bint is_array(object x) noexcept:
-    return NDX_IS(x, array_type)
+    return NDX_IS_ARRAY(x, array_type)
 
 
 # The collector tracks only arrays with a foreign owner (`set_base`). It never clears
@@ -294,14 +377,38 @@ cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *s
     return x
 
 
-cdef BaseArray new_element(int dtype):
-    """Return a new 0-d array that belongs to no workspace and no backend."""
-    cdef BaseArray x = bare_array(0)
+cdef BaseArray new_number(int dtype):
+    """Return a new number; the caller writes its element to `data_of`.
+
+    A number is an array without axes that is independent of workspaces and backends,
+    immutable and hashable. Its element lies in the object.
+    """
+    cdef BaseArray x = <BaseArray>ndx_object_new(&ndx_number_types[dtype])
+    x.shape = x.strides = x.dims
     x.dtype = <unsigned char>dtype
     x.size = 1
-    x.c_contiguous = x.f_contiguous = True
-    x.block = block_small(itemsize_of[dtype])
+    x.c_contiguous = x.f_contiguous = x.readonly = True
+    x.offset = <Py_ssize_t>x.cell
+    block_incref(number_block)
+    x.block = number_block
     return x
+
+
+cdef BaseArray as_number(BaseArray x):
+    """Return the number that an array without axes holds; on a device, the array."""
+    cdef BaseArray number
+    if holds_number(x) or x.ndim or x.block.device:
+        return x
+    number = new_number(x.dtype)
+    require_live(x)
+    memcpy(number.cell, data_of(x), itemsize_of[x.dtype])
+    require_intact_file(x)
+    return number
+
+
+cdef PyObject *keeper(BaseArray x) noexcept:
+    """Return what keeps memory alive that no backend owns; NULL if a block does."""
+    return <PyObject *>x if holds_number(x) else <PyObject *>x.base
 
 
 cdef BaseArray new_like(BaseArray x, int dtype):
@@ -357,10 +464,10 @@ cdef BaseArray new_view(BaseArray x, int ndim):
     view.dtype = x.dtype
     view.readonly = x.readonly
     view.offset = x.offset
-    block_incref(x.block)
-    view.block = x.block
-    if <PyObject *>x.base != NULL:
-        set_base(view, x.base)
+    view.block = number_views if holds_number(x) else x.block
+    block_incref(view.block)
+    if keeper(x) != NULL:
+        set_base(view, <object>keeper(x))
     return view
 
 
@@ -442,6 +549,11 @@ cdef object loss_error(str what, str path):
 
 
 cdef object require_writeable(BaseArray x):
+    if holds_number(x):
+        raise TypeError(
+            f"a number (here one of dtype {dtype_object(x.dtype)}), which is an element "
+            "or computed of elements, can't be changed: write into its array, x[k] = "
+            "value, or make an array of it by ndx.asarray(number)")
     cdef PyObject *memory_owner = x.block.memory_owner
     if x.readonly and x.block.readonly and memory_owner != NULL \
             and isinstance(<object>memory_owner, MappedFile):
@@ -466,6 +578,8 @@ cdef Export *export_array(BaseArray x) except NULL:
     require_usable(x)
     if block_is_read_by_device(x.block):
         wait_until_live(x)
+    if holds_number(x):
+        return export_new(number_views, x.offset, x.offset + itemsize_of[x.dtype])
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
     if low == high:
@@ -478,8 +592,8 @@ cdef ExportGuard guard_export(BaseArray x):
     """Return an object that keeps the bytes under `x` in place while it lives."""
     cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
     guard.export = export_array(x)
-    if <PyObject *>x.base != NULL:
-        guard.base = x.base
+    if keeper(x) != NULL:
+        guard.base = <object>keeper(x)
     return guard
 
 

@@ -16,8 +16,8 @@ from ndx._array.pinning cimport (
     Operands, compute_on, hold, let_go, put, put_constant, view_of,
 )
 from ndx._array.storage cimport (
-    BaseArray, data_of, from_numpy, has_shape, is_array, new_array, new_like,
-    require_intact_file, require_live, require_usable, require_writeable, strided,
+    BaseArray, data_of, from_numpy, has_shape, holds_number, is_array, new_array,
+    new_like, new_number, require_intact_file, require_live, require_usable, require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
@@ -75,7 +75,8 @@ cdef bint is_scalar(object x) noexcept:
     cls = type(x)
     if cls is float or cls is int or cls is bool or cls is complex:
         return True
-    return isinstance(x, (int, float, complex)) and not is_numpy_scalar(x)
+    return isinstance(x, (int, float, complex)) and not is_numpy_scalar(x) \
+        and not is_array(x)
 
 
 cdef BaseArray as_operand(object x):
@@ -95,8 +96,9 @@ cdef BaseArray as_operand(object x):
             result = from_numpy(np.array(x, dtype=dtype, order="K", copy=True))
         return result
     if isinstance(x, generic):
-        dtype_code(x.dtype)
-        return from_numpy(np.asarray(x))
+        result = new_number(dtype_code(x.dtype))
+        cnp.PyArray_ScalarAsCtype(x, result.cell)
+        return result
     return None
 
 
@@ -357,6 +359,11 @@ cdef bint either_on_device(BaseArray a, BaseArray b) noexcept:
         (b is not None and b.block.device != 0)
 
 
+cdef inline bint are_numbers(BaseArray a, BaseArray b) noexcept:
+    """Whether the operands are numbers; None stands for a Python scalar, or for none."""
+    return (a is None or holds_number(a)) and (b is None or holds_number(b))
+
+
 cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dtype,
                     BaseArray out):
     """Run a ufunc's loop; `scalar` replaces the operand that is None.
@@ -383,7 +390,10 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             require_live(first)
             if b is not None:
                 require_live(b)
-        result = new_like(first, loop.out_dtype)
+        if are_numbers(a, b):
+            result = new_number(loop.out_dtype)
+        else:
+            result = new_like(first, loop.out_dtype)
         size = result.size
         steps[0] = steps[1] = itemsize_of[loop.in_dtype]
         if a is None:
@@ -482,6 +492,7 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
                             const Loop *loop, BaseArray out):
     """Like `compute`, for any layout, with casts, broadcasting and `out`."""
     cdef const Loop *mixed
+    cdef bint numbers = out is None and are_numbers(a, b)
     if a is not None and b is not None:
         mixed = mixed_loop(ufunc, a.dtype, b.dtype)
         if mixed != NULL:
@@ -502,7 +513,13 @@ cdef object compute_general(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar,
             a = copy(a)
         if b is not None and overlaps(out, b):
             b = copy(b)
-    return compute_walk(ufunc, a, b, scalar, loop, out)
+    if not numbers:
+        return compute_walk(ufunc, a, b, scalar, loop, out)
+    out = new_number(loop.out_dtype)
+    out.readonly = False             # NumPy may write it
+    compute_walk(ufunc, a, b, scalar, loop, out)
+    out.readonly = True
+    return out
 
 
 cdef int check_output(str name, BaseArray out, int dtype) except -1:

@@ -76,7 +76,7 @@ class Arguments:
     def stand_in(self, outside, how, parent, key, value, words):
         """Return what stands for an argument, or for an item of one that is a tuple."""
         kind = type(value)
-        if kind is NDArray or kind is np.ndarray:
+        if isinstance(value, NDArray) or kind is np.ndarray:
             return self.array(value)
         if kind is float:
             return self.float(value)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
-    BaseArray, data_of, is_array, new_element, new_view, numpy_view,
+    BaseArray, data_of, is_array, new_number, new_view, numpy_view,
     require_intact_file, require_live, require_usable, require_writeable, set_layout,
 )
 from ndx._compute.copies cimport can_store, cast, copy, fill_with
@@ -230,10 +230,7 @@ cdef bint find_element(BaseArray x, object key, Py_ssize_t *offset) except -1:
 
 
 cdef BaseArray element(BaseArray x, Py_ssize_t offset):
-    """Return a new array of the element at an offset.
-
-    The array is in no workspace, except on a device.
-    """
+    """Return the number at an offset; on a device, an array without axes."""
     cdef BaseArray result
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
     if x.block.device:
@@ -241,14 +238,14 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
         result.offset += offset
         set_layout(result)
         return copy(result)
-    result = new_element(x.dtype)
+    result = new_number(x.dtype)
     # Checked only now: the allocation may run Python, which may end the scope.
     require_live(x)
     if itemsize == 8:
         # A memcpy of constant size is one instruction.
-        memcpy(result.block.ptr, data_of(x) + offset, 8)
+        memcpy(result.cell, data_of(x) + offset, 8)
     else:
-        memcpy(result.block.ptr, data_of(x) + offset, itemsize)
+        memcpy(result.cell, data_of(x) + offset, itemsize)
     require_intact_file(x)
     return result
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport BaseArray, is_array, numpy_view
-from ndx._compute.elementwise cimport is_subclass
+from ndx._compute.elementwise cimport as_operand, is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
@@ -148,9 +148,9 @@ cdef class Call:
                 return device_engine().upload(result, placing_device())
             return own_or_keep(result, self.views, self.foreign, True)
         if isinstance(result, np.generic):
-            if not self.any_array:
+            if not self.any_array or code_or_none(result.dtype) < 0:
                 return result
-            return own_or_keep(np.asarray(result), (), (), False)
+            return as_operand(result)
         if kind is not tuple and kind is not list and not (
                 issubclass(kind, tuple) and hasattr(kind, "_fields")):
             return result

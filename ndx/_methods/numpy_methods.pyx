@@ -7,6 +7,7 @@ view of the array, with its new arrays in memory of ndx.
 
 import numpy as np
 
+from ndx._array.storage cimport as_number
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.files cimport write_elements, write_pickle
@@ -121,7 +122,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([ True,  True])
         """
         if has_axes(self, axis) and out is None and where is True:
-            return ndx_all(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_all(self, axis=axis, keepdims=keepdims))
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("all", (self,), named)
 
@@ -163,7 +164,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([False,  True])
         """
         if has_axes(self, axis) and out is None and where is True:
-            return ndx_any(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_any(self, axis=axis, keepdims=keepdims))
         named = {"axis": axis, "out": out, "keepdims": keepdims, "where": where}
         return call_method("any", (self,), named)
 
@@ -202,7 +203,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([1, 1])
         """
         if as_index(axis) and has_axes(self, axis) and out is None:
-            return ndx_argmax(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_argmax(self, axis=axis, keepdims=keepdims))
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmax", (self,), named)
 
@@ -241,7 +242,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0, 0])
         """
         if as_index(axis) and has_axes(self, axis) and out is None:
-            return ndx_argmin(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_argmin(self, axis=axis, keepdims=keepdims))
         named = {"axis": axis, "out": out, "keepdims": keepdims}
         return call_method("argmin", (self,), named)
 
@@ -369,7 +370,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 has_axes(self, axis) and not is_complex(self) and out is None and
                 initial is ... and where is True):
-            return ndx_max(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_max(self, axis=axis, keepdims=keepdims))
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
             "where": where}
@@ -418,7 +419,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 has_axes(self, axis) and is_inexact(self) and dtype is None and out is
                 None and where is True):
-            return ndx_mean(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_mean(self, axis=axis, keepdims=keepdims))
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "where": where}
@@ -466,7 +467,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 has_axes(self, axis) and not is_complex(self) and out is None and
                 initial is ... and where is True):
-            return ndx_min(self, axis=axis, keepdims=keepdims)
+            return as_number(ndx_min(self, axis=axis, keepdims=keepdims))
         named = {
             "axis": axis, "out": out, "keepdims": keepdims, "initial": initial,
             "where": where}
@@ -517,7 +518,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
                 out is None and initial is ... and where is True):
-            return ndx_prod(self, axis=axis, dtype=dtype, keepdims=keepdims)
+            return as_number(ndx_prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "initial": initial, "where": where}
@@ -610,7 +611,8 @@ cdef class NumPyMethods(NumPyAttributes):
                 has_axes(self, axis) and is_real_floating(self) and type(ddof) is int
                 and 0 <= ddof <= 1 and dtype is None and out is None and where is True
                 and mean is ...):
-            return ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims)
+            return as_number(
+                ndx_std(self, axis=axis, correction=ddof, keepdims=keepdims))
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
             "keepdims": keepdims, "where": where, "mean": mean}
@@ -661,7 +663,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 has_axes(self, axis) and (dtype is None or stays_plain(self, dtype)) and
                 out is None and initial is ... and where is True):
-            return ndx_sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+            return as_number(ndx_sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
         named = {
             "axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims,
             "initial": initial, "where": where}
@@ -762,7 +764,8 @@ cdef class NumPyMethods(NumPyAttributes):
                 has_axes(self, axis) and is_real_floating(self) and type(ddof) is int
                 and 0 <= ddof <= 1 and dtype is None and out is None and where is True
                 and mean is ...):
-            return ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims)
+            return as_number(
+                ndx_var(self, axis=axis, correction=ddof, keepdims=keepdims))
         named = {
             "axis": axis, "dtype": dtype, "out": out, "ddof": ddof,
             "keepdims": keepdims, "where": where, "mean": mean}

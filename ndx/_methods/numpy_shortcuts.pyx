@@ -39,6 +39,11 @@ cdef object found_or_not(object found):
     return NotImplemented if found is None else found
 
 
+cdef object reduced(object found):
+    """Return a result that is a number if it has no axes; None is NotImplemented."""
+    return NotImplemented if found is None else as_number(found)
+
+
 # ---------------------------------------------------------------- joining
 
 cdef list plain_arrays(object arrays):
@@ -130,7 +135,7 @@ cdef bint are_two_arrays(tuple args, dict kwargs) except -1:
 def _dot(args, kwargs):
     if not are_two_arrays(args, kwargs):
         return NotImplemented
-    return found_or_not(dot(args[0], args[1]))
+    return reduced(dot(args[0], args[1]))
 
 
 def _outer(args, kwargs):
@@ -149,12 +154,12 @@ def _norm(args, kwargs):
     if len(args) != 1 or not is_array(args[0]):
         return NotImplemented
     if not kwargs:
-        return found_or_not(flat_norm(args[0]))
+        return reduced(flat_norm(args[0]))
     if len(kwargs) > 1 or type(kwargs.get("axis")) is not int \
             or not -(<BaseArray>args[0]).ndim <= kwargs["axis"] < \
             (<BaseArray>args[0]).ndim:
         return NotImplemented
-    return found_or_not(euclidean(args[0], kwargs["axis"], False))
+    return reduced(euclidean(args[0], kwargs["axis"], False))
 
 
 # ---------------------------------------------------------------- linear algebra
@@ -172,7 +177,7 @@ def _inner(args, kwargs):
     if not are_two_arrays(args, kwargs) or (<BaseArray>args[0]).ndim != 1 \
             or (<BaseArray>args[1]).ndim != 1:
         return NotImplemented
-    return found_or_not(dot(args[0], args[1]))
+    return reduced(dot(args[0], args[1]))
 
 
 def _vdot(args, kwargs):
@@ -186,7 +191,7 @@ def _vdot(args, kwargs):
 def _vector_norm(args, kwargs):
     if len(args) != 1 or kwargs or not is_array(args[0]):
         return NotImplemented
-    return found_or_not(euclidean(args[0], None, False))
+    return reduced(euclidean(args[0], None, False))
 
 
 def _matrix_norm(args, kwargs):
@@ -196,7 +201,7 @@ def _matrix_norm(args, kwargs):
     x = args[0]
     if x.ndim < 2:
         return NotImplemented
-    return found_or_not(euclidean(x, (x.ndim - 2, x.ndim - 1), False))
+    return reduced(euclidean(x, (x.ndim - 2, x.ndim - 1), False))
 
 
 # ---------------------------------------------------------------- one array
@@ -245,7 +250,7 @@ def _count_nonzero(args, kwargs):
         return NotImplemented
     count = new_empty(INT64, 0, x.shape)
     count_into(count, x)
-    return count
+    return as_number(count)
 
 
 def _flatnonzero(args, kwargs):

@@ -24,6 +24,8 @@ class Method:
     direct : str
         The expression of ndx's own function, if it does the same where the parameters
         that the expression does not use have their defaults.
+    reduces : bool
+        Whether a result without axes is a number, where NumPy returns a scalar.
     only : str
         A further condition for `direct`.
     body : str
@@ -47,6 +49,7 @@ class Method:
     kind: str = "NDArray"
     returns: tuple[str, str] | None = ("NDArray", "")
     direct: str = ""
+    reduces: bool = False
     only: str = ""
     body: str = ""
     positional: tuple[str, ...] = ()

@@ -18,7 +18,9 @@ _SORTED = {"axis": ("int, optional", "The axis, by default the last.")}
 
 def _reduction(name, signature, what, example, only="", **more):
     only = f"has_axes(self, axis) and {only}" if only else "has_axes(self, axis)"
-    return Method(name, signature, what, example, returns=_REDUCED, only=only, **more)
+    return Method(
+        name, signature, what, example, returns=_REDUCED, reduces=True, only=only, **more
+    )
 
 
 _REDUCTIONS = [
@@ -43,6 +45,7 @@ _REDUCTIONS = [
         _X + ">>> x.argmax(axis=1)\nNDArray([1, 1])",
         parameters=_ONE_AXIS,
         direct="ndx.argmax(self, axis=axis, keepdims=keepdims)",
+        reduces=True,
         only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(
@@ -52,6 +55,7 @@ _REDUCTIONS = [
         _X + ">>> x.argmin(axis=1)\nNDArray([0, 0])",
         parameters=_ONE_AXIS,
         direct="ndx.argmin(self, axis=axis, keepdims=keepdims)",
+        reduces=True,
         only="as_index(axis) and has_axes(self, axis)",
     ),
     Method(

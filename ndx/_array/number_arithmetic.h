@@ -1,0 +1,211 @@
+/* Arithmetic and comparison of numbers of float64 and int64, on their values.
+ *
+ * The operands are numbers of ndx, Python's floats, or Python's ints that fit int64; the
+ * results are those of NumPy's loops. For all else, and while NumPy's errors of floating
+ * point are asked for, the slot of the array type computes. */
+#ifndef NDX_NUMBER_ARITHMETIC_H
+#define NDX_NUMBER_ARITHMETIC_H
+
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "number_types.h"
+
+/* The element of a number, which follows the object's head. */
+#define NDX_CELL(x) ((char *)(x) + sizeof(PyObject))
+
+enum { NDX_OTHER = 0, NDX_INTEGER = 1, NDX_DOUBLE = 2 };
+
+static PyTypeObject *ndx_array_type;
+static PyTypeObject *ndx_double_type;
+static PyTypeObject *ndx_int_type;
+static PyTypeObject *ndx_bool_type;
+static PyObject *ndx_truths[2]; /* the numbers False and True */
+
+/* Read an operand into one of the two places; return which one. */
+static inline int ndx_read_operand(PyObject *x, int64_t *integer, double *real) {
+    PyTypeObject *type = Py_TYPE(x);
+    if (type == ndx_double_type) {
+        *real = *(double *)NDX_CELL(x);
+        return NDX_DOUBLE;
+    }
+    if (type == ndx_int_type) {
+        *integer = *(int64_t *)NDX_CELL(x);
+        return NDX_INTEGER;
+    }
+    if (type == &PyFloat_Type) {
+        *real = PyFloat_AS_DOUBLE(x);
+        return NDX_DOUBLE;
+    }
+    if (type == &PyLong_Type) {
+        int overflow;
+        long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
+        *integer = (int64_t)value;
+        return overflow ? NDX_OTHER : NDX_INTEGER;
+    }
+    return NDX_OTHER;
+}
+
+typedef struct {
+    int64_t i, j; /* of two integers */
+    double x, y;  /* of all others */
+} ndx_operands;
+
+static inline int ndx_read_operands(PyObject *a, PyObject *b, ndx_operands *out) {
+    int first, second;
+    if (*ndx_numbers.reporting) { return NDX_OTHER; }
+    first = ndx_read_operand(a, &out->i, &out->x);
+    if (first == NDX_OTHER) { return NDX_OTHER; }
+    second = ndx_read_operand(b, &out->j, &out->y);
+    if (second == NDX_OTHER) { return NDX_OTHER; }
+    if (first == NDX_INTEGER && second == NDX_INTEGER) { return NDX_INTEGER; }
+    if (first == NDX_INTEGER) { out->x = (double)out->i; }
+    if (second == NDX_INTEGER) { out->y = (double)out->j; }
+    return NDX_DOUBLE;
+}
+
+static inline PyObject *ndx_number_of_double(double value) {
+    PyObject *number = ndx_numbers.blank(ndx_double_type);
+    if (number != NULL) { *(double *)NDX_CELL(number) = value; }
+    return number;
+}
+
+static inline PyObject *ndx_number_of_int(int64_t value) {
+    PyObject *number = ndx_numbers.blank(ndx_int_type);
+    if (number != NULL) { *(int64_t *)NDX_CELL(number) = value; }
+    return number;
+}
+
+static inline PyObject *ndx_truth(int value) {
+    PyObject *number = ndx_truths[value != 0];
+    Py_INCREF(number);
+    return number;
+}
+
+/* Integers wrap, as in NumPy's loops. */
+#define NDX_BINARY(name, slot, of_ints, of_doubles)                                      \
+    static PyObject *ndx_number_##name(PyObject *a, PyObject *b) {                        \
+        ndx_operands o;                                                                  \
+        int kind = ndx_read_operands(a, b, &o);                                          \
+        if (kind == NDX_INTEGER) { return of_ints; }                                     \
+        if (kind == NDX_DOUBLE) { return of_doubles; }                                   \
+        return ndx_array_type->tp_as_number->slot(a, b);                                 \
+    }
+#define NDX_WRAPPED(op) ndx_number_of_int((int64_t)((uint64_t)o.i op (uint64_t)o.j))
+#define NDX_OTHERWISE(slot) ndx_array_type->tp_as_number->slot(a, b)
+/* NumPy's loop decides on division by zero, and where the quotient is 2**63. */
+#define NDX_DIVIDES(o) ((o).j > 0 || (o).j < -1)
+
+static inline int64_t ndx_floor_quotient(int64_t i, int64_t j) {
+    int64_t quotient = i / j;
+    return quotient - (i % j != 0 && (i < 0) != (j < 0));
+}
+
+NDX_BINARY(add, nb_add, NDX_WRAPPED(+), ndx_number_of_double(o.x + o.y))
+NDX_BINARY(subtract, nb_subtract, NDX_WRAPPED(-), ndx_number_of_double(o.x - o.y))
+NDX_BINARY(multiply, nb_multiply, NDX_WRAPPED(*), ndx_number_of_double(o.x * o.y))
+NDX_BINARY(divide, nb_true_divide, ndx_number_of_double((double)o.i / (double)o.j),
+           ndx_number_of_double(o.x / o.y))
+NDX_BINARY(floor_divide, nb_floor_divide,
+           NDX_DIVIDES(o) ? ndx_number_of_int(ndx_floor_quotient(o.i, o.j))
+                          : NDX_OTHERWISE(nb_floor_divide),
+           NDX_OTHERWISE(nb_floor_divide))
+NDX_BINARY(remainder, nb_remainder,
+           NDX_DIVIDES(o)
+               ? ndx_number_of_int(o.i - o.j * ndx_floor_quotient(o.i, o.j))
+               : NDX_OTHERWISE(nb_remainder),
+           NDX_OTHERWISE(nb_remainder))
+NDX_BINARY(and, nb_and, ndx_number_of_int(o.i & o.j), NDX_OTHERWISE(nb_and))
+NDX_BINARY(or, nb_or, ndx_number_of_int(o.i | o.j), NDX_OTHERWISE(nb_or))
+NDX_BINARY(xor, nb_xor, ndx_number_of_int(o.i ^ o.j), NDX_OTHERWISE(nb_xor))
+
+#define NDX_COMPARED(x, y, op)                                                           \
+    ((op) == Py_EQ ? (x) == (y) : (op) == Py_NE ? (x) != (y) : (op) == Py_LT ? (x) < (y)  \
+     : (op) == Py_LE ? (x) <= (y) : (op) == Py_GT ? (x) > (y) : (x) >= (y))
+
+static PyObject *ndx_number_compare(PyObject *a, PyObject *b, int op) {
+    ndx_operands o;
+    int kind = ndx_read_operands(a, b, &o);
+    if (kind == NDX_INTEGER) { return ndx_truth(NDX_COMPARED(o.i, o.j, op)); }
+    if (kind == NDX_DOUBLE) { return ndx_truth(NDX_COMPARED(o.x, o.y, op)); }
+    return ndx_array_type->tp_richcompare(a, b, op);
+}
+
+static PyObject *ndx_number_negative(PyObject *a) {
+    if (Py_TYPE(a) == ndx_double_type) {
+        return ndx_number_of_double(-*(double *)NDX_CELL(a));
+    }
+    if (Py_TYPE(a) == ndx_int_type) {
+        return ndx_number_of_int((int64_t)(0 - *(uint64_t *)NDX_CELL(a)));
+    }
+    return ndx_array_type->tp_as_number->nb_negative(a);
+}
+
+static PyObject *ndx_number_absolute(PyObject *a) {
+    if (Py_TYPE(a) == ndx_double_type) {
+        return ndx_number_of_double(fabs(*(double *)NDX_CELL(a)));
+    }
+    if (Py_TYPE(a) == ndx_int_type && *(int64_t *)NDX_CELL(a) >= 0) {
+        Py_INCREF(a);
+        return a;
+    }
+    return ndx_array_type->tp_as_number->nb_absolute(a);
+}
+
+static int ndx_number_bool(PyObject *a) {
+    if (Py_TYPE(a) == ndx_bool_type) { return *NDX_CELL(a) != 0; }
+    if (Py_TYPE(a) == ndx_double_type) { return *(double *)NDX_CELL(a) != 0; }
+    if (Py_TYPE(a) == ndx_int_type) { return *(int64_t *)NDX_CELL(a) != 0; }
+    return ndx_array_type->tp_as_number->nb_bool(a);
+}
+
+static PyObject *ndx_number_float(PyObject *a) {
+    if (Py_TYPE(a) == ndx_double_type) {
+        return PyFloat_FromDouble(*(double *)NDX_CELL(a));
+    }
+    return ndx_array_type->tp_as_number->nb_float(a);
+}
+
+static PyObject *ndx_number_int(PyObject *a) {
+    if (Py_TYPE(a) == ndx_int_type) {
+        return PyLong_FromLongLong(*(int64_t *)NDX_CELL(a));
+    }
+    return ndx_array_type->tp_as_number->nb_int(a);
+}
+
+static PyObject *ndx_number_index(PyObject *a) {
+    if (Py_TYPE(a) == ndx_int_type) {
+        return PyLong_FromLongLong(*(int64_t *)NDX_CELL(a));
+    }
+    return ndx_array_type->tp_as_number->nb_index(a);
+}
+
+static Py_hash_t ndx_number_hash(PyObject *a) {
+    if (Py_TYPE(a) == ndx_double_type) { return PyFloat_Type.tp_hash(a); }
+    return ndx_numbers.hash(a);
+}
+
+/* Set the slots of a type of numbers that compute here. */
+static void ndx_set_arithmetic(PyTypeObject *type) {
+    PyNumberMethods *methods = type->tp_as_number;
+    methods->nb_add = ndx_number_add;
+    methods->nb_subtract = ndx_number_subtract;
+    methods->nb_multiply = ndx_number_multiply;
+    methods->nb_true_divide = ndx_number_divide;
+    methods->nb_floor_divide = ndx_number_floor_divide;
+    methods->nb_remainder = ndx_number_remainder;
+    methods->nb_and = ndx_number_and;
+    methods->nb_or = ndx_number_or;
+    methods->nb_xor = ndx_number_xor;
+    methods->nb_negative = ndx_number_negative;
+    methods->nb_absolute = ndx_number_absolute;
+    methods->nb_bool = ndx_number_bool;
+    methods->nb_float = ndx_number_float;
+    methods->nb_int = ndx_number_int;
+    if (methods->nb_index != NULL) { methods->nb_index = ndx_number_index; }
+    type->tp_richcompare = ndx_number_compare;
+    type->tp_hash = ndx_number_hash;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* The types of numbers: subclasses of the array type, one for each dtype.
+ *
+ * A number keeps its element in the first field of the array's struct (`cell`). That is
+ * where Python's float and complex, and NumPy's scalars, keep theirs. So the number
+ * types of float64 and complex128 have float and complex as a second base, as NumPy's
+ * float64 and complex128 do: code that asks `PyFloat_Check` reads the element.
+ *
+ * Types with two bases of built-in layouts can't be declared in Cython. Here they are
+ * made as NumPy makes its own: static types, whose bases are set before PyType_Ready. */
+#ifndef NDX_NUMBER_TYPES_H
+#define NDX_NUMBER_TYPES_H
+
+#include <Python.h>
+#include <string.h>
+
+#define NDX_NUMBER_TYPES 16
+
+static PyTypeObject ndx_number_types[NDX_NUMBER_TYPES];
+static PyNumberMethods ndx_number_methods[NDX_NUMBER_TYPES];
+static PyObject *ndx_scalar_classes[NDX_NUMBER_TYPES]; /* NumPy's, by dtype */
+
+/* What a higher layer knows of numbers. */
+typedef struct {
+    Py_hash_t (*hash)(PyObject *number);
+    PyObject *(*make)(int dtype, PyObject *args, PyObject *kwargs);
+    PyObject *(*attribute)(PyObject *number, PyObject *name);
+    PyObject *(*blank)(PyTypeObject *type); /* a number without an element yet */
+    const int *reporting;                   /* not 0: NumPy's errors are asked for */
+} ndx_number_functions;
+
+static ndx_number_functions ndx_numbers;
+
+static PyObject *ndx_number_class(PyObject *self, void *unused) {
+    PyObject *cls = ndx_scalar_classes[Py_TYPE(self) - ndx_number_types];
+    (void)unused;
+    Py_INCREF(cls);
+    return cls;
+}
+
+static PyGetSetDef ndx_number_attributes[] = {
+    {"__class__", ndx_number_class, NULL,
+     "NumPy's class of such numbers, for isinstance(x, numpy.floating) and the like.",
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyObject *ndx_number_new(PyTypeObject *cls, PyObject *args, PyObject *kwargs) {
+    return ndx_numbers.make((int)(cls - ndx_number_types), args, kwargs);
+}
+
+/* Numbers have the attributes of arrays, and then those of NumPy's scalars. */
+static PyObject *ndx_number_getattro(PyObject *self, PyObject *name) {
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) { return found; }
+    PyErr_Clear();
+    return ndx_numbers.attribute(self, name);
+}
+
+/* The subclass for a dtype. In-place operators have no slots: `x += 1` binds a new
+ * number, as for all immutable types. `also` is a built-in base, or NULL. */
+static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char *name,
+                                const char *doc, PyTypeObject *also,
+                                PyObject *scalar_class, int is_index) {
+    PyTypeObject *type = &ndx_number_types[dtype];
+    PyNumberMethods *methods = &ndx_number_methods[dtype];
+    memset(type, 0, sizeof(*type));
+    Py_SET_REFCNT((PyObject *)type, 1);
+    type->tp_name = name;
+    type->tp_doc = doc;
+    type->tp_basicsize = array_type->tp_basicsize;
+    type->tp_flags = Py_TPFLAGS_DEFAULT;
+    type->tp_as_number = methods;
+    type->tp_richcompare = array_type->tp_richcompare;
+    type->tp_hash = PyObject_HashNotImplemented; /* until `ndx_set_arithmetic` */
+    type->tp_new = ndx_number_new;
+    type->tp_getattro = ndx_number_getattro;
+    type->tp_repr = array_type->tp_repr;
+    type->tp_str = array_type->tp_str;
+    type->tp_getset = ndx_number_attributes;
+    type->tp_base = array_type;
+    type->tp_bases = also == NULL ? PyTuple_Pack(1, array_type)
+                                  : PyTuple_Pack(2, array_type, also);
+    if (type->tp_bases == NULL || PyType_Ready(type) < 0) { return -1; }
+    methods->nb_inplace_add = methods->nb_inplace_subtract = NULL;
+    methods->nb_inplace_multiply = methods->nb_inplace_remainder = NULL;
+    methods->nb_inplace_lshift = methods->nb_inplace_rshift = NULL;
+    methods->nb_inplace_and = methods->nb_inplace_xor = methods->nb_inplace_or = NULL;
+    methods->nb_inplace_floor_divide = methods->nb_inplace_true_divide = NULL;
+    methods->nb_inplace_matrix_multiply = NULL;
+    methods->nb_inplace_power = NULL;
+    if (!is_index) { methods->nb_index = NULL; }
+    Py_INCREF(scalar_class);
+    ndx_scalar_classes[dtype] = scalar_class;
+    return 0;
+}
+
+#endif
