@@ -125,6 +125,7 @@ __all__ = _star_names(globals() | _TOOLS)
 # Modules that register NDArrays with other libraries, when these are imported.
 _import_hooks.register_on_import(
     {
+        "array_api_compat.common._helpers": "ndx.array_api_compat",
         "dask.array.backends": "ndx.dask",
         "dask.sizeof": "ndx._clusters.sizes",
         "distributed.protocol.serialize": "ndx._clusters.serialization",
@@ -133,7 +134,9 @@ _import_hooks.register_on_import(
         "numba.typed": "ndx.numba",
         "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "pandas": "ndx.pandas",
+        "scipy._lib.array_api_compat.common._helpers": "ndx.array_api_compat",
         "scipy.sparse": "ndx.scipy",
+        "sklearn.externals.array_api_compat.common._helpers": "ndx.array_api_compat",
         "threadpoolctl": "ndx.threadpoolctl",
         "torch": "ndx.torch",
         "zarr.core.buffer.cpu": "ndx.zarr",

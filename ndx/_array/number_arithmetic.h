@@ -86,7 +86,7 @@ static inline PyObject *ndx_truth(int value) {
 /* Integers wrap, as in NumPy's loops. */
 #define NDX_BINARY(name, slot, of_ints, of_doubles)                                      \
     static PyObject *ndx_number_##name(PyObject *a, PyObject *b) {                        \
-        ndx_operands o;                                                                  \
+        ndx_operands o = {0, 0, 0.0, 0.0};                                               \
         int kind = ndx_read_operands(a, b, &o);                                          \
         if (kind == NDX_INTEGER) { return of_ints; }                                     \
         if (kind == NDX_DOUBLE) { return of_doubles; }                                   \
@@ -125,7 +125,7 @@ NDX_BINARY(xor, nb_xor, ndx_number_of_int(o.i ^ o.j), NDX_OTHERWISE(nb_xor))
      : (op) == Py_LE ? (x) <= (y) : (op) == Py_GT ? (x) > (y) : (x) >= (y))
 
 static PyObject *ndx_number_compare(PyObject *a, PyObject *b, int op) {
-    ndx_operands o;
+    ndx_operands o = {0, 0, 0.0, 0.0};
     int kind = ndx_read_operands(a, b, &o);
     if (kind == NDX_INTEGER) { return ndx_truth(NDX_COMPARED(o.i, o.j, op)); }
     if (kind == NDX_DOUBLE) { return ndx_truth(NDX_COMPARED(o.x, o.y, op)); }

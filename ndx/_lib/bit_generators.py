@@ -2,14 +2,43 @@
 
 import numpy as np
 
-__all__ = ["PCG64", "numpy_generator"]
+__all__ = ["SEEDED", "numpy_generator", "seed_of"]
 
 
-class PCG64(np.random.PCG64):
-    """NumPy's PCG64, with a name by which others know whose arrays it is to fill.
+def seed_of(seed):
+    """Return a seed with Python's numbers and NumPy's arrays in place of ours.
 
-    dask finds the library of a bit generator by the module of its class.
+    NumPy asks a seed for its class in compiled code, which knows its own.
     """
+    if isinstance(seed, (list, tuple)):
+        return [seed_of(item) for item in seed]
+    if not hasattr(seed, "__array_namespace__") or isinstance(seed, np.ndarray):
+        return seed
+    return seed.item() if seed.shape == () else np.asarray(seed)
+
+
+def _seeded(source):
+    """Return a subclass of a class of `numpy.random` that takes our arrays as seeds."""
+
+    def __init__(self, *args, **kwargs):
+        named = {name: seed_of(value) for name, value in kwargs.items()}
+        source.__init__(self, *map(seed_of, args), **named)
+
+    # dask finds the library of a bit generator by the module of its class.
+    return type(
+        source.__name__,
+        (source,),
+        {"__slots__": (), "__init__": __init__, "__doc__": source.__doc__,
+         "__module__": __name__},
+    )  # fmt: skip
+
+
+# By name: the bit generators, and the sequence of seeds.
+SEEDED = {
+    name: _seeded(getattr(np.random, name))
+    for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+}
+globals().update(SEEDED)
 
 
 def numpy_generator(seed):
@@ -17,4 +46,4 @@ def numpy_generator(seed):
     known = np.random.BitGenerator, np.random.Generator, np.random.RandomState
     if isinstance(seed, known):
         return np.random.default_rng(seed)
-    return np.random.Generator(PCG64(seed))
+    return np.random.Generator(SEEDED["PCG64"](seed))

@@ -27,7 +27,9 @@ from importlib import import_module
 import numpy as np
 
 from ndx._array.dispatch cimport device_engine
-from ndx._array.storage cimport BaseArray, is_array, numpy_view
+from ndx._array.storage cimport (
+    BaseArray, holds_number, is_array, numpy_view, same_view,
+)
 from ndx._compute.elementwise cimport as_operand, is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
@@ -87,8 +89,9 @@ cdef class Call:
     cdef object unwrap(self, object x, int depth):
         """Return `x` with NumPy's views in place of NDArrays; itself without any.
 
-        Arrays without axes in sequences become NumPy's scalars, which NumPy checks
-        where it casts an array: as elements of NumPy's they must fit a dtype.
+        Numbers become NumPy's scalars, by whose classes NumPy asks. So do arrays without
+        axes in sequences: NumPy checks scalars, where it casts an array, and as elements
+        of NumPy's they must fit a dtype.
         """
         cdef Py_ssize_t i
         cdef bint changed = False
@@ -98,7 +101,7 @@ cdef class Call:
                 self.on_device = True
                 return x
             self.any_array = True
-            if depth > 1 and (<BaseArray>x).ndim == 0:
+            if holds_number(<BaseArray>x) or depth > 1 and (<BaseArray>x).ndim == 0:
                 return numpy_scalar(<BaseArray>x)
             view = numpy_view(<BaseArray>x)
             self.views.append(view)
@@ -451,6 +454,8 @@ cdef object call_method(str name, tuple args, dict kwargs):
 
     Keywords that are `np._NoValue`, or ``...`` as in signatures, are left out.
     """
+    if holds_number(<BaseArray>args[0]):
+        args = (same_view(<BaseArray>args[0]), *args[1:])    # the method of an array
     given = {key: value for key, value in kwargs.items()
              if value is not np._NoValue and value is not ...}
     return call_function(getattr(np.ndarray, name), args, given)

@@ -1648,7 +1648,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if out is None:
             found = plain_product(self, b)
             if found is not NotImplemented:
-                return found
+                return as_number(found)
         return call_function(np.dot, (self, b), {'out': out})
 
     def round(self, decimals: int = 0, out: NDArray | None = None) -> NDArray:

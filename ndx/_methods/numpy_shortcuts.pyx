@@ -10,7 +10,9 @@ from functools import partial
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array, new_empty, require_live
+from ndx._array.storage cimport (
+    BaseArray, as_number, is_array, new_empty, require_live,
+)
 from ndx._compute.copies cimport LARGE, copy
 from ndx._compute.dots cimport dot, flat_norm, flattened, outer
 from ndx._compute.fourier cimport along_axes, along_axis

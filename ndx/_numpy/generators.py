@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ndx._lib.bit_generators import numpy_generator
+from ndx._lib.bit_generators import numpy_generator, seed_of
 from ndx._numpy.calls import call_function
 
 __all__ = ["Generator", "RandomState", "default_rng"]
@@ -87,6 +87,9 @@ class RandomState(np.random.RandomState):
     """
 
     __slots__ = ()
+
+    def __init__(self, seed=None):
+        super().__init__(seed_of(seed))
 
     @functools.wraps(np.random.RandomState.multivariate_normal)
     def multivariate_normal(self, *args, **kwargs):

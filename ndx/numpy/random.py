@@ -2,9 +2,11 @@
 
 import numpy as _numpy
 
+from ndx._lib.bit_generators import SEEDED as _SEEDED
 from ndx._numpy import namespace as _namespace
 from ndx._numpy.generators import Generator, RandomState, default_rng
 
+globals().update(_SEEDED)
 __all__ = _namespace.fill(globals(), _numpy.random, __name__)
 
 

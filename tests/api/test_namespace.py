@@ -38,7 +38,7 @@ def test_results_are_in_our_memory(name):
     operands, call = CALLS[name]
     arrays = [laid_out(operand, "as it is") for operand in operands]
     for result in results(call(resolve(ndx, name), *arrays)):
-        assert type(result) is ndx.NDArray
+        assert isinstance(result, ndx.NDArray)
         assert result.backend is ndx.current_backend()
 
 

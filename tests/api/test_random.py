@@ -25,7 +25,7 @@ FILLED = {
 def test_the_same_numbers_as_numpys(name):
     found = FILLED[name](ndx.random.default_rng(3))
     expected = FILLED[name](np.random.default_rng(3))
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.backend is ndx.current_backend()
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
 

@@ -217,12 +217,12 @@ def test_cycles_through_foreign_memory_are_collected():
 def test_a_callback_does_not_meet_the_array_that_dies():
     """The collector's list is asked for what has no reference any more."""
     met = []
-    others = [x for x in gc.get_objects() if type(x) is ndx.NDArray]
+    others = [x for x in gc.get_objects() if isinstance(x, ndx.NDArray)]
     known = {id(x) for x in others}
 
     def meet(_):
         met.extend(
-            x for x in gc.get_objects() if type(x) is ndx.NDArray and id(x) not in known
+            x for x in gc.get_objects() if isinstance(x, ndx.NDArray) and id(x) not in known
         )
 
     class Owner(np.ndarray):

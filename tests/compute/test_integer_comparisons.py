@@ -149,7 +149,7 @@ def masked_forms(name, x, bound, mask):
             yield swapped, [False] * 4, ufunc(*args, out, where=mask).tolist()
             with pytest.warns(UserWarning, match="without 'out'"):
                 result = ufunc(*args, where=mask)
-            assert type(result) is ndx.NDArray
+            assert isinstance(result, ndx.NDArray)
             yield swapped, None, result.tolist()
 
 

@@ -42,7 +42,7 @@ def assert_alike(found, expected, values, mask=True):
     if not isinstance(expected, ndx.NDArray):
         assert found == expected
         return
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.shape == expected.shape
     assert found.dtype == expected.dtype
     if values:

@@ -37,7 +37,7 @@ def compare(found, expected):
         for item, other in zip(found, expected, strict=True):
             compare(item, other)
         return
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.device == ndx.Device("cuda:0")
     assert_same(found.to_device("cpu"), np.asarray(expected), rtol=1e-12)
 

@@ -187,7 +187,7 @@ def assert_alike(found, expected, row, mask=True):
         assert found == expected
         return
     expected = np.asarray(expected)
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.shape == expected.shape
     assert found.dtype == expected.dtype
     if row.values:

@@ -96,7 +96,7 @@ class Paths:
         if error is not None:
             raise AssertionError(path) from error
         expected = self.expected if expected is None else expected
-        assert type(found) is ndx.NDArray, path
+        assert isinstance(found, ndx.NDArray), path
         assert found.dtype == expected.dtype, path
         assert found.shape == expected.shape, path
         if "out" in kwargs:

@@ -166,7 +166,7 @@ def test_arrays_that_a_method_keeps():
     keeper = Keeper()
     for value in (1.0, 5.0):
         assert keeper.step(ndx.full(2, value)).tolist() == [2 * value + 1] * 2
-        assert type(keeper.last) is ndx.NDArray
+        assert isinstance(keeper.last, ndx.NDArray)
         assert repr(keeper.last).startswith("NDArray([")
     assert "called as it is: it sets an attribute, last" in Keeper.step.explain()
 

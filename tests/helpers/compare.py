@@ -12,7 +12,7 @@ def values(x):
 
 def assert_same(found, expected, *, rtol=0.0, atol=0.0):
     """Check dtype, shape and values, NaN and the sign of zero included."""
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     expected = np.asarray(expected)
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape

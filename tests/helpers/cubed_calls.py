@@ -116,7 +116,7 @@ def main(names):
     for name in names or calls:
         call, expected = calls[name]
         found = call(a, i).compute()
-        assert type(found) is ndx.NDArray, (name, type(found))
+        assert isinstance(found, ndx.NDArray), (name, type(found))
         assert found.dtype == np.asarray(expected).dtype, name
         np.testing.assert_allclose(
             np.asarray(found), expected, rtol=1e-12, err_msg=name

@@ -41,14 +41,14 @@ def compare(found, expected, *, scalars):
             assert type(found) is type(expected)
             found_there = found
         else:
-            assert type(found) is ndx.NDArray
+            assert isinstance(found, ndx.NDArray)
             assert found.backend is not None or found.base is not None or not found.size
             found_there = np.asarray(found)
         assert found_there.dtype == expected.dtype
         assert found_there.shape == expected.shape
         close(found_there, expected)
     elif isinstance(expected, np.generic):
-        if type(found) is ndx.NDArray:
+        if isinstance(found, ndx.NDArray):
             assert scalars
             assert found.shape == ()
         assert found.dtype == expected.dtype

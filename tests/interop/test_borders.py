@@ -100,7 +100,7 @@ def test_cells_of_objects_are_converted(library):
     assert found.shape == (2, 2)
     assert [type(each).__name__ for each in found.flat] == [
         "float64", "str", "NoneType", "ndarray"]  # fmt: skip
-    assert type(cells[0, 0]) is ndx.NDArray
+    assert isinstance(cells[0, 0], ndx.NDArray)
     assert library.infer(cells[:, :1][::-1])[1, 0] == 1.5
     assert library.infer(cells, 3.0) == 3.0  # no objects
 

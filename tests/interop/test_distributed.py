@@ -40,7 +40,7 @@ def made(layout, dtype=ndx.float64):
 def test_arrays_arrive_as_they_were(layout):
     x = made(layout)
     found = deserialize(*serialize(x))
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert_equal(found, x)
 
 

@@ -30,7 +30,7 @@ def test_jax_takes_ndarrays(dtype):
 def test_ndx_takes_arrays_of_jax(dtype):
     x = jnp.asarray(MATRIX * 4).astype(dtype)
     found = ndx.from_dlpack(x)
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert_equal(found, np.asarray(x))
     assert np.shares_memory(np.asarray(found), np.asarray(x))
 

@@ -25,7 +25,7 @@ def test_calls_in_parallel(backend):
         joblib.delayed(np.sum)(x[i:], axis=0) for i in range(3)
     )
     for i, found in enumerate(sums):
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
         assert_equal(found, np.asarray(ndx.sum(x[i:], axis=0)))
 
 
@@ -34,7 +34,7 @@ def test_dumps_and_loads(tmp_path, compress):
     path = tmp_path / "x.joblib"
     joblib.dump({"x": ndx.asarray(FEATURES)}, path, compress=compress)
     found = joblib.load(path)["x"]
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert_equal(found, FEATURES)
 
 
@@ -56,5 +56,5 @@ def test_remembers_results(tmp_path):
     remembered = joblib.Memory(tmp_path, verbose=0).cache(total)
     for _ in range(2):
         found = remembered(ndx.asarray(FEATURES))
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
     assert len(calls) == 1

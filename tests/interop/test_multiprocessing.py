@@ -26,7 +26,7 @@ def test_pipes(context):
     for x in (ndx.asarray(MATRIX), ndx.asarray(MATRIX).T, ndx.ones(3, dtype=ndx.int8)):
         here.send(x)
         found, in_backend = here.recv()
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
         assert_equal(found, np.asarray(x) * np.asarray(2, dtype=x.dtype))
         assert in_backend
     here.send(None)

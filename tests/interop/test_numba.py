@@ -101,5 +101,5 @@ def test_ufuncs_give_ndarrays():
 
     plus(1.0, 1.0)  # compiles it, and keeps arrays of NumPy
     found = plus(ndx.asarray(FEATURES), 1.0)
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert_allclose(found, FEATURES + 1)

@@ -26,7 +26,7 @@ CALLS = [
 def test_contracts_ndarrays(subscripts, count):
     arrays = [MATRIX + i for i in range(count)]
     found = opt_einsum.contract(subscripts, *map(ndx.asarray, arrays))
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert_allclose(found, np.einsum(subscripts, *arrays), rtol=1e-12)
 
 

@@ -180,7 +180,7 @@ def test_calibration_of_three_classes():
 
 def test_the_attributes_of_an_estimator_are_ours():
     fitted = sklearn.clone(RIDGE).fit(ndx.asarray(FEATURES), ndx.asarray(TARGETS))
-    assert type(fitted.coef_) is ndx.NDArray
+    assert isinstance(fitted.coef_, ndx.NDArray)
     check(
         lambda xp, x, y: sklearn.clone(RIDGE).fit(x, y).coef_,
         FEATURES,

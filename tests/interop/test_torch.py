@@ -37,7 +37,7 @@ def test_dtypes_and_strides_are_kept(dtype):
         assert tensor.dtype == getattr(torch, dtype)
         assert np.array_equal(tensor.numpy(), np.asarray(view))
         again = ndx.from_dlpack(tensor)
-        assert type(again) is ndx.NDArray
+        assert isinstance(again, ndx.NDArray)
         assert_equal(again, view)
         assert np.shares_memory(np.asarray(again), np.asarray(x))
 

@@ -80,7 +80,7 @@ def test_an_array_of_ndx_gets_a_unit(registry):
     x = ndx.asarray([1.0, 2.0])
     for found in (x * registry.metre, registry.metre * x):
         assert str(found.units) == "meter"
-        assert type(found.magnitude) is ndx.NDArray
+        assert isinstance(found.magnitude, ndx.NDArray)
 
 
 # ---- astropy -------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_reads_ndarrays(reads_ndarrays, options):
     z = zarr.create_array({}, shape=(30, 4), chunks=(5, 2), dtype="f8", **options)
     z[...] = ndx.asarray(FEATURES)
     for key in (..., np.s_[3:17, ::2], np.s_[5], np.s_[:, 1]):
-        assert type(z[key]) is ndx.NDArray
+        assert isinstance(z[key], ndx.NDArray)
         assert_equal(z[key], FEATURES[key])
     assert_equal(z.oindex[[1, 20]], FEATURES[[1, 20]])
     assert_equal(z.vindex[[1, 20], [2, 3]], FEATURES[[1, 20], [2, 3]])

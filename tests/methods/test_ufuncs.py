@@ -42,7 +42,7 @@ def test_numpy_scalars_are_arrays_of_their_dtype(dtype, other):
     scalar = np.dtype(other).type(2)
     wanted = np.result_type(dtype, other)
     for result in (x + scalar, scalar + x, x * scalar, scalar * x):
-        assert type(result) is ndx.NDArray
+        assert isinstance(result, ndx.NDArray)
         assert result.dtype == wanted
     assert_same(x + scalar, np.full(2, 3, wanted))
     assert_same(scalar - x, np.full(2, 1, wanted))
@@ -231,7 +231,7 @@ def test_methods_and_keywords_of_ufuncs(call):
     n = np.array([1.0, 2.0, 3.0])
     with ndx.use("host") as backend:
         found = call(ndx.asarray(n, copy=True))
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
         assert found.backend is backend
     assert_same(found, np.asarray(call(n)), rtol=1e-15)
     with ndx.workspace("ufuncs"):
@@ -296,7 +296,7 @@ def test_functions_of_numpy_return_ours():
     x = ndx.asarray([[3.0, 1.0], [2.0, 4.0]])
     for function in (np.linalg.inv, np.sort, np.concatenate, np.cumsum, np.ravel):
         found = function([x, x] if function is np.concatenate else x)
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
     assert np.allclose(x, np.array([[3.0, 1.0], [2.0, 4.0]]))
     assert np.array_equal(x, x)
     np.testing.assert_array_equal(np.stack([x, x])[0], np.asarray(x))

@@ -64,7 +64,7 @@ def test_searchsorted(first, second, side):
         x.searchsorted(keys, side),
         face.digitize(keys, x, right=side == "left"),
     ):
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
         assert found.dtype == "int64"
         assert found.tolist() == expected
     for key, place in zip(keys, expected, strict=True):
@@ -162,7 +162,7 @@ def test_linspace(ends, num, endpoint):
     ]
     for xp in (ndx, face):
         found = xp.linspace(start, stop, num, dtype=dtype, endpoint=endpoint)
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
         assert found.dtype == dtype
         assert found.tolist() == expected
 

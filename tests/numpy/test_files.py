@@ -15,7 +15,7 @@ MATRIX = np.arange(12.0).reshape(3, 4) / 3
 
 
 def same(found, expected):
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(np.asarray(found), expected)
 
@@ -229,7 +229,7 @@ def test_what_an_archive_claims_works(tmp_path, monkeypatch):
     with face.load(path) as archive:
         assert isinstance(archive, np.lib.npyio.NpzFile)
         for read in archive.get, archive.__getitem__, dict(archive.items()).get:
-            assert type(read("first")) is ndx.NDArray
+            assert isinstance(read("first"), ndx.NDArray)
         with pytest.raises(TypeError):
             reversed(archive)
         # The names' attributes are no endless recursion.

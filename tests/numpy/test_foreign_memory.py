@@ -30,7 +30,7 @@ VIEWS = {
 @pytest.mark.parametrize("source", SOURCES)
 def test_views_share_the_memory(source, view):
     found = VIEWS[view](ndx.asarray(SOURCES[source]))
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert np.array_equal(found, VIEWS[view](SOURCES[source]))
     assert np.shares_memory(np.asarray(found), SOURCES[source])
 
@@ -117,7 +117,7 @@ SHARING = {
 def test_memory_of_others_is_shared_where_numpy_shares_it(way):
     a = np.zeros(5)
     x = SHARING[way](a)
-    assert type(x) is ndx.NDArray
+    assert isinstance(x, ndx.NDArray)
     x[1] = 7
     assert a.tolist() == [0, 7, 0, 0, 0]
     a[2] = 8
@@ -160,7 +160,7 @@ def test_memory_that_is_not_aligned_stays_numpys(way):
     x[1] = 7
     assert a.tolist() == [0, 7, 0, 0]
     assert (face.ones(4) + x).tolist() == [1, 8, 1, 1]
-    assert type(face.array(a)) is ndx.NDArray
+    assert isinstance(face.array(a), ndx.NDArray)
 
 
 def test_fields_of_records_are_written():

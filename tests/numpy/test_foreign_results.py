@@ -122,4 +122,4 @@ def test_writes_through_views_reach_the_operand():
 def test_native_results_of_swapped_operands_are_ours():
     x = np.arange(3, dtype=np.dtype("i4").newbyteorder())
     for found in (face.add(x, 1), face.sum(x, keepdims=True), face.array(x, float)):
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)

@@ -119,7 +119,7 @@ def test_outputs_by_position(place):
     first, second = face.divmod(x * 7, 4, other)
     assert first is other
     assert second.tolist() == [[3.0, 3.0]] * 2
-    assert type(second) is ndx.NDArray
+    assert isinstance(second, ndx.NDArray)
     assert face.add(x, 1, None).tolist() == [[2.0, 2.0]] * 2
     with pytest.raises(TypeError):
         face.add(x, 1, out, out=out)

@@ -237,7 +237,7 @@ def test_a_file_mapped_by_numpy_is_an_array_as_any(tmp_path):
     mapped[:] = 2
     x = ndx.ones(3)
     for found in (x + mapped, mapped * x, np.subtract(x, mapped)):
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
 
 
 # ---- callbacks ---------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_each_function(module, name):
             strict=True,
         ):
             if isinstance(other, np.ndarray):
-                assert type(one) is ndx.NDArray
+                assert isinstance(one, ndx.NDArray)
             assert np.shape(one) == np.shape(other)
             np.testing.assert_array_equal(np.asarray(one), other)
 

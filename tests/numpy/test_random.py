@@ -70,7 +70,7 @@ def test_numbers_are_numpys(make, name):
     call = methodcaller(name, *CALLS[name], size=3)
     expected = call(np.random.default_rng(7))
     found = call(make(7))
-    assert type(found) is ndx.NDArray
+    assert isinstance(found, ndx.NDArray)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-15)
     with ndx.workspace("random"):
@@ -103,7 +103,7 @@ def test_legacy_functions_and_random_state(name):
     found = getattr(face.random, name)(*CALLS[name], size=4)
     again = getattr(face.random.RandomState(5), name)(*CALLS[name], size=4)
     for each in (found, again):
-        assert type(each) is ndx.NDArray
+        assert isinstance(each, ndx.NDArray)
         np.testing.assert_array_equal(np.asarray(each), expected)
 
 

@@ -165,7 +165,7 @@ def test_an_operation_never_sees_two_shapes():
     assert REFUSED in evil.error
 
     def found_by_the_collector():
-        found = [x for x in gc.get_objects() if type(x) is ndx.NDArray]
+        found = [x for x in gc.get_objects() if isinstance(x, ndx.NDArray)]
         return found.pop()
 
     evil = Index(found_by_the_collector, (1, 1000), 999)

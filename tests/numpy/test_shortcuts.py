@@ -234,6 +234,6 @@ def test_other_operands_are_left_to_numpy():
         np.stack((x, np.ones(2))),
         np.concatenate([x, x], out=ndx.zeros(4)),
     ):
-        assert type(found) is ndx.NDArray
+        assert isinstance(found, ndx.NDArray)
     with pytest.raises(ValueError, match="at least one array"):
         ndx_numpy.concatenate([])

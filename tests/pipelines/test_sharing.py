@@ -136,7 +136,7 @@ def test_arrays_arrive_as_they_are(road, shape):
             found = ROADS[road](sent, exchange)
             assert_arrives(found, sent)
             # A copy is the receiver's; bytes apart are those that the sender offers.
-            if type(sent) is ndx.NDArray and road != "pickle with buffers apart":
+            if isinstance(sent, ndx.NDArray) and road != "pickle with buffers apart":
                 assert found.flags.writeable
 
 

@@ -445,7 +445,7 @@ _NUMBERS = [
         positional=("b",),
         parameters={"b": ("array_like", "The other array.")},
         body="if out is None:\n    found = plain_product(self, b)\n"
-        "    if found is not NotImplemented:\n        return found\n"
+        "    if found is not NotImplemented:\n        return as_number(found)\n"
         "return call_function(np.dot, (self, b), {'out': out})",
     ),
     Method(
