@@ -1,6 +1,6 @@
 /* The types of numbers: subclasses of the array type, one for each dtype.
  *
- * A number keeps its element in the first field of the array's struct (`cell`). That is
+ * A number keeps its element in the first field of the array's struct (`dims`). That is
  * where Python's float and complex, and NumPy's scalars, keep theirs. So the number
  * types of float64 and complex128 have float and complex as a second base, as NumPy's
  * float64 and complex128 do: code that asks `PyFloat_Check` reads the element.

@@ -10,13 +10,14 @@ cdef enum:
 
 # The storage of an array: a layout over a block. `ndx.NDArray` adds the public methods.
 cdef class BaseArray:
-    cdef double[2] cell              # the element of a number; first, see number_types.h
+    # Shape and strides, if they fit; of a number, which has none, the element. First:
+    # see number_types.h.
+    cdef Py_ssize_t dims[2 * INLINE_DIMS]
     cdef Block *block
     cdef Py_ssize_t offset           # bytes from the block's start
     cdef Py_ssize_t size             # elements
     cdef Py_ssize_t *shape
     cdef Py_ssize_t *strides         # bytes
-    cdef Py_ssize_t dims[2 * INLINE_DIMS]
     cdef unsigned char ndim
     cdef unsigned char dtype
     cdef bint c_contiguous
@@ -31,7 +32,7 @@ cdef class ExportGuard:
     cdef Export *export
     cdef object base                 # owns foreign memory; else None
 
-# The block of all numbers. They own no memory: their data is their `cell`, at an offset
+# The block of all numbers. They own no memory: their data is in `dims`, at an offset
 # from address 0.
 cdef Block *number_block
 

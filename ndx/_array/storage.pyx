@@ -178,7 +178,7 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
         ndx_set_arithmetic(&ndx_number_types[dtype])
     for dtype in range(2):
         truth = new_number(BOOL)
-        (<unsigned char *>truth.cell)[0] = dtype
+        (<unsigned char *>truth.dims)[0] = dtype
         Py_INCREF(truth)
         ndx_truths[dtype] = <PyObject *>truth
     return tuple([<object>(<PyObject *>&ndx_number_types[dtype])
@@ -388,7 +388,7 @@ cdef BaseArray new_number(int dtype):
     x.dtype = <unsigned char>dtype
     x.size = 1
     x.c_contiguous = x.f_contiguous = x.readonly = True
-    x.offset = <Py_ssize_t>x.cell
+    x.offset = <Py_ssize_t>x.dims
     block_incref(number_block)
     x.block = number_block
     return x
@@ -401,7 +401,7 @@ cdef BaseArray as_number(BaseArray x):
         return x
     number = new_number(x.dtype)
     require_live(x)
-    memcpy(number.cell, data_of(x), itemsize_of[x.dtype])
+    memcpy(number.dims, data_of(x), itemsize_of[x.dtype])
     require_intact_file(x)
     return number
 

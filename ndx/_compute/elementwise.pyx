@@ -97,7 +97,7 @@ cdef BaseArray as_operand(object x):
         return result
     if isinstance(x, generic):
         result = new_number(dtype_code(x.dtype))
-        cnp.PyArray_ScalarAsCtype(x, result.cell)
+        cnp.PyArray_ScalarAsCtype(x, result.dims)
         return result
     return None
 

@@ -243,9 +243,9 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
     require_live(x)
     if itemsize == 8:
         # A memcpy of constant size is one instruction.
-        memcpy(result.cell, data_of(x) + offset, 8)
+        memcpy(result.dims, data_of(x) + offset, 8)
     else:
-        memcpy(result.cell, data_of(x) + offset, itemsize)
+        memcpy(result.dims, data_of(x) + offset, itemsize)
     require_intact_file(x)
     return result
 

@@ -11,8 +11,7 @@ NumPy's rules decide, for all operators, as if the NDArray were an array of NumP
    elements are asked one by one.
 
 A subclass of NumPy's array computes with a NumPy view, by its own methods. Lists and
-tuples raise: Python would repeat or compare them in some places. So None and strings
-are left to Python.
+tuples are converted. None and strings are left to Python.
 
 References
 ----------
@@ -23,7 +22,7 @@ import operator
 
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array
+from ndx._array.storage cimport BaseArray, holds_number, is_array
 from ndx._compute.elementwise cimport (
     has_priority, is_subclass, operand_error, overrides_ufuncs,
 )
@@ -101,18 +100,16 @@ cdef object operate_in_place_with(Ufunc ufunc, BaseArray x, object other):
 cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
     """Whether NumPy is to convert an operand; raise where Python has a fallback.
 
-    Python would repeat a sequence, or compare an array and a list by identity.
+    Python would repeat a sequence that is neither a list nor a tuple.
     """
     cdef BaseArray array = x1 if is_array(x1) else x2
     cdef object other = x2 if is_array(x1) else x1
-    if ufunc.name == "multiply" and array.ndim == 0 and NDX_REPEATS(other) and \
+    if ufunc.name == "multiply" and holds_number(array) and NDX_REPEATS(other) and \
             kind_of[array.dtype] in (KIND_INT, KIND_UINT):
         # A count, as NumPy's integers are: Python repeats the sequence.
         return False
     if isinstance(other, (list, tuple)):
-        if NDX_CALCULATES(other):
-            return False
-        raise operand_error(ufunc, x1, x2)
+        return not NDX_CALCULATES(other) and array.block.device == 0
     if ufunc.name == "multiply" and NDX_REPEATS(other):
         raise operand_error(ufunc, x1, x2)
     return other is not None and not isinstance(other, (str, bytes)) \
