@@ -30,7 +30,7 @@ view of the array, with its new arrays in memory of ndx.
 
 import numpy as np
 
-from ndx._array.storage cimport as_number
+from ndx._array.storage cimport as_number, same_view
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.files cimport write_elements, write_pickle
@@ -38,16 +38,14 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_complex,
-    is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
-    ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
+    is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
+    ones_of, ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
-    takes_along,
+    takes_along, view_of_class,
 )
 
 __all__ = ["NumPyMethods"]
-
-cdef object _CLASS = type
 
 # The functions of ndx; set when they exist.
 {declared}

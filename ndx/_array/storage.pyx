@@ -13,8 +13,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    Block, Clock, Export, block_decref, block_incref, block_is_closed, block_is_live,
-    block_blank, block_is_lost, block_is_read_by_device, block_is_usable, block_lose,
+    Block, Clock, Export, block_blank, block_decref, block_incref, block_is_closed,
+    block_is_live, block_is_lost, block_is_read_by_device, block_is_usable, block_lose,
     block_origin, block_wait_for_device, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block
@@ -22,8 +22,8 @@ from ndx._context.placement cimport allocate_on
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport is_lost, mapping_name
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none, dtype_object,
-    itemsize_of, kind_of, typenum_of,
+    BOOL, COMPLEX128, FLOAT64, INT64, KIND_INT, KIND_UINT, NDTYPES, code_or_none,
+    dtype_object, itemsize_of, kind_of, typenum_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,

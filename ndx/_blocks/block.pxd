@@ -36,7 +36,7 @@ cdef struct Block:
     PyObject *parent             # BlockParent, strong, while it must be notified
     PyObject *clock              # Clock, strong; NULL: in no workspace
     PyObject *memory_owner       # any object, strong, that owns the memory
-    Block *prev                  # in a list of the owner; or a cell: `block_small`
+    Block *prev                  # in a list of the owner; or a cell: `counted_cell`
     Block *next
     void *cookie                 # of its memory, if that is its own
     Note *note                   # NULL: nothing
@@ -76,7 +76,6 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object memory_owner) except NULL
 cdef Block *block_blank() except NULL
-cdef Block *block_small(size_t nbytes) except NULL
 cdef void block_take_memory(Block *block, const Memory *memory) noexcept
 cdef Memory block_memory(const Block *block) noexcept
 cdef Note *block_note(Block *block) noexcept

@@ -114,18 +114,6 @@ cdef Block *block_blank() except NULL:
     return block
 
 
-cdef Block *block_small(size_t nbytes) except NULL:
-    """Return a block whose bytes, at most 16, lie in its own description.
-
-    They belong to no backend and no arena: they are not counted, and never go stale.
-    """
-    cdef Block *block = block_blank()
-    ndx_require(nbytes <= CELL, "a small block is too large")
-    block.ptr = NDX_CELL(block)
-    block.nbytes = nbytes
-    return block
-
-
 cdef inline Block *blank() noexcept:
     global idle_blocks, idle_block_count
     cdef Block *block = idle_blocks

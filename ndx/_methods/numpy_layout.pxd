@@ -13,7 +13,8 @@ cdef tuple ones_of(BaseArray x)
 cdef int change_in_place(BaseArray x) except -1
 cdef BaseArray ordered_copy(BaseArray x, object order)
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept
-cdef object refused_type(object kind)
+cdef bint is_array_class(object kind) except -1
+cdef object view_of_class(BaseArray x, object kind)
 cdef bytes pickle_of(BaseArray x)
 cdef BaseArray reverse_axes(BaseArray x)
 cdef BaseArray swap_last(BaseArray x)

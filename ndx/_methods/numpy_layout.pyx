@@ -11,8 +11,8 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, is_array, new_view, require_live, require_usable,
-    require_writeable, set_layout, strided,
+    INLINE_DIMS, BaseArray, is_array, new_view, numpy_view, require_live,
+    require_usable, require_writeable, same_view, set_layout, strided,
 )
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.dots cimport dot
@@ -154,10 +154,17 @@ cdef int change_in_place(BaseArray x) except -1:
     return 0
 
 
-cdef object refused_type(object kind):
-    return TypeError(
-        f"a view of an NDArray is an NDArray, not {kind!r}; np.asarray(x).view(...) is "
-        "NumPy's, over the same memory")
+cdef bint is_array_class(object kind) except -1:
+    """Whether an argument is NumPy's class of arrays, ours of that name, or derived."""
+    return isinstance(kind, type) and kind is not object and (
+        issubclass(kind, np.ndarray) or issubclass(np.ndarray, kind))
+
+
+cdef object view_of_class(BaseArray x, object kind):
+    """Return a view as a class of arrays: of a subclass of NumPy's, or ours."""
+    if kind is not np.ndarray and issubclass(kind, np.ndarray):
+        return numpy_view(x).view(kind)
+    return same_view(x)
 
 
 cdef bytes pickle_of(BaseArray x):

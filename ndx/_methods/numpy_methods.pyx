@@ -7,7 +7,7 @@ view of the array, with its new arrays in memory of ndx.
 
 import numpy as np
 
-from ndx._array.storage cimport as_number
+from ndx._array.storage cimport as_number, same_view
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
 from ndx._methods.files cimport write_elements, write_pickle
@@ -15,16 +15,14 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport (
-    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_complex,
-    is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of, ones_of,
-    ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal, refused_type,
+    as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
+    is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
+    ones_of, ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal,
     repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
-    takes_along,
+    takes_along, view_of_class,
 )
 
 __all__ = ["NumPyMethods"]
-
-cdef object _CLASS = type
 
 # The functions of ndx; set when they exist.
 cdef object ndx_all = None
@@ -1065,8 +1063,8 @@ cdef class NumPyMethods(NumPyAttributes):
         ----------
         dtype : dtype, optional
             The dtype of the view.
-        type : None
-            Views are NDArrays; np.asarray(x) returns NumPy's.
+        type : type, optional
+            A subclass of NumPy's class of arrays, of which the view is then one.
 
         Returns
         -------
@@ -1076,8 +1074,6 @@ cdef class NumPyMethods(NumPyAttributes):
         ------
         ValueError
             If the last axis has no whole number of elements.
-        TypeError
-            If a class of arrays is asked for.
         StaleArrayError
             If the array's scope has ended.
 
@@ -1092,10 +1088,11 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.asarray([1.0]).view('int64')
         NDArray([4607182418800017408])
         """
-        if type is not None and type is not np.ndarray or (
-                isinstance(dtype, _CLASS) and issubclass(dtype, np.ndarray)):
-            raise refused_type(type or dtype)
-        return call_method('view', (self,) if dtype is None else (self, dtype), {})
+        if is_array_class(dtype):
+            dtype, type = None, dtype
+        if dtype is not None:
+            self = call_method('view', (self, dtype), {})
+        return same_view(self) if type is None else view_of_class(self, type)
 
     # ------------------------------------------------------------ elements
 

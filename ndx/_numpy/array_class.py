@@ -1,23 +1,34 @@
-"""`ndx.numpy.ndarray`: NumPy's constructor of arrays, for NDArrays."""
+"""`ndx.numpy.ndarray` and `ndx.numpy.ufunc`: NumPy's names of classes that ndx has, too."""
 
-from types import GenericAlias
+import types
 
 import numpy as np
 
 from ndx._core import NDArray
 from ndx._numpy.calls import call_function
+from ndx._numpy.wrappers import NumPyUfunc
 
-__all__ = ["ndarray"]
+__all__ = ["ndarray", "ufunc"]
 
 
 class _ArrayType(type):
-    """Lets `isinstance` and `issubclass` take NDArrays for `ndarray`."""
+    """Lets `isinstance` and `issubclass` take NumPy's arrays and ours for `ndarray`.
+
+    A number of ours is none, as NumPy's scalars are none. A subclass is one of NumPy's
+    class, since NDArray has none.
+    """
+
+    def __new__(mcs, name, bases, namespace, **kwargs):
+        if not any(isinstance(base, mcs) for base in bases):
+            return super().__new__(mcs, name, bases, namespace, **kwargs)
+        bases = [np.ndarray if isinstance(base, mcs) else base for base in bases]
+        return types.new_class(name, bases, kwargs, lambda own: own.update(namespace))
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, NDArray)
+        return type(instance) is NDArray or isinstance(instance, np.ndarray)
 
     def __subclasscheck__(cls, subclass):
-        return issubclass(subclass, NDArray)
+        return subclass is NDArray or issubclass(subclass, (cls.__mro__[0], np.ndarray))
 
     def __getattr__(cls, name):
         return getattr(NDArray, name)
@@ -45,17 +56,39 @@ class ndarray(metaclass=_ArrayType):
     Notes
     -----
     NumPy's class: https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html
-    ``isinstance(x, ndarray)`` is true of every NDArray. The class has no subclasses.
+    ``isinstance(x, ndarray)`` is true of every NDArray with axes or without, and of
+    NumPy's arrays; not of numbers. ``class Mine(ndarray)`` is a subclass of NumPy's class.
     """
 
     def __new__(
         cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None
     ):
+        if issubclass(cls, np.ndarray):
+            return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
         return call_function(np.ndarray, shape, dtype, buffer, offset, strides, order)
 
     # For annotations, as `ndarray[tuple[int], dtype[float64]]`.
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__ = classmethod(types.GenericAlias)
 
-    def __init_subclass__(cls, **kwargs):
-        msg = "NDArray has no subclasses; keep an array as an attribute instead"
+
+class _UfuncType(type):
+    """Lets `isinstance` take NumPy's ufuncs and ours for `ufunc`."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, (NumPyUfunc, np.ufunc))
+
+    def __subclasscheck__(cls, subclass):
+        return issubclass(subclass, (NumPyUfunc, np.ufunc))
+
+
+class ufunc(metaclass=_UfuncType):
+    """The type of ufuncs in `ndx.numpy`; it makes none.
+
+    Notes
+    -----
+    NumPy's class: https://numpy.org/doc/stable/reference/generated/numpy.ufunc.html
+    """
+
+    def __new__(cls):
+        msg = "a ufunc is made by numpy.frompyfunc, or in C"
         raise TypeError(msg)

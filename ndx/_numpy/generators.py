@@ -70,8 +70,15 @@ class Generator(np.random.Generator):
         return Generator, (self.bit_generator,)
 
 
+class _RandomStateType(type(np.random.RandomState)):
+    """Lets `isinstance` take NumPy's own, such as the global one, for `RandomState`."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, np.random.RandomState)
+
+
 @_with_methods(np.random.RandomState)
-class RandomState(np.random.RandomState):
+class RandomState(np.random.RandomState, metaclass=_RandomStateType):
     """`numpy.random.RandomState`, whose arrays are NDArrays.
 
     Parameters

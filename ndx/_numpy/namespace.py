@@ -89,9 +89,11 @@ def missing(module, source, name):
     """
     if f"{module}.{name}" in _LAZY:
         return import_module(f"{module}.{name}")
-    if not name.startswith("_"):
-        value = getattr(source, name, None)
-        if isinstance(value, types.ModuleType):
-            return value
+    value = None if name.startswith("__") else getattr(source, name, None)
+    # Modules, and what libraries use of NumPy's private names: `_NoValue`, `_core`.
+    if isinstance(value, types.ModuleType) or (
+        name.startswith("_") and value is not None
+    ):
+        return value
     msg = f"module {module!r} has no attribute {name!r}"
     raise AttributeError(msg)

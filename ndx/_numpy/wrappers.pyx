@@ -92,7 +92,10 @@ cdef class NumPyFunction:
         return compute_function(self.function, args, kwargs)
 
     def __get__(self, instance, owner):
-        return self if instance is None else functools.partial(self, instance)
+        # What is a builtin in NumPy doesn't bind as a method.
+        if instance is None or not hasattr(type(self.function), "__get__"):
+            return self
+        return functools.partial(self, instance)
 
     def __reduce__(self):
         return self.__name__

@@ -239,17 +239,20 @@ _VIEWS = [
         "Return a view of the same bytes, as elements of another dtype.",
         ">>> ndx.asarray([1.0]).view('int64')\nNDArray([4607182418800017408])",
         kind="Any",
-        body="if type is not None and type is not np.ndarray or (\n"
-        "        isinstance(dtype, _CLASS) and issubclass(dtype, np.ndarray)):\n"
-        "    raise refused_type(type or dtype)\n"
-        "return call_method('view', (self,) if dtype is None else (self, dtype), {})",
+        body="if is_array_class(dtype):\n"
+        "    dtype, type = None, dtype\n"
+        "if dtype is not None:\n"
+        "    self = call_method('view', (self, dtype), {})\n"
+        "return same_view(self) if type is None else view_of_class(self, type)",
         parameters={
             "dtype": ("dtype, optional", "The dtype of the view."),
-            "type": ("None", "Views are NDArrays; np.asarray(x) returns NumPy's."),
+            "type": (
+                "type, optional",
+                "A subclass of NumPy's class of arrays, of which the view is then one.",
+            ),
         },
         raises=(
             ("ValueError", "If the last axis has no whole number of elements."),
-            ("TypeError", "If a class of arrays is asked for."),
         ),
     ),
 ]

@@ -1,5 +1,18 @@
-"""NumPy's `numpy.lib`: the parts that make or take arrays."""
+"""NumPy's `numpy.lib`: its parts that make or take arrays are ours, the others NumPy's."""
 
+import numpy as _numpy
+
+from ndx._numpy import namespace as _namespace
 from ndx.numpy.lib import stride_tricks
 
-__all__ = ["stride_tricks"]
+__all__ = ["stride_tricks", *sorted({*_numpy.lib.__all__} - {"stride_tricks"})]
+
+
+def __dir__():
+    return __all__
+
+
+def __getattr__(name):
+    if name in __all__:
+        return getattr(_numpy.lib, name)
+    return _namespace.missing(__name__, _numpy.lib, name)
