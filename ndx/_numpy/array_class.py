@@ -21,14 +21,14 @@ class _ArrayType(type):
     def __new__(mcs, name, bases, namespace, **kwargs):
         if not any(isinstance(base, mcs) for base in bases):
             return super().__new__(mcs, name, bases, namespace, **kwargs)
-        bases = [np.ndarray if isinstance(base, mcs) else base for base in bases]
+        bases = tuple(np.ndarray if isinstance(each, mcs) else each for each in bases)
         return types.new_class(name, bases, kwargs, lambda own: own.update(namespace))
 
     def __instancecheck__(cls, instance):
         return type(instance) is NDArray or isinstance(instance, np.ndarray)
 
     def __subclasscheck__(cls, subclass):
-        return subclass is NDArray or issubclass(subclass, (cls.__mro__[0], np.ndarray))
+        return subclass in (NDArray, cls) or issubclass(subclass, np.ndarray)
 
     def __getattr__(cls, name):
         return getattr(NDArray, name)

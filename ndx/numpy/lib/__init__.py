@@ -1,5 +1,7 @@
 """NumPy's `numpy.lib`: its parts that make or take arrays are ours, the others NumPy's."""
 
+import importlib as _importlib
+
 import numpy as _numpy
 
 from ndx._numpy import namespace as _namespace
@@ -13,6 +15,8 @@ def __dir__():
 
 
 def __getattr__(name):
+    if name == "recfunctions":
+        return _importlib.import_module("numpy.lib.recfunctions")
     if name in __all__:
         return getattr(_numpy.lib, name)
     return _namespace.missing(__name__, _numpy.lib, name)
