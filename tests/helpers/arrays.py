@@ -74,7 +74,7 @@ def laid_out(draw, array):
         array.dtype,
     )
     view = ndx.asarray(room, copy=True)
-    view = view[tuple(slice(None, None, step) for step in steps)]
+    view = view[(*(slice(None, None, step) for step in steps), ...)]
     view = ndx.permute_dims(view, tuple(np.argsort(order).tolist()))
     view[...] = ndx.asarray(array)
     return view

@@ -1,7 +1,6 @@
-"""Elements: `x[i]` with integers for all axes, independent arrays of one number."""
+"""Elements: `x[i]` with integers for all axes; what numbers are is in `test_numbers`."""
 
 import copy
-import gc
 import pickle
 
 import numpy as np
@@ -27,12 +26,9 @@ def test_an_element_outlives_the_scope_of_its_array():
     with ndx.workspace("elements", size="1KiB"):
         ndx.full(100, 9)
     assert [int(element) for element in found] == [1, 1, 1, 1]
-    found[0] += 1
-    assert (int(found[0]), int(outside[1])) == (2, 1)
+    assert int(total) == 2
     with pytest.raises(ndx.StaleArrayError):
         inside[0]
-    with pytest.raises(ndx.StaleArrayError):
-        int(total)
 
 
 @pytest.mark.parametrize("method", ["leverage", "migrate"])
@@ -70,9 +66,9 @@ def test_an_element_has_the_bytes_of_its_array(dtype):
     x = ndx.asarray(values, copy=True)
     kept = list(x)
     for element, expected in zip(kept, values, strict=True):
-        found = np.asarray(element)
+        found = np.asarray(memoryview(element))
         assert found.flags.aligned
-        assert found.flags.writeable
+        assert not found.flags.writeable
         assert found.tobytes() == expected.tobytes()
         assert element.nbytes == element.itemsize == found.itemsize
         assert element.strides == element.shape == ()
@@ -80,49 +76,6 @@ def test_an_element_has_the_bytes_of_its_array(dtype):
     for i, element in enumerate(kept):
         again[i] = element
     assert np.asarray(again).tobytes() == values.tobytes()
-
-
-@pytest.mark.parametrize("dtype", ["complex128", "float64", "int8", "bool"])
-def test_foreign_code_keeps_an_element_alive(dtype):
-    def seen():
-        x = ndx.ones(5, dtype=dtype)
-        return [
-            *[np.asarray(each) for each in x],
-            np.from_dlpack(x[1]),
-            np.asarray(memoryview(x[2])),
-            np.asarray(Interface(x[3])),
-        ]
-
-    with ndx.workspace("read", size="1KiB"):
-        views = seen()
-    gc.collect()
-    others = [list(ndx.zeros(50, dtype=dtype)) for _ in range(3)]
-    assert all(view == 1 for view in views)
-    del others
-
-
-class Interface:
-    """Shows NumPy an array's interface, and nothing else."""
-
-    def __init__(self, array):
-        self.array = array
-
-    @property
-    def __array_interface__(self):
-        return self.array.__array_interface__
-
-
-def test_an_element_is_written_to():
-    x = ndx.arange(3.0)
-    element = x[1]
-    same = element
-    element += 2
-    ndx.add(element, 4, out=element)
-    element[()] = element * 10
-    np.asarray(element)[()] += 1
-    assert same is element
-    assert float(element) == 71.0
-    assert x.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_an_element_is_copied_pickled_and_saved(tmp_path):
@@ -139,35 +92,19 @@ def test_an_element_is_copied_pickled_and_saved(tmp_path):
         ndx.asarray(element, copy=True),
         ndx.astype(element, ndx.complex64),
     ]
-    element[...] = 3
     assert [complex(each) for each in again] == [2j] * 5
     del element
-    assert complex(pickle.loads(kept, buffers=buffers)) in (2j, 3)
+    assert complex(pickle.loads(kept, buffers=buffers)) == 2j
 
 
 def test_views_of_an_element_share_it():
     element = ndx.arange(3)[1]
     views = [element[...], element[None], ndx.reshape(element, (1, 1)),
              ndx.broadcast_to(element, (2, 3))]  # fmt: skip
-    element += 5
     del element
     list(ndx.zeros(50))
     for view in views:
-        assert np.asarray(view).tolist() == np.full(view.shape, 6).tolist()
-
-
-def test_an_element_is_closed():
-    x = ndx.arange(3)
-    found = x[1]
-    view = np.asarray(found)
-    with pytest.raises(BufferError):
-        found.close()
-    assert view == 1
-    del view
-    found.close()
-    with pytest.raises(ndx.StaleArrayError):
-        int(found)
-    assert int(x[1]) == 1
+        assert np.asarray(view).tolist() == np.full(view.shape, 1).tolist()
 
 
 def test_an_element_of_an_array_in_a_file_is_independent(tmp_path):
@@ -176,7 +113,6 @@ def test_an_element_of_an_array_in_a_file_is_independent(tmp_path):
     found = x[2]
     x[2] = 9.0
     assert float(found) == 2.0
-    found[...] = 5.0
     assert x.tolist() == [0.0, 1.0, 9.0, 3.0, 4.0]
 
 

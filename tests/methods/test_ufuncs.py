@@ -261,7 +261,7 @@ def test_out_is_ours_and_the_operands_are_not(first):
     assert out.tolist() == [2.0, 4.0]
     assert np.matmul(np.eye(2), np.array([1.0, 2.0]), out=out) is out
     assert out.tolist() == [1.0, 2.0]
-    assert np.negative(3.0, out=out[0]).item() == -3.0
+    assert np.negative(3.0, out=out[0, ...]).item() == -3.0
     assert_same(np.add(ndx.ones(2), [1.0, 2.0]), np.array([2.0, 3.0]))
     with pytest.raises(TypeError):
         np.exp("text", out=out)
