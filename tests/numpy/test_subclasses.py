@@ -126,7 +126,7 @@ def test_each_call(kind, name, call):
 
 # ---- ufuncs --------------------------------------------------------------------
 
-UFUNCS = [n for n in np.__all__ if isinstance(getattr(np, n, None), np.ufunc)]
+UFUNCS = sorted(n for n in np.__all__ if isinstance(getattr(np, n, None), np.ufunc))
 
 
 @pytest.mark.filterwarnings("ignore")
