@@ -12,8 +12,8 @@ import numpy as np
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, is_array, holds_number, make_number_types, new_empty, numpy_view,
-    require_intact_file, require_usable, set_array_type,
+    BaseArray, check_room, holds_number, is_array, make_number_types, new_empty,
+    numpy_view, require_intact_file, require_usable, set_array_type,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,

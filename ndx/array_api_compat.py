@@ -2,8 +2,8 @@
 
 Nobody has to import this module: ndx does when one of these libraries is imported.
 `array_api_compat.array_namespace` takes an instance of float or complex for a Python
-scalar, which has no namespace. Elements of dtype float64 and complex128 are instances of
-these, and arrays, whose namespace is `ndx`.
+scalar, which has no namespace. Elements of dtype float64 and complex128 are instances
+of these, and arrays, whose namespace is `ndx`.
 
 Examples
 --------

@@ -51,6 +51,7 @@ ADDRESSES = {
     "_array.pinning:*": "it is for that",
     "_array.storage:data_of": "what the others call",
     "_array.storage:strided": "layouts; `_lib.layout` reads no element",
+    "_array.storage:as_number": "copies one element; no Python runs",
     "_array.storage:numpy_view": _EXPORT,
     "_array.storage:transient_view": "its callers are listed here",
     "_array.storage:stale_error": _NOTHING_READ,

@@ -10,7 +10,8 @@ from ndx._api.creation cimport fill_checked, scalar_default
 from ndx._array.dispatch cimport device_engine, is_on_device
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
-    BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view, require_usable,
+    BaseArray, from_numpy, holds_number, is_array, new_empty, numpy_view,
+    require_usable,
 )
 from ndx._compute.copies cimport cast, copy as copied
 from ndx._compute.elementwise cimport is_scalar

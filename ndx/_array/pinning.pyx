@@ -18,7 +18,6 @@ and released when they are unpinned. Their arrays are stale all the same.
 operands are pinned, and lie within their blocks.
 """
 
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ndx._array.storage cimport (

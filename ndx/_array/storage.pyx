@@ -551,8 +551,8 @@ cdef object loss_error(str what, str path):
 cdef object require_writeable(BaseArray x):
     if holds_number(x):
         raise TypeError(
-            f"a number (here one of dtype {dtype_object(x.dtype)}), which is an element "
-            "or computed of elements, can't be changed: write into its array, x[k] = "
+            f"a number (here one of dtype {dtype_object(x.dtype)}), an element or what "
+            "is computed of elements, can't be changed: write into its array, x[k] = "
             "value, or make an array of it by ndx.asarray(number)")
     cdef PyObject *memory_owner = x.block.memory_owner
     if x.readonly and x.block.readonly and memory_owner != NULL \

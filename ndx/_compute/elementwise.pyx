@@ -17,7 +17,8 @@ from ndx._array.pinning cimport (
 )
 from ndx._array.storage cimport (
     BaseArray, data_of, from_numpy, has_shape, holds_number, is_array, new_array,
-    new_like, new_number, require_intact_file, require_live, require_usable, require_writeable, strided,
+    new_like, new_number, require_intact_file, require_live, require_usable,
+    require_writeable, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.aliasing cimport overlaps
@@ -360,7 +361,7 @@ cdef bint either_on_device(BaseArray a, BaseArray b) noexcept:
 
 
 cdef inline bint are_numbers(BaseArray a, BaseArray b) noexcept:
-    """Whether the operands are numbers; None stands for a Python scalar, or for none."""
+    """Whether the operands are numbers; None stands for a Python scalar or for none."""
     return (a is None or holds_number(a)) and (b is None or holds_number(b))
 
 

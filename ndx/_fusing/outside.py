@@ -124,7 +124,9 @@ class Outside:
         kind = type(value)
         read, place = self.note(how, "type", parent, key, kind, words)
         read.of_type = of_type
-        if isinstance(value, NDArray) or (kind is np.ndarray and not value.dtype.hasobject):
+        if isinstance(value, NDArray) or (
+            kind is np.ndarray and not value.dtype.hasobject
+        ):
             read.check, read.expected = "array", None
             return self.arguments.outer_array(value)
         if kind is float:

@@ -89,9 +89,9 @@ cdef class Call:
     cdef object unwrap(self, object x, int depth):
         """Return `x` with NumPy's views in place of NDArrays; itself without any.
 
-        Numbers become NumPy's scalars, by whose classes NumPy asks. So do arrays without
-        axes in sequences: NumPy checks scalars, where it casts an array, and as elements
-        of NumPy's they must fit a dtype.
+        Numbers become NumPy's scalars, by whose classes NumPy asks. So do arrays
+        without axes in sequences: NumPy checks scalars, where it casts an array, and as
+        elements of NumPy's they must fit a dtype.
         """
         cdef Py_ssize_t i
         cdef bint changed = False

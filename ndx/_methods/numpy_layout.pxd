@@ -14,7 +14,7 @@ cdef int change_in_place(BaseArray x) except -1
 cdef BaseArray ordered_copy(BaseArray x, object order)
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept
 cdef bint is_array_class(object kind) except -1
-cdef object view_of_class(BaseArray x, object kind)
+cdef object view_of_class(object view, object kind)
 cdef bytes pickle_of(BaseArray x)
 cdef BaseArray reverse_axes(BaseArray x)
 cdef BaseArray swap_last(BaseArray x)

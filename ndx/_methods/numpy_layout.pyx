@@ -11,8 +11,8 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, is_array, new_view, numpy_view, require_live,
-    require_usable, require_writeable, same_view, set_layout, strided,
+    INLINE_DIMS, BaseArray, is_array, new_view, require_live, require_usable,
+    require_writeable, set_layout, strided,
 )
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.dots cimport dot
@@ -160,11 +160,11 @@ cdef bint is_array_class(object kind) except -1:
         issubclass(kind, np.ndarray) or issubclass(np.ndarray, kind))
 
 
-cdef object view_of_class(BaseArray x, object kind):
+cdef object view_of_class(object view, object kind):
     """Return a view as a class of arrays: of a subclass of NumPy's, or ours."""
     if kind is not np.ndarray and issubclass(kind, np.ndarray):
-        return numpy_view(x).view(kind)
-    return same_view(x)
+        return np.asarray(view).view(kind)
+    return view
 
 
 cdef bytes pickle_of(BaseArray x):

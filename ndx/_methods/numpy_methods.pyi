@@ -964,8 +964,8 @@ class NumPyMethods(NumPyAttributes):
         ----------
         dtype : dtype, optional
             The dtype of the view.
-        type : None
-            Views are NDArrays; np.asarray(x) returns NumPy's.
+        type : type, optional
+            A subclass of NumPy's class of arrays, of which the view is then one.
 
         Returns
         -------
@@ -975,8 +975,6 @@ class NumPyMethods(NumPyAttributes):
         ------
         ValueError
             If the last axis has no whole number of elements.
-        TypeError
-            If a class of arrays is asked for.
         StaleArrayError
             If the array's scope has ended.
 

@@ -1090,9 +1090,9 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         if is_array_class(dtype):
             dtype, type = None, dtype
-        if dtype is not None:
-            self = call_method('view', (self, dtype), {})
-        return same_view(self) if type is None else view_of_class(self, type)
+        found = same_view(self) if dtype is None else \
+            call_method('view', (self, dtype), {})
+        return found if type is None else view_of_class(found, type)
 
     # ------------------------------------------------------------ elements
 

@@ -1,4 +1,4 @@
-"""`ndx.numpy.ndarray` and `ndx.numpy.ufunc`: NumPy's names of classes that ndx has, too."""
+"""`ndarray` and `ufunc` of `ndx.numpy`: names for NumPy's classes and ours."""
 
 import types
 
@@ -56,8 +56,8 @@ class ndarray(metaclass=_ArrayType):
     Notes
     -----
     NumPy's class: https://numpy.org/doc/stable/reference/generated/numpy.ndarray.html
-    ``isinstance(x, ndarray)`` is true of every NDArray with axes or without, and of
-    NumPy's arrays; not of numbers. ``class Mine(ndarray)`` is a subclass of NumPy's class.
+    ``isinstance(x, ndarray)`` is true of NDArrays, but not of numbers, and of NumPy's
+    arrays. ``class Mine(ndarray)`` is a subclass of NumPy's class.
     """
 
     def __new__(

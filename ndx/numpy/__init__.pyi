@@ -96,7 +96,6 @@ from numpy import test as test
 from numpy import timedelta64 as timedelta64
 from numpy import typecodes as typecodes
 from numpy import ubyte as ubyte
-from numpy import ufunc as ufunc
 from numpy import uint as uint
 from numpy import uint8 as uint8
 from numpy import uint16 as uint16
@@ -111,6 +110,7 @@ from numpy import ushort as ushort
 from numpy import void as void
 
 from ndx._core import NDArray
+from ndx._numpy.array_class import ufunc as ufunc
 from ndx._numpy.errors import errstate as errstate
 from ndx._numpy.errors import seterr as seterr
 from ndx._numpy.files import load as load

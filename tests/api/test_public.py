@@ -13,6 +13,7 @@ import ndx.testing
 
 # In the namespace once they, or the libraries that they are for, are imported.
 LATER = {
+    "array_api_compat",
     "dask",
     "distributed",
     "einops",

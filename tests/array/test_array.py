@@ -222,7 +222,9 @@ def test_a_callback_does_not_meet_the_array_that_dies():
 
     def meet(_):
         met.extend(
-            x for x in gc.get_objects() if isinstance(x, ndx.NDArray) and id(x) not in known
+            x
+            for x in gc.get_objects()
+            if isinstance(x, ndx.NDArray) and id(x) not in known
         )
 
     class Owner(np.ndarray):

@@ -7,7 +7,7 @@ shared, and what is not, must be as with NumPy.
 import warnings
 
 import hypothesis.strategies as st
-import numpy
+import numpy as np
 from hypothesis import given
 
 import ndx.numpy
@@ -45,7 +45,9 @@ STATEMENTS = st.one_of(
     line("{a} = max({b}, {c})", a=scalar, b=scalar, c=scalar),
     line("{a} = np.sqrt(abs({b}))", a=scalar, b=scalar),
     line("{a} = {r}.{f}()", a=scalar, r=row, f=st.sampled_from(["sum", "max", "mean"])),
-    line("{a} = np.{f}({r})", a=scalar, r=row, f=st.sampled_from(["sum", "min", "prod"])),
+    line(
+        "{a} = np.{f}({r})", a=scalar, r=row, f=st.sampled_from(["sum", "min", "prod"])
+    ),
     line("for e in a: {a} = {a} + e; kept.append({a})", a=scalar),
     line("for e in {r}: {a} += e; kept.append({a})", a=scalar, r=row),
     line("{r} = m[{k} % 2]", r=row, k=index),
@@ -73,11 +75,11 @@ STATEMENTS = st.one_of(
 def run(namespace, statements):
     """Run a program; return its names, and which statements raised."""
     names, raised = {"np": namespace}, []
-    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for statement in statements:
             try:
-                exec(statement, names)  # noqa: S102
+                exec(statement, names)
             except (TypeError, ValueError, OverflowError, IndexError,
                     ZeroDivisionError, AttributeError):  # fmt: skip
                 raised.append(statement)
@@ -85,14 +87,14 @@ def run(namespace, statements):
 
 
 def plain(value):
-    """Return a value as NumPy's array or Python's number, and what kind of thing it is."""
+    """Return what kind of thing a value is, its dtype, and Python's numbers."""
     if isinstance(value, ndx.NDArray):
         is_array = type(value) is ndx.NDArray
         kind = "array" if is_array else "number"
-        return kind, str(value.dtype), numpy.asarray(value).tolist()
-    if isinstance(value, numpy.ndarray):
+        return kind, str(value.dtype), np.asarray(value).tolist()
+    if isinstance(value, np.ndarray):
         return "array", str(value.dtype), value.tolist()
-    if isinstance(value, numpy.generic):
+    if isinstance(value, np.generic):
         return "number", str(value.dtype), value.item()
     return type(value).__name__, "", value
 
@@ -108,7 +110,7 @@ def programs(draw):
 
 @given(programs())
 def test_a_program_gives_what_it_gives_with_numpy(program):
-    theirs, their_errors = run(numpy, program)
+    theirs, their_errors = run(np, program)
     ours, our_errors = run(ndx.numpy, program)
     assert our_errors == their_errors
     for name in [*SCALARS, *ROWS, "a", "m"]:
@@ -122,5 +124,7 @@ def test_a_program_gives_what_it_gives_with_numpy(program):
     # What names share is the same, too.
     for first in SCALARS + ROWS:
         for second in SCALARS + ROWS:
-            if type(theirs[first]) is numpy.ndarray:
-                assert (ours[first] is ours[second]) == (theirs[first] is theirs[second])
+            if type(theirs[first]) is np.ndarray:
+                assert (ours[first] is ours[second]) == (
+                    theirs[first] is theirs[second]
+                )

@@ -44,7 +44,7 @@ def in_some_layout(draw, array):
     room = room.astype(array.dtype)
     key = tuple(slice(None, None, step) for step in steps)
     room[key] = array.transpose(order)
-    view = ndx.asarray(room, copy=True)[key]
+    view = ndx.asarray(room, copy=True)[(*key, ...)]
     inverse = [order.index(axis) for axis in range(array.ndim)]
     return ndx.permute_dims(view, inverse)
 

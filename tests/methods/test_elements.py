@@ -1,4 +1,4 @@
-"""Elements: `x[i]` with integers for all axes; what numbers are is in `test_numbers`."""
+"""Elements: `x[i]` with integers for all axes; see also `test_numbers`."""
 
 import copy
 import pickle

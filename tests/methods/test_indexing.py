@@ -159,9 +159,6 @@ def test_elements_are_arrays_without_axes():
     assert_same(x[()], np.array([[1, 2], [3, 4]]))
     assert_same(x[1, 1][()], np.array(4))
     assert_same(x[1, 1][...], np.array(4))
-    y = x[0, 0]
-    y[...] = 7
-    assert x.tolist() == [[1, 2], [3, 4]]
     y = x[0, 0, ...]
     y[...] = 7
     assert x.tolist() == [[7, 2], [3, 4]]

@@ -51,7 +51,11 @@ def is_one_of_ours(value):
 
 def normal(value):
     """Return a value in a form in which both kinds of arrays are alike."""
-    if is_one_of_ours(value) or type(value) in np.sctypeDict.values():
+    if (
+        is_one_of_ours(value)
+        or isinstance(value, ndx.NDArray)
+        or type(value) in np.sctypeDict.values()
+    ):
         return "array", str(value.dtype), value.tolist()
     if isinstance(value, tuple):
         return tuple(map(normal, value))

@@ -344,15 +344,13 @@ def test_an_integer_beyond_float64():
         ndx.ones(3) + 10**400
 
 
-@pytest.mark.parametrize(
-    "other", ["a", None, [1, 2, 3], (1, 2, 3), object(), {}, slice(3)]
-)
+@pytest.mark.parametrize("other", ["a", None, ["a", "b", "c"], object(), {}, slice(3)])
 @pytest.mark.parametrize("name", ["add", "lt", "matmul", "pow", "and_"])
 def test_what_is_no_operand(name, other):
     x = ndx.ones(3, dtype="int64")
     f = getattr(operator, name)
     # NumPy's `matmul` makes an array without axes of any object.
-    converted = name == "matmul" and not isinstance(other, str | list | tuple | None)
+    converted = name == "matmul" and not isinstance(other, str | list | None)
     with pytest.raises(ValueError if converted else TypeError):
         f(x, other)
     with pytest.raises(ValueError if converted else TypeError):

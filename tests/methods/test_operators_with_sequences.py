@@ -36,7 +36,9 @@ VALUES = [[1, 2], (1, 2), [], Pair(1, 2), [[1], [2]], [1.5, True], [[1, 2], [3]]
 
 @pytest.mark.parametrize("compute", OPERATORS)
 @pytest.mark.parametrize("values", VALUES, ids=repr)
-@pytest.mark.parametrize("x", [3, [1, 2], [[1.5, 2.0], [3.0, 4.0]]], ids=["0d", "1d", "2d"])
+@pytest.mark.parametrize(
+    "x", [3, [1, 2], [[1.5, 2.0], [3.0, 4.0]]], ids=["0d", "1d", "2d"]
+)
 def test_operators_convert_lists_and_tuples_as_those_of_numpy(compute, values, x):
     ours, theirs = ndx.asarray(x), np.asarray(x)
     for first, second in ((ours, values), (values, ours)):

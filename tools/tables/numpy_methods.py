@@ -19,7 +19,14 @@ _SORTED = {"axis": ("int, optional", "The axis, by default the last.")}
 def _reduction(name, signature, what, example, only="", **more):
     only = f"has_axes(self, axis) and {only}" if only else "has_axes(self, axis)"
     return Method(
-        name, signature, what, example, returns=_REDUCED, reduces=True, only=only, **more
+        name,
+        signature,
+        what,
+        example,
+        returns=_REDUCED,
+        reduces=True,
+        only=only,
+        **more,
     )
 
 
@@ -241,9 +248,9 @@ _VIEWS = [
         kind="Any",
         body="if is_array_class(dtype):\n"
         "    dtype, type = None, dtype\n"
-        "if dtype is not None:\n"
-        "    self = call_method('view', (self, dtype), {})\n"
-        "return same_view(self) if type is None else view_of_class(self, type)",
+        "found = same_view(self) if dtype is None else \\\n"
+        "    call_method('view', (self, dtype), {})\n"
+        "return found if type is None else view_of_class(found, type)",
         parameters={
             "dtype": ("dtype, optional", "The dtype of the view."),
             "type": (
@@ -251,9 +258,7 @@ _VIEWS = [
                 "A subclass of NumPy's class of arrays, of which the view is then one.",
             ),
         },
-        raises=(
-            ("ValueError", "If the last axis has no whole number of elements."),
-        ),
+        raises=(("ValueError", "If the last axis has no whole number of elements."),),
     ),
 ]
 

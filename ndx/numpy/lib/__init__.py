@@ -1,4 +1,4 @@
-"""NumPy's `numpy.lib`: its parts that make or take arrays are ours, the others NumPy's."""
+"""NumPy's `numpy.lib`; its parts that make or take arrays are ours."""
 
 import importlib as _importlib
 
