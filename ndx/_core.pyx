@@ -12,7 +12,7 @@ import numpy as np
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, holds_number, is_array, make_number_types, new_empty,
+    BaseArray, check_room, holds_number, is_array, make_number_types, new_number,
     numpy_view, require_intact_file, require_usable, set_array_type,
 )
 from ndx._blocks.block cimport (
@@ -804,7 +804,6 @@ cdef extern from *:
 
 set_array_type(NDArray, b"ndx.NDArray")
 ndx_set_no_hash(NDArray)
-learn_operators(new_empty(BOOL, 0, NULL))
 
 
 # ---------------------------------------------------------------- numbers
@@ -849,6 +848,10 @@ for code, number_type in enumerate(number_types):
         Real.register(number_type)
     elif kind_of[code] == KIND_COMPLEX:
         Complex.register(number_type)
+
+
+# A number takes nothing of a backend, which would count it.
+learn_operators(new_number(BOOL))
 
 
 def rebuild_number(dtype, value):

@@ -149,8 +149,11 @@ def _signature(function):
     return inspect.signature(function)
 
 
-def _record(trace, words, function, row, args, kwargs):
-    """Record a call of a function whose first argument is the array."""
+def _record(trace, words, function, row, args, kwargs, *, numbers=True):
+    """Record a call of a function whose first argument is the array.
+
+    Full reductions are numbers in NumPy's face, as `numbers` says.
+    """
     record, options = row
     if not options:
         if len(args) == 1 and not kwargs and type(args[0]) is Tracer:
@@ -160,7 +163,10 @@ def _record(trace, words, function, row, args, kwargs):
     x = given.pop(next(iter(given)))
     if type(x) is not Tracer or given.keys() - options:
         return trace.refuse(f"{words} with options")
-    return record(x, **given)
+    made = record(x, **given)
+    if numbers and "keepdims" in options and made.shape == ():
+        made._buffer.number = True
+    return made
 
 
 def call_of_ndx(function, args, kwargs):
@@ -172,7 +178,9 @@ def call_of_ndx(function, args, kwargs):
     if function.__module__ != "ndx":
         return trace.refuse(words)
     if name in BY_NDX:
-        return _record(trace, words, function, BY_NDX[name], args, kwargs)
+        return _record(
+            trace, words, function, BY_NDX[name], args, kwargs, numbers=False
+        )
     if name in UFUNCS or name == "where":
         bound = _signature(function).bind(*args, **kwargs)
         if name == "where":

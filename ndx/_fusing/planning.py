@@ -136,6 +136,9 @@ def grouped(steps, *, reductions_alone=False):
 class Planner:
     """The arrays of one program, and what its steps use."""
 
+    # Whether results are numbers where the function's are. None is on a device.
+    numbers = False
+
     def __init__(self, trace, nargs, result, groups):
         self.trace, self.nargs, self.result, self.groups = trace, nargs, result, groups
         self.made, self.slots = [], {}
@@ -184,8 +187,10 @@ class Planner:
             buffer = value._buffer
             slot = self.slot(buffer)
             if not value._is_view and value.shape == buffer.shape:
-                return ("slot", slot)
-            return ("view", slot, value._offset, value.shape, value.strides)
+                found = ("slot", slot)
+            else:
+                found = ("view", slot, value._offset, value.shape, value.strides)
+            return ("number", found) if self.numbers and value._is_number else found
         if kind in ("tuple", "list"):
             return (kind, [self.returned(item) for item in value])
         if kind == "dict":
@@ -234,6 +239,8 @@ class Planner:
 
 class _CpuPlanner(Planner):
     """The stages of a program of the CPU."""
+
+    numbers = True
 
     def __init__(self, *args):
         super().__init__(*args)

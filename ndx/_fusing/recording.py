@@ -114,6 +114,7 @@ class Arguments:
             msg = f"it reads an array of {value.dtype}"
             raise NotRecorded(msg) from None
         buffer = Buffer(code, value.shape, value.strides, None, len(self.arrays))
+        buffer.number = not foreign and type(value) is not NDArray
         readonly = not foreign and is_readonly(value)
         tracer = Tracer(self.trace, buffer, 0, value.shape, value.strides, foreign,
                         readonly)  # fmt: skip
@@ -196,8 +197,6 @@ def _described(error):
 def _result(trace, value):
     """Describe what the function returned, for `Program.build`."""
     if type(value) is Tracer:
-        if value._buffer.element:
-            trace.refuse("it returns an element, which belongs to no workspace")
         if value._foreign:
             trace.refuse("it returns an array of NumPy")
         return ("array", value)

@@ -14,7 +14,7 @@ from ndx._array.pinning cimport (
     Operands, hold, let_go, locate, put, recheck_all, unlocked,
 )
 from ndx._array.storage cimport (
-    BaseArray, new_array, new_view, require_live, set_layout, strided,
+    BaseArray, as_number, new_array, new_view, require_live, set_layout, strided,
 )
 from ndx._blocks.block cimport block_is_live
 from ndx._compute.copies cimport LARGE
@@ -291,6 +291,8 @@ cdef class Program:
             return [self.build(item, arrays, made) for item in spec[1]]
         if what == "dict":
             return {key: self.build(item, arrays, made) for key, item in spec[1]}
+        if what == "number":
+            return as_number(self.build(spec[1], arrays, made))
         slot = spec[1]
         base = <BaseArray>arrays[slot] if slot < self.nargs else made[slot - self.nargs]
         if what == "slot":

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
-from ndx._array.storage cimport BaseArray
+from ndx._array.storage cimport BaseArray, holds_number
 from ndx._fusing.replay cimport MAX_SLOTS
 
 cdef enum:
@@ -69,7 +69,7 @@ cdef inline int describe_array(Words *found, BaseArray x, Tag tag) except -1:
     found.arrays[found.narrays] = <PyObject *>x
     found.narrays += 1
     add(found, tag | x.dtype << 8 | x.ndim << 16 | x.c_contiguous << 24
-        | x.readonly << 25 | <int64_t>x.block.device << 32)
+        | x.readonly << 25 | holds_number(x) << 26 | <int64_t>x.block.device << 32)
     for i in range(x.ndim):
         add(found, x.shape[i])
     if not x.c_contiguous:

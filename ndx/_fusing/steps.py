@@ -32,14 +32,16 @@ class Buffer:
     shape, strides, order : tuple of int
     argument : int or None
         Its place among the arrays of the arguments.
+    number : bool
+        Whether it is a number: operators in place bind another.
     """
 
-    __slots__ = ("argument", "code", "element", "order", "shape", "strides")
+    __slots__ = ("argument", "code", "number", "order", "shape", "strides")
 
     def __init__(self, code, shape, strides, order=None, argument=None):
         self.code, self.shape, self.strides = code, shape, strides
         self.order, self.argument = order, argument
-        self.element = False
+        self.number = False
 
 
 class Part(NamedTuple):

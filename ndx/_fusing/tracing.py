@@ -76,9 +76,10 @@ class Trace:
         return self.refuse(f"it computes with a {type(value).__name__}")
 
     def element(self, value):
-        """Return NumPy's scalar as an array without axes."""
+        """Return NumPy's scalar as a number."""
         code = rules.code_of(value.dtype)
         made = self.new(code, ())
+        made._buffer.number = True
         data = Constant(np.asarray(value).astype(rules.dtype_of(code)).tobytes())
         self.add("copy", code, code, made, [data])
         return made
@@ -157,6 +158,7 @@ class Trace:
             return self.write(name, taken, result, out, shape, sources)
         operands = [part.strides for part in sources if type(part) is Part]
         made = self.new(result, shape, operands)
+        made._buffer.number = all(x._is_number for x in values if type(x) is Tracer)
         self.add(name, taken, result, made, sources)
         return made
 
@@ -289,6 +291,10 @@ class Tracer(StandIn):
         self._foreign, self._readonly = foreign, readonly
         self._is_view = False
 
+    @property
+    def _is_number(self):
+        return self._buffer.number and not self._is_view and self._shape == ()
+
     def _use(self):
         """Note that the array must not be stale, even if no element of it is read."""
         if self._buffer.argument is not None:
@@ -400,7 +406,7 @@ class Tracer(StandIn):
         # An element is a copy.
         made = self._trace.new(self._code, ())
         self._trace.convert(view, made, ())
-        made._buffer.element = True
+        made._buffer.number = True
         made._foreign = self._foreign
         return made
 
@@ -492,6 +498,8 @@ def _inplace(name):
     def method(self, other):
         if self._foreign:
             return self._trace.refuse("it writes to an array of NumPy")
+        if self._is_number:
+            return self._trace.elementwise(name, self, other, is_operator=True)
         return self._trace.inplace(name, self, other)
 
     return method

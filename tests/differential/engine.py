@@ -93,7 +93,7 @@ def spread_out(array):
     """Return an NDArray with room between its elements."""
     native = array.dtype.newbyteorder("=")
     room = ndx.zeros([2 * length + 1 for length in array.shape], dtype=native)
-    view = room[(slice(1, None, 2),) * array.ndim]
+    view = room[(*[slice(1, None, 2)] * array.ndim, ...)]
     view[...] = array
     return view
 
