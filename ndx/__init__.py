@@ -127,6 +127,7 @@ _import_hooks.register_on_import(
     {
         "array_api_compat.common._helpers": "ndx.array_api_compat",
         "dask.array.backends": "ndx.dask",
+        "dask.array.reductions": "ndx.dask",
         "dask.sizeof": "ndx._clusters.sizes",
         "distributed.protocol.serialize": "ndx._clusters.serialization",
         "einops._backends": "ndx.einops",

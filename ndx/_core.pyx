@@ -842,6 +842,7 @@ cdef PyObject *number_attribute(PyObject *number, PyObject *name) except NULL:
 
 number_types = make_number_types(number_hash, number_made, number_attribute, &reporting)
 for code, number_type in enumerate(number_types):
+    globals()[number_type.__name__] = number_type
     if kind_of[code] in (KIND_INT, KIND_UINT):
         Integral.register(number_type)
     elif kind_of[code] == KIND_FLOAT:

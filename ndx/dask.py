@@ -15,7 +15,10 @@ NDArray(15.)
 NDArray([1., 1., 1.])
 """
 
+import contextlib
+import functools
 import math
+import sys
 
 import dask
 import dask.array as da
@@ -125,8 +128,30 @@ class Backend(ArrayBackendEntrypoint):
         return data.map_blocks(_to_ndx, **kwargs)
 
 
+def _of_arrays(reduce):
+    """Return dask's step of a reduction, which knows the kind of a result without axes.
+
+    dask takes `x.sum()` of the empty array that stands for chunks, which is a number,
+    and makes an array of NumPy's of that, as of any scalar.
+    """
+
+    @functools.wraps(reduce)
+    def reduce_chunks(func, x, *args, **kwargs):
+        found = reduce(func, x, *args, **kwargs)
+        if isinstance(x._meta, NDArray) and type(found._meta) is np.ndarray:
+            with no_workspace(), contextlib.suppress(TypeError):
+                found._meta = asarray(found._meta, device="cpu")
+        return found
+
+    return reduce_chunks
+
+
 def register():
     """Register NDArrays with dask."""
+    reductions = sys.modules.get("dask.array.reductions")
+    reduce = getattr(reductions, "partial_reduce", None)
+    if reduce is not None and not hasattr(reduce, "__wrapped__"):
+        reductions.partial_reduce = _of_arrays(reduce)
     # The functions of NumPy that dask has for all other types compute NDArrays, too.
     for lookup in (
         concatenate_lookup,

@@ -17,6 +17,8 @@
 
 static PyTypeObject ndx_number_types[NDX_NUMBER_TYPES];
 static PyNumberMethods ndx_number_methods[NDX_NUMBER_TYPES];
+static PySequenceMethods ndx_number_sequence[NDX_NUMBER_TYPES];
+static PyMappingMethods ndx_number_mapping[NDX_NUMBER_TYPES];
 static PyObject *ndx_scalar_classes[NDX_NUMBER_TYPES]; /* NumPy's, by dtype */
 
 /* What a higher layer knows of numbers. */
@@ -57,7 +59,8 @@ static PyObject *ndx_number_getattro(PyObject *self, PyObject *name) {
 }
 
 /* The subclass for a dtype. In-place operators have no slots: `x += 1` binds a new
- * number, as for all immutable types. `also` is a built-in base, or NULL. */
+ * number, as for all immutable types. A number has no length, and is no iterable.
+ * `also` is a built-in base, or NULL. */
 static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char *name,
                                 const char *doc, PyTypeObject *also,
                                 PyObject *scalar_class, int is_index) {
@@ -80,7 +83,19 @@ static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char 
     type->tp_base = array_type;
     type->tp_bases = also == NULL ? PyTuple_Pack(1, array_type)
                                   : PyTuple_Pack(2, array_type, also);
-    if (type->tp_bases == NULL || PyType_Ready(type) < 0) { return -1; }
+    type->tp_as_sequence = &ndx_number_sequence[dtype];
+    type->tp_as_mapping = &ndx_number_mapping[dtype];
+    type->tp_dict = PyDict_New();
+    if (type->tp_bases == NULL || type->tp_dict == NULL
+        || PyDict_SetItemString(type->tp_dict, "__len__", Py_None) < 0
+        || PyDict_SetItemString(type->tp_dict, "__iter__", Py_None) < 0
+        || PyDict_SetItemString(type->tp_dict, "__contains__", Py_None) < 0
+        || PyType_Ready(type) < 0) {
+        return -1;
+    }
+    memset(type->tp_as_sequence, 0, sizeof(PySequenceMethods));
+    type->tp_as_mapping->mp_length = NULL;
+    type->tp_iter = NULL;
     methods->nb_inplace_add = methods->nb_inplace_subtract = NULL;
     methods->nb_inplace_multiply = methods->nb_inplace_remainder = NULL;
     methods->nb_inplace_lshift = methods->nb_inplace_rshift = NULL;

@@ -167,7 +167,7 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
     ndx_bool_type = &ndx_number_types[<int>BOOL]
     for dtype in range(NDTYPES):
         described = dtype_object(dtype)
-        name = f"ndx.{described.name.capitalize()}".encode()
+        name = f"ndx._core.{described.name.capitalize()}".encode()
         doc = f"A number of dtype {described.name}: an array without axes that is " \
             f"immutable and hashable.".encode()
         kept_names.extend((name, doc))
@@ -460,7 +460,14 @@ cdef void find_order(BaseArray x, int *order) noexcept:
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
     cdef BaseArray view = bare_array(ndim)
+    cdef double[2] copied
     require_usable(x)
+    if holds_number(x):
+        # As of NumPy's scalars, a view is a copy: here of a number that nobody sees.
+        memcpy(&copied, x.dims, sizeof(copied))
+        x = new_number(x.dtype)
+        memcpy(x.dims, &copied, sizeof(copied))
+        x.readonly = False
     view.dtype = x.dtype
     view.readonly = x.readonly
     view.offset = x.offset

@@ -28,11 +28,14 @@ def without_repeats(x):
 
 def serialize(x):
     """Return the header and the frames of an array: one, over the array's memory."""
-    stored = without_repeats(x)
+    number = type(x) is not NDArray
+    stored = x[...] if number else without_repeats(x)
     _, (data, dtype, shape, order, _) = stored.__reduce_ex__(5)
     header = {"dtype": dtype, "shape": shape, "order": order}
     if x.shape != shape:
         header["broadcast_to"] = x.shape
+    if number:
+        header["number"] = True
     return header, [pickle.PickleBuffer(data).raw()]
 
 
@@ -41,6 +44,8 @@ def deserialize(header, frames):
     (frame,) = frames
     stored = header["dtype"], tuple(header["shape"]), header["order"]
     x = rebuild(frame, *stored, in_band=type(frame))
+    if "number" in header:
+        return x[()]
     return broadcast_to(x, header["broadcast_to"]) if "broadcast_to" in header else x
 
 

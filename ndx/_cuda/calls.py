@@ -55,7 +55,7 @@ def factored(name, reason, *, square=True):
             with _cupy.errstate(linalg="raise"):
                 return standard(session, name, x, *args, **kwargs)
         except np.linalg.LinAlgError as error:
-            if square and x.shape[-1] != x.shape[-2]:
+            if square and (x.ndim < 2 or x.shape[-1] != x.shape[-2]):
                 raise
             msg = f"{name}: {reason}"
             raise np.linalg.LinAlgError(msg) from error

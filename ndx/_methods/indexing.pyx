@@ -14,8 +14,9 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
-    BaseArray, data_of, is_array, new_number, new_view, numpy_view,
-    require_intact_file, require_live, require_usable, require_writeable, set_layout,
+    BaseArray, data_of, holds_number, is_array, new_number, new_view, numpy_view,
+    require_intact_file, require_live, require_usable, require_writeable, same_view,
+    set_layout,
 )
 from ndx._compute.copies cimport can_store, cast, copy, fill_with
 from ndx._compute.elementwise cimport is_scalar
@@ -423,7 +424,10 @@ cdef object get_item(BaseArray x, object key):
             if view is not None:
                 return view
         elif find_element(x, key, &offset):
-            return element(x, offset)
+            if x.ndim or holds_number(x):
+                return element(x, offset)
+            # An array stays one, also for those who write `x[()]` for any array.
+            return same_view(element(x, offset))
     view = basic_view(x, key)
     if view is not None:
         return view

@@ -30,6 +30,7 @@ from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
     BaseArray, holds_number, is_array, numpy_view, same_view,
 )
+from ndx._compute.copies cimport copy
 from ndx._compute.elementwise cimport as_operand, is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
@@ -375,7 +376,20 @@ cdef object dispatch_function(object function, object types, tuple args, dict kw
             # Another library's array, which may know how to compute with an NDArray.
             # A subclass of NumPy's is asked again, with views of NDArrays.
             return NotImplemented
-    return compute_function(function, args, kwargs)
+    return as_array_of(args, compute_function(function, args, kwargs))
+
+
+cdef object as_array_of(tuple args, object result):
+    """Return a result for a library that computes with arrays of any kind.
+
+    Of arrays it expects arrays: a number of ours would be a scalar for it, of no kind.
+    """
+    if is_array(result) and holds_number(<BaseArray>result):
+        for item in args:
+            if is_array(item) and holds_number(<BaseArray>item):
+                return result
+        return copy(<BaseArray>result)
+    return result
 
 
 cdef object compute_function(object function, tuple args, dict kwargs):

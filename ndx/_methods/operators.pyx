@@ -109,7 +109,9 @@ cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
         # A count, as NumPy's integers are: Python repeats the sequence.
         return False
     if isinstance(other, (list, tuple)):
-        return not NDX_CALCULATES(other) and array.block.device == 0
+        if array.block.device and not NDX_CALCULATES(other):
+            raise operand_error(ufunc, x1, x2)
+        return not NDX_CALCULATES(other)
     if ufunc.name == "multiply" and NDX_REPEATS(other):
         raise operand_error(ufunc, x1, x2)
     return other is not None and not isinstance(other, (str, bytes)) \

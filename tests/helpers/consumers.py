@@ -42,7 +42,7 @@ def check(call, *operands, rtol=1e-9, atol=1e-12, returns=ndx.NDArray):
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
         if isinstance(b, np.ndarray | np.generic) and returns is not None:
-            assert type(a) is returns
+            assert isinstance(a, returns)
         if isinstance(b, np.ndarray | np.generic | int | float):
             if isinstance(b, np.ndarray) and b.dtype.kind in "iub":
                 assert_equal(a, b)

@@ -170,7 +170,7 @@ def test_creates_arrays_by_its_configuration(name):
         d = CREATED[name]()
         expected = d.dtype
         found = d.compute(scheduler="sync")
-    assert type(found) is isinstance(d._meta, ndx.NDArray)
+    assert type(found) is type(d._meta) is ndx.NDArray
     assert found.shape == d.shape
     assert found.dtype == expected
 
@@ -204,7 +204,7 @@ def test_moves_arrays_to_ndx_and_back():
 def test_generators_of_ndx_fill_ndarrays():
     rng = da.random.default_rng(ndx.random.default_rng(5))
     found = rng.normal(size=(4, 2), chunks=2)
-    assert type(found.compute(scheduler="sync")) is isinstance(found._meta, ndx.NDArray)
+    assert type(found.compute(scheduler="sync")) is type(found._meta) is ndx.NDArray
 
 
 def test_numbers_are_those_of_numpy():

@@ -137,7 +137,7 @@ def test_arrays_arrive_as_they_are(road, shape):
             assert_arrives(found, sent)
             # A copy is the receiver's; bytes apart are those that the sender offers.
             if isinstance(sent, ndx.NDArray) and road != "pickle with buffers apart":
-                assert found.flags.writeable
+                assert found.flags.writeable or type(found) is not ndx.NDArray
 
 
 @SIZES
