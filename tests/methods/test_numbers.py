@@ -90,7 +90,8 @@ def test_where_numbers_come_from(dtype):
     arrays = [
         ndx.zeros((), dtype=dtype), ndx.asarray(True), x[0, 0, ...], x[:1],
         ndx.reshape(x[0, 0], ()), ndx.asarray(x[0, 0]), np.reshape(x[:1, :1], ()),
-        ndx.asarray(1, dtype=dtype)[()], np.sum(x), np.any(x),  # NumPy's own functions, as dask calls them
+        ndx.asarray(1, dtype=dtype)[()],
+        np.sum(x), np.any(x),  # NumPy's own functions, as dask calls them
     ]  # fmt: skip
     assert not any(map(is_number, arrays))
 
