@@ -22,12 +22,39 @@ NDArray(2.)
 
 import functools
 import sys
+import types
 
 import ndx.numpy
 from ndx._api.creation_from_data import asarray
 from ndx._core import NDArray
+from ndx._numpy.wrappers import NumPyFunction
 
 __all__ = ["register"]
+
+
+def _as_array(function):
+    """Return a function whose result without axes is an array, not a number."""
+
+    @functools.wraps(function)
+    def compute(*args, **kwargs):
+        found = function(*args, **kwargs)
+        return asarray(found) if isinstance(found, NDArray) else found
+
+    return compute
+
+
+class _Arrays(types.ModuleType):
+    """`ndx.numpy` for xarray, which would make NumPy's array of a number."""
+
+    def __getattr__(self, name):
+        value = getattr(ndx.numpy, name)
+        if isinstance(value, NumPyFunction):
+            value = _as_array(value)
+        setattr(self, name, value)
+        return value
+
+
+_ARRAYS = _Arrays("ndx.numpy")
 
 
 def _namespace(find):
@@ -35,7 +62,7 @@ def _namespace(find):
 
     def get_array_namespace(*values):
         found = find(*values)
-        return ndx.numpy if found is ndx else found
+        return _ARRAYS if found is ndx else found
 
     return get_array_namespace
 

@@ -83,14 +83,27 @@ static inline PyObject *ndx_truth(int value) {
     return number;
 }
 
-/* Integers wrap, as in NumPy's loops. */
+#if defined(__GNUC__)
+#define NDX_NOINLINE __attribute__((noinline))
+#else
+#define NDX_NOINLINE
+#endif
+
+/* Integers wrap, as in NumPy's loops. With an array as an operand, the array's slot is
+ * called last of all, so that it sees the interpreter as its caller (callers.h). */
 #define NDX_BINARY(name, slot, of_ints, of_doubles)                                      \
-    static PyObject *ndx_number_##name(PyObject *a, PyObject *b) {                        \
+    static NDX_NOINLINE PyObject *ndx_compute_##name(PyObject *a, PyObject *b) {          \
         ndx_operands o = {0, 0, 0.0, 0.0};                                               \
         int kind = ndx_read_operands(a, b, &o);                                          \
         if (kind == NDX_INTEGER) { return of_ints; }                                     \
         if (kind == NDX_DOUBLE) { return of_doubles; }                                   \
         return ndx_array_type->tp_as_number->slot(a, b);                                 \
+    }                                                                                    \
+    static PyObject *ndx_number_##name(PyObject *a, PyObject *b) {                        \
+        if (Py_TYPE(a) == ndx_array_type || Py_TYPE(b) == ndx_array_type) {              \
+            return ndx_array_type->tp_as_number->slot(a, b);                             \
+        }                                                                                \
+        return ndx_compute_##name(a, b);                                                 \
     }
 #define NDX_WRAPPED(op) ndx_number_of_int((int64_t)((uint64_t)o.i op (uint64_t)o.j))
 #define NDX_OTHERWISE(slot) ndx_array_type->tp_as_number->slot(a, b)

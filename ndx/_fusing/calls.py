@@ -152,7 +152,7 @@ def _signature(function):
 def _record(trace, words, function, row, args, kwargs, *, numbers=True):
     """Record a call of a function whose first argument is the array.
 
-    Full reductions are numbers in NumPy's face, as `numbers` says.
+    Full reductions by methods are numbers, as `numbers` says.
     """
     record, options = row
     if not options:
@@ -164,8 +164,8 @@ def _record(trace, words, function, row, args, kwargs, *, numbers=True):
     if type(x) is not Tracer or given.keys() - options:
         return trace.refuse(f"{words} with options")
     made = record(x, **given)
-    if numbers and "keepdims" in options and made.shape == ():
-        made._buffer.number = True
+    if "keepdims" in options and made.shape == ():
+        made._buffer.number, made._buffer.reduced = numbers, True
     return made
 
 
@@ -214,7 +214,8 @@ def call_function(tracer, function, args, kwargs):
         if function is np.where and len(args) == 3 and not kwargs:
             return trace.where(*args)
         if function in BY_NUMPY:
-            return _record(trace, words, function, BY_NUMPY[function], args, kwargs)
+            row = BY_NUMPY[function]
+            return _record(trace, words, function, row, args, kwargs, numbers=False)
     return trace.refuse(words)
 
 

@@ -519,7 +519,11 @@ class Evaluation:
             if of_numpy and not all(map(is_plain, [*args, *kwargs.values()])):
                 self.refuse(f"it calls {words} of what is no number")
         with np.errstate(all="raise"):
-            return self.perform(value, *args, **kwargs)
+            found = self.perform(value, *args, **kwargs)
+        if type(value) is NumPyFunction and type(found) is Tracer:
+            # NumPy's own function returns an array, where that of `ndx.numpy` does not.
+            found._buffer.number |= found._buffer.reduced
+        return found
 
     def _passed(self, value):
         """Return an argument for a function that is not walked along."""

@@ -34,14 +34,18 @@ class Buffer:
         Its place among the arrays of the arguments.
     number : bool
         Whether it is a number: operators in place bind another.
+    reduced : bool
+        Whether it is a full reduction, which NumPy's face makes a number.
     """
 
-    __slots__ = ("argument", "code", "number", "order", "shape", "strides")
+    __slots__ = (
+        "argument", "code", "number", "order", "reduced", "shape", "strides",
+    )  # fmt: skip
 
     def __init__(self, code, shape, strides, order=None, argument=None):
         self.code, self.shape, self.strides = code, shape, strides
         self.order, self.argument = order, argument
-        self.number = False
+        self.number = self.reduced = False
 
 
 class Part(NamedTuple):

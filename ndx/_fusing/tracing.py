@@ -406,7 +406,7 @@ class Tracer(StandIn):
         # An element is a copy.
         made = self._trace.new(self._code, ())
         self._trace.convert(view, made, ())
-        made._buffer.number = True
+        made._buffer.number = self._shape != () or self._is_number
         made._foreign = self._foreign
         return made
 

@@ -147,7 +147,7 @@ def compare(found, expected):
         for each, wanted in zip(found, expected, strict=True):
             compare(each, wanted)
     elif isinstance(expected, np.ndarray | np.generic) and expected.dtype == "float16":
-        assert type(found) is np.ndarray  # ndx has no such dtype
+        assert type(found) in (np.ndarray, np.float16)  # ndx has no such dtype
     elif isinstance(expected, np.ndarray | np.generic):
         assert_same(found, expected)
     else:
@@ -221,7 +221,7 @@ def test_results_lie_in_the_workspace(name):
     with ndx.workspace("shortcuts"):
         assert CALLS[name](np, x, x).workspace == "shortcuts"
         assert x.dot(x).workspace is None  # a number
-        assert np.linalg.norm(x).workspace is None
+        assert np.linalg.norm(x).workspace == "shortcuts"  # NumPy's own: an array
 
 
 def test_other_operands_are_left_to_numpy():
