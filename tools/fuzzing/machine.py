@@ -215,15 +215,22 @@ class Machine:
         self.say(f"{name} = {code}")
         x, m = self.run(code, names, model=model)
         self.keep(name, code, x, np.array(m), generation)
-        if settle or draw(16) == 0:
+        if name in self.xs and (settle or draw(16) == 0):
             self.settle(name, force=settle == "always")
 
     def keep(self, name, code, x, m, generation):
         """Bind a result whose values are near the model's, which then takes them."""
-        if type(x) is not ndx.NDArray:
+        if not isinstance(x, ndx.NDArray):
             raise Failure(f"{code}: a {type(x).__name__}")
         if x.shape != m.shape or x.dtype != m.dtype:
             raise Failure(f"{code}: {x.dtype}{x.shape}, not {m.dtype}{m.shape}")
+        if type(x) is not ndx.NDArray:
+            # A number, which can't be changed, and is in no workspace.
+            a = np.asarray(x)
+            if a.tobytes() != m.tobytes() and not near(a, m):
+                raise Failure(f"{code}: {shown(a)}, not {shown(m)}")
+            self.drop(name)
+            return
         expected = None if generation is None else generation.name
         if x.workspace != expected:
             raise Failure(f"{code}: in workspace {x.workspace}, not {expected}")
@@ -244,8 +251,11 @@ class Machine:
         self.keep_view(name, code, x, np.asarray(m), source, generation)
 
     def keep_view(self, name, code, x, m, source, generation):
-        if type(x) is not ndx.NDArray:
+        if not isinstance(x, ndx.NDArray):
             raise Failure(f"{code}: a {type(x).__name__}")
+        if type(x) is not ndx.NDArray:
+            self.keep(name, code, x, np.array(m), None)
+            return
         block = self.blocks[source]
         if x is not self.xs[source]:
             if not m.size:
