@@ -452,7 +452,8 @@ def limits():
         assert stats["allocated_bytes"] == stats["allocated_count"] == 0, stats
         ndx.memory.trim()
         assert backend.stats()["reserved_bytes"] == 0, backend.stats()
-        assert budget.process_reserved() == before
+        # Idle memory of other backends may have gone, too: none may have come.
+        assert budget.process_reserved() <= before
         assert min(*grants, *refusals, sum(fresh)) > 0, (grants, refusals, fresh)
         print(
             f"{sum(grants):,} grants, {sum(fresh):,} of them of new memory near the "
