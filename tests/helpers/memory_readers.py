@@ -31,7 +31,7 @@ class Reader(NamedTuple):
 
     Attributes
     ----------
-    library : str
+    package : str
         The module that it needs.
     take : callable
         Returns what the function makes of an array.
@@ -42,7 +42,7 @@ class Reader(NamedTuple):
         Whether arrays without elements keep their dtype and shape.
     """
 
-    library: str
+    package: str
     take: Callable[[Any], Any]
     now: Callable[[Any], np.ndarray] = np.asarray
     dtypes: tuple[str, ...] = dtypes.ALL

@@ -29,8 +29,8 @@ def _quietly():
 
 def reader_of(name):
     reader = READERS[name]
-    module = pytest.importorskip(reader.library)
-    if reader.library == "jax":
+    module = pytest.importorskip(reader.package)
+    if reader.package == "jax":
         module.config.update("jax_enable_x64", True)
     return reader
 
