@@ -128,6 +128,7 @@ cdef Block *number_views
 number_block = block_blank()
 number_views = block_blank()
 number_block.ptr = number_views.ptr = NULL
+number_block.readonly = True         # so that no flag makes a number writeable
 
 
 cdef int set_array_type(type cls, const char *name) except -1:

@@ -43,7 +43,7 @@ cdef extern from *:
         } else if (kwargs != NULL) {
             first = PyDict_GetItemWithError(kwargs, function->keyword);
         }
-        if (first == NULL || Py_TYPE(first) != function->cls) {
+        if (first == NULL || !PyObject_TypeCheck(first, function->cls)) {
             return original(self, args, kwargs);
         }
         converted = PyObject_CallOneArg(function->convert, first);
@@ -73,7 +73,9 @@ cdef extern from *:
     static PyObject *ndx_call_of_one(ndx_function *function, PyObject *self,
                                      PyObject *arg) {
         PyObject *converted, *result;
-        if (Py_TYPE(arg) != function->cls) { return function->original(self, arg); }
+        if (!PyObject_TypeCheck(arg, function->cls)) {
+            return function->original(self, arg);
+        }
         converted = PyObject_CallOneArg(function->convert, arg);
         if (converted == NULL) { return NULL; }
         result = function->original(self, converted);
@@ -129,7 +131,7 @@ def convert_first(function, str keyword not None, type cls not None, convert):
     keyword : str
         The first argument's name, by which it may be given.
     cls : type
-        Objects of just this class are converted.
+        Objects of this class, and of classes derived from it, are converted.
     convert : callable
         Returns what the function is to be called with; its errors are the function's.
 

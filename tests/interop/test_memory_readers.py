@@ -41,6 +41,8 @@ def attempt(reader, x):
         made = reader.take(x)
     except Exception as error:
         return error, None
+    if isinstance(made, float | complex):
+        return made, np.array(made)
     return made, np.array(reader.now(made))
 
 
@@ -87,6 +89,23 @@ def test_readers_see_the_numbers_or_refuse(name, layout, record_property):
     record_property("reader", name)
     record_property("layout", layout)
     record_property("outcome", " or ".join(done) or outcomes.most_common(1)[0][0])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_see_a_number_or_refuse(name):
+    """A number is read as NumPy's scalar is, or as an array without axes."""
+    reader = reader_of(name)
+    for dtype in reader.dtypes:
+        a = numbers(dtype, (12,))
+        made, found = attempt(reader, ndx.asarray(a)[5])
+        if isinstance(made, Exception):
+            assert not isinstance(made, MemoryError | SystemError), made
+            continue
+        scalar, expected = attempt(reader, a[5])
+        if isinstance(scalar, Exception) or expected.dtype == object:
+            assert found.ravel().tolist() == [a[5].item()]
+        else:
+            assert found.tolist() == expected.tolist()
 
 
 def one(dtype="float64"):

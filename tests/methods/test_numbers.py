@@ -176,6 +176,10 @@ def test_a_number_can_not_be_written_to(dtype):
         lambda: s.__setitem__(..., 0),
         lambda: s.fill(0),
         lambda: ndx.add(s, s, out=s),
+        lambda: setattr(s.flags, "writeable", True),
+        lambda: s.setflags(write=True),
+        lambda: np.add.at(s, (), 1),
+        lambda: np.copyto(s, 0),
         lambda: view.__setitem__((), 0),
     ):
         with pytest.raises((TypeError, ValueError)):
