@@ -13,7 +13,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-from ndx._lib.tracing cimport trace, untrace
+from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
 from ndx.backends.base cimport ALLOCATED, CELL, Backend, Memory, devices
 
@@ -47,6 +47,9 @@ cdef uint64_t off_host = <uint64_t>-1
 # Clock of blocks that a device is still reading. It never equals a generation, so every
 # check takes the slow path, which waits.
 cdef uint64_t read_by_device = <uint64_t>-1
+
+# The domain in which `tracemalloc` sees arrays.
+TRACEMALLOC_DOMAIN = DOMAIN
 
 # Arrays without elements point here.
 cdef char[128] nothing

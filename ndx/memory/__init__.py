@@ -4,6 +4,7 @@ Sizes are in bytes. A workspace counts with the backend of its arena;
 ``ndx.workspace(name).stats()`` describes its content.
 """
 
+from ndx._blocks.block import TRACEMALLOC_DOMAIN
 from ndx._lib.collector import gc_window, periodic_gc
 
 # It lets backends know of idle arenas.
@@ -37,9 +38,6 @@ from ndx.memory._limits import headroom, limit, limits, reserve, set_limit
 from ndx.memory._statistics import Statistics, profile, profile_report, statistics
 from ndx.memory._summary import snapshot, summary
 from ndx.memory._trace import Trace, record
-
-# The domain in which `tracemalloc` sees arrays: see `_lib/tracing.pxd`.
-TRACEMALLOC_DOMAIN = 0x6E6478
 
 __all__ = [
     "TRACEMALLOC_DOMAIN",
