@@ -33,8 +33,9 @@ cdef enum:
 
 
 cdef inline Slab *slab_of(PoolBlock *block) noexcept nogil:
-    cdef Slab *origin = NULL
-    return <Slab *>(<char *>(block - block.place) - <size_t>&origin.blocks[0])
+    # The blocks are the last field, and nothing lies after them.
+    cdef size_t head = sizeof(Slab) - SLAB * sizeof(PoolBlock)
+    return <Slab *>(<char *>(block - block.place) - head)
 
 
 cdef inline void link_slab(Slab *slab, SlabLink *before) noexcept nogil:
