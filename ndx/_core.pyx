@@ -13,7 +13,7 @@ from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
     BaseArray, check_room, holds_number, is_array, make_number_types, new_number,
-    numpy_view, require_intact_file, require_usable, set_array_type,
+    numpy_view, own_block, require_intact_file, require_usable, set_array_type,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
@@ -340,7 +340,7 @@ cdef class NDArray(NumPyMethods):
             return                   # its element lies in the object
         if not (block_is_closed(self.block) or block_is_lost(self.block)):
             require_usable(self)
-        block_close(self.block)
+        block_close(own_block(self))
 
     def flush(self) -> None:
         """Wait until all data written to the array's file is on disk.

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from ndx._array.storage cimport (
-    BaseArray, bare_array, data_of, export_array, keeper, set_base, set_layout,
+    BaseArray, bare_array, data_of, export_array, set_base, set_layout,
 )
 from ndx._blocks.block cimport Export, block_set_device, block_wrap, export_free
 from ndx._lib.dtypes cimport (
@@ -131,7 +131,7 @@ cdef object to_dlpack(BaseArray x, bint versioned, bint copied, bint any_strides
     except BaseException:
         free(exported)
         raise
-    exported.owner = keeper(x)
+    exported.owner = <PyObject *>x.base
     Py_XINCREF(exported.owner)
     tensor = &exported.versioned.dl_tensor if versioned \
         else &exported.unversioned.dl_tensor

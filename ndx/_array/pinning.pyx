@@ -21,7 +21,8 @@ operands are pinned, and lie within their blocks.
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ndx._array.storage cimport (
-    BaseArray, data_of, find_loss, keeper, strided, transient_view, wait_until_live,
+    BaseArray, data_of, find_loss, own_block, strided, transient_view,
+    wait_until_live,
 )
 from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
 from ndx._files.mapping cimport any_lost
@@ -66,6 +67,9 @@ cdef int recheck_all(const Operands *operands) except -1:
 cdef int hold(Operands *operands) except -1:
     """Locate the arrays, and pin them until `let_go`."""
     cdef int i
+    for i in range(operands.count):
+        if operands.arrays[i] != NULL:
+            own_block(<BaseArray>operands.arrays[i])
     locate(operands)
     for i in range(operands.count):
         if operands.arrays[i] != NULL:
@@ -147,9 +151,8 @@ cdef void require_held(const Operands *operands) noexcept:
         block = x.block
         ndx_require(block.pins > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
-        if keeper(x) != NULL or block.memory_owner != NULL:
+        if <PyObject *>x.base != NULL or block.memory_owner != NULL:
             # Foreign memory may be strided; its block counts only the elements' bytes.
-            # A number has none.
             continue
         strided(x, &layout)
         byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)

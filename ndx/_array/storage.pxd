@@ -1,8 +1,9 @@
 from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
-from ndx._blocks.block cimport Block, Export, block_is_live
+from ndx._blocks.block cimport IN_OBJECTS, Block, Export, block_is_live
 from ndx._files.mapping cimport any_lost
+from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided
 
 cdef enum:
@@ -10,7 +11,7 @@ cdef enum:
 
 # The storage of an array: a layout over a block. `ndx.NDArray` adds the public methods.
 cdef class BaseArray:
-    # Shape and strides, if they fit; of a number, which has none, the element. First:
+    # Shape and strides, if they fit; after them the elements of a small array. First:
     # see number_types.h.
     cdef Py_ssize_t dims[2 * INLINE_DIMS]
     cdef Block *block
@@ -20,6 +21,7 @@ cdef class BaseArray:
     cdef Py_ssize_t *strides         # bytes
     cdef unsigned char ndim
     cdef unsigned char dtype
+    cdef unsigned char number        # immutable and hashable: see `new_number`
     cdef bint c_contiguous
     cdef bint f_contiguous
     cdef bint readonly
@@ -31,10 +33,6 @@ cdef class BaseArray:
 cdef class ExportGuard:
     cdef Export *export
     cdef object base                 # owns foreign memory; else None
-
-# The block of all numbers. They own no memory: their data is in `dims`, at an offset
-# from address 0.
-cdef Block *number_block
 
 ctypedef Py_hash_t (*NumberHash)(PyObject *number) except? -1
 ctypedef PyObject *(*NumberMaker)(int dtype, PyObject *args,
@@ -48,6 +46,7 @@ cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
+cdef Block *own_block(BaseArray x) except NULL
 cdef void set_base(BaseArray x, object base) noexcept
 cdef int set_layout(BaseArray x) except -1
 cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1
@@ -71,7 +70,6 @@ cdef int find_loss(BaseArray x) except -1
 cdef int find_block_loss(Block *block, str what) except -1
 cdef Export *export_array(BaseArray x) except NULL
 cdef ExportGuard guard_export(BaseArray x)
-cdef PyObject *keeper(BaseArray x) noexcept
 cdef object numpy_view(BaseArray x)
 cdef object transient_view(BaseArray x)
 cdef BaseArray from_numpy(object array)
@@ -80,7 +78,15 @@ cdef BaseArray adopt_numpy(object array)
 cdef object require_writeable(BaseArray x)
 
 cdef inline bint holds_number(BaseArray x) noexcept:
-    return x.block == number_block
+    return x.number
+
+cdef inline bint is_in_object(BaseArray x) noexcept:
+    """Whether the elements lie in the object: until it shares them (`own_block`)."""
+    return x.block.holding == IN_OBJECTS
+
+cdef inline size_t block_nbytes(BaseArray x) noexcept:
+    """Return the bytes of the memory of which an array is all or a part."""
+    return x.size * itemsize_of[x.dtype] if is_in_object(x) else x.block.nbytes
 
 cdef inline char *data_of(BaseArray x) noexcept:
     return x.block.ptr + x.offset

@@ -13,9 +13,10 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ndx._blocks.block cimport (
-    Block, Clock, Export, block_blank, block_decref, block_incref, block_is_closed,
-    block_is_live, block_is_lost, block_is_read_by_device, block_is_usable, block_lose,
-    block_origin, block_wait_for_device, block_wrap, export_free, export_new,
+    IN_OBJECTS, Block, Clock, Export, block_blank, block_decref, block_incref,
+    block_is_closed, block_is_live, block_is_lost, block_is_read_by_device,
+    block_is_usable, block_leave, block_lose, block_of_cell, block_origin,
+    block_wait_for_device, block_wrap, export_free, export_new,
 )
 from ndx._context.context cimport adopt_block, allocate_block
 from ndx._context.placement cimport allocate_on
@@ -29,6 +30,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, byte_bounds, check_axes, check_reach, count_elements,
     fill_c_strides, is_c_contiguous, is_f_contiguous, memory_order, shape_tuple,
 )
+from ndx.backends.base cimport CELL
 
 from errno import EIO
 
@@ -122,12 +124,10 @@ cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
 cdef list kept_names = []
 
-# Views and exports of numbers have a block of their own, so that they are no numbers.
-cdef Block *number_views
-
-number_block = block_blank()
-number_views = block_blank()
-number_block.ptr = number_views.ptr = NULL
+# The block of all numbers, whose elements lie in their objects.
+cdef Block *number_block = block_blank()
+number_block.ptr = NULL
+number_block.holding = IN_OBJECTS
 number_block.readonly = True         # so that no flag makes a number writeable
 
 
@@ -249,6 +249,9 @@ cdef void array_dealloc(PyObject *self) noexcept:
     if (<BaseArray>self).own_export != NULL:
         export_free((<BaseArray>self).own_export)
     if (<BaseArray>self).block != NULL:
+        if is_in_object(<BaseArray>self) and not holds_number(<BaseArray>self):
+            block_leave((<BaseArray>self).block, data_of(<BaseArray>self),
+                        block_nbytes(<BaseArray>self))
         block_decref((<BaseArray>self).block)
     if (<BaseArray>self).shape != (<BaseArray>self).dims:
         free((<BaseArray>self).shape)
@@ -288,6 +291,45 @@ cdef BaseArray bare_array(int ndim):
             raise MemoryError("no memory for the shape of an array")
     x.strides = x.shape + ndim
     return x
+
+
+cdef inline size_t room_of(BaseArray x) noexcept:
+    """Return the bytes in the object of a new array that its elements may take."""
+    # A recording knows arrays by their blocks.
+    if announce != NULL or x.ndim > INLINE_DIMS:
+        return 0
+    return min(<size_t>CELL, (2 * INLINE_DIMS - 2 * x.ndim) * sizeof(Py_ssize_t))
+
+
+cdef inline void settle(BaseArray x, Block *block) noexcept:
+    """Set the block of a new array; find its elements, if they lie in the object."""
+    x.block = block
+    if block.holding == IN_OBJECTS:
+        x.offset = <Py_ssize_t>(x.dims + 2 * x.ndim)
+
+
+cdef Block *cell_of(BaseArray x, PyObject *backend) except NULL:
+    """Return a block over a copy of the few elements of an array."""
+    return block_of_cell(data_of(x), block_nbytes(x), backend)
+
+
+cdef Block *own_block(BaseArray x) except NULL:
+    """Return the block of an array, whose elements leave the object, if they lie there.
+
+    Before something shares the memory (a view, an export, an operation that pins it),
+    it must belong to a block: the object may die first, and what its elements share
+    with others must not move.
+    """
+    cdef Block *before = x.block
+    cdef Block *block
+    if before.holding != IN_OBJECTS:
+        return before
+    block = cell_of(x, before.backend)
+    block.readonly = before.readonly
+    x.block = block
+    x.offset = 0
+    block_decref(before)
+    return block
 
 
 cdef int set_layout(BaseArray x) except -1:
@@ -357,8 +399,8 @@ cdef BaseArray new_array(int device, int dtype, int ndim, const Py_ssize_t *shap
     """Return a new array on a device (0: the CPU), in the current context."""
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
     cdef size_t nbytes = x.size * itemsize_of[dtype]
-    x.block = allocate_block(nbytes, zero) if device == 0 \
-        else allocate_on(device, nbytes, zero, False, None)
+    settle(x, allocate_block(nbytes, zero, room_of(x)) if device == 0
+           else allocate_on(device, nbytes, zero, False, None, 0))
     if announce != NULL:
         announce(x)
     return x
@@ -372,7 +414,8 @@ cdef BaseArray new_detached(int device, int dtype, int ndim, const Py_ssize_t *s
                             const int *order, bint zero, Arena arena):
     """Return a new array on a device, in the given arena (open or not) or in none."""
     cdef BaseArray x = laid_out(dtype, ndim, shape, order)
-    x.block = allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena)
+    settle(x, allocate_on(device, x.size * itemsize_of[dtype], zero, True, arena,
+                          room_of(x)))
     if announce != NULL:
         announce(x)
     return x
@@ -388,10 +431,9 @@ cdef BaseArray new_number(int dtype):
     x.shape = x.strides = x.dims
     x.dtype = <unsigned char>dtype
     x.size = 1
-    x.c_contiguous = x.f_contiguous = x.readonly = True
-    x.offset = <Py_ssize_t>x.dims
+    x.c_contiguous = x.f_contiguous = x.readonly = x.number = True
     block_incref(number_block)
-    x.block = number_block
+    settle(x, number_block)
     return x
 
 
@@ -405,11 +447,6 @@ cdef BaseArray as_number(BaseArray x):
     memcpy(number.dims, data_of(x), itemsize_of[x.dtype])
     require_intact_file(x)
     return number
-
-
-cdef PyObject *keeper(BaseArray x) noexcept:
-    """Return what keeps memory alive that no backend owns; NULL if a block does."""
-    return <PyObject *>x if holds_number(x) else <PyObject *>x.base
 
 
 cdef BaseArray new_like(BaseArray x, int dtype):
@@ -436,7 +473,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
         fill_c_strides(x.ndim, x.shape, itemsize, result.strides)
     result.c_contiguous = True
     result.f_contiguous = x.f_contiguous
-    result.block = allocate_block(x.size * itemsize, False)
+    settle(result, allocate_block(x.size * itemsize, False, room_of(result)))
     if announce != NULL:
         announce(result)
     return result
@@ -461,21 +498,18 @@ cdef void find_order(BaseArray x, int *order) noexcept:
 cdef BaseArray new_view(BaseArray x, int ndim):
     """Return an array over the block of `x`; the caller sets its layout."""
     cdef BaseArray view = bare_array(ndim)
-    cdef double[2] copied
     require_usable(x)
-    if holds_number(x):
-        # As of NumPy's scalars, a view is a copy: here of a number that nobody sees.
-        memcpy(&copied, x.dims, sizeof(copied))
-        x = new_number(x.dtype)
-        memcpy(x.dims, &copied, sizeof(copied))
-        x.readonly = False
     view.dtype = x.dtype
+    if holds_number(x):
+        # As of NumPy's scalars, a view is a copy.
+        view.block = cell_of(x, NULL)
+        return view
     view.readonly = x.readonly
+    view.block = own_block(x)
     view.offset = x.offset
-    view.block = number_views if holds_number(x) else x.block
     block_incref(view.block)
-    if keeper(x) != NULL:
-        set_base(view, <object>keeper(x))
+    if <PyObject *>x.base != NULL:
+        set_base(view, x.base)
     return view
 
 
@@ -586,8 +620,7 @@ cdef Export *export_array(BaseArray x) except NULL:
     require_usable(x)
     if block_is_read_by_device(x.block):
         wait_until_live(x)
-    if holds_number(x):
-        return export_new(number_views, x.offset, x.offset + itemsize_of[x.dtype])
+    own_block(x)
     strided(x, &layout)
     byte_bounds(&layout, itemsize_of[x.dtype], &low, &high)
     if low == high:
@@ -600,8 +633,8 @@ cdef ExportGuard guard_export(BaseArray x):
     """Return an object that keeps the bytes under `x` in place while it lives."""
     cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
     guard.export = export_array(x)
-    if keeper(x) != NULL:
-        guard.base = <object>keeper(x)
+    if <PyObject *>x.base != NULL:
+        guard.base = x.base
     return guard
 
 

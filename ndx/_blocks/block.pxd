@@ -23,8 +23,16 @@ cdef struct Note:
     uint64_t serial              # of its birth, in recordings; 0: not recorded
     size_t purged                # bytes of its own memory that were given back
 
+# What a block has of its own.
+cdef enum Holding:
+    NOT_OWN = 0                  # nothing: in an arena, somebody else's, or no bytes
+    OWN_RANGE                    # a range, which `backend` takes back
+    OWN_CELL                     # a few bytes, which `backend`, if any, has counted
+    IN_OBJECTS                   # each of its arrays holds its elements in its object
+
 # A range of memory that arrays share, and the backend that takes it back. The GIL
-# guards all fields. There is one for each array: two lines of the cache, no more.
+# guards all fields. There is one for each array whose elements do not lie in the object
+# itself: two lines of the cache, no more.
 cdef struct Block:
     char *ptr
     size_t nbytes
@@ -36,13 +44,13 @@ cdef struct Block:
     PyObject *parent             # BlockParent, strong, while it must be notified
     PyObject *clock              # Clock, strong; NULL: in no workspace
     PyObject *memory_owner       # any object, strong, that owns the memory
-    Block *prev                  # in a list of the owner; or a cell: `counted_cell`
+    Block *prev                  # in a list of the owner
     Block *next
-    void *cookie                 # of its memory, if that is its own
+    void *cookie                 # of its own memory
     Note *note                   # NULL: nothing
     int pins                     # operations in progress
     unsigned int index           # position in its cycle's allocations
-    unsigned char owned          # it has memory of its own, which `backend` takes back
+    unsigned char holding        # see `Holding`
     unsigned char beyond         # bytes of that after its own, for guards
     unsigned char readonly
     unsigned char retired        # its scope has ended, but its range is still in use
@@ -72,7 +80,11 @@ cdef struct Observers:
 
 cdef Observers observers
 
-cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
+                      size_t room) except NULL
+cdef Block *block_of_cell(const char *elements, size_t nbytes,
+                          PyObject *backend) except NULL
+cdef void block_leave(Block *block, char *ptr, size_t nbytes) noexcept
 cdef Block *block_wrap(char *ptr, size_t nbytes, bint readonly,
                        object memory_owner) except NULL
 cdef Block *block_blank() except NULL

@@ -11,28 +11,16 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ndx._lib.tracing cimport DOMAIN, trace, untrace
 from ndx.backends._relief cimport relieve
-from ndx.backends.base cimport ALLOCATED, CELL, Backend, Memory, devices
+from ndx.backends.base cimport ALIGNMENT, ALLOCATED, Backend, Memory, devices
 
 from ndx._lib import caches
 
 cdef extern from "ndx/internal/checked.h" nogil:
     void ndx_require(bint condition, const char *what)
-
-cdef extern from "ndx/internal/poison.h":
-    void ndx_poison(void *ptr, size_t nbytes)
-    void ndx_unpoison(void *ptr, size_t nbytes)
-
-cdef extern from *:
-    """
-    /* Space for a small array inside the block's own struct: fields that are unused
-     * while the block is in no list. Aligned for any dtype. */
-    #define NDX_CELL(block) ((char *)&(block)->prev)
-    """
-    char *NDX_CELL(Block *block) noexcept
 
 # Clocks of blocks outside of workspaces, of closed blocks, and of blocks whose file
 # can't be read.
@@ -123,7 +111,6 @@ cdef inline Block *blank() noexcept:
     if block != NULL:
         idle_blocks = <Block *>block.cookie
         idle_block_count -= 1
-        ndx_unpoison(NDX_CELL(block), CELL)
     else:
         block = <Block *>PyMem_Malloc(sizeof(Block))
         if block == NULL:
@@ -133,16 +120,22 @@ cdef inline Block *blank() noexcept:
     return block
 
 
-cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
-    """Return a block of the backend's memory, individually owned."""
+cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
+                      size_t room) except NULL:
+    """Return a block of the backend's memory.
+
+    It has a range of its own, or is the one that all arrays of the backend share whose
+    elements lie in their objects. That is for an array whose object has zeroed `room`
+    for at most CELL bytes; the array ends with `block_leave`.
+    """
     cdef Memory memory
     cdef Block *block
     cdef int reason
     # Borrowed: a reference of its own would be counted for each array.
     cdef PyObject *server = <PyObject *>backend
     cdef Backend other
-    if 0 < nbytes <= CELL and backend.take_cell(nbytes):
-        return counted_cell(backend, nbytes)
+    if 0 < nbytes <= room and backend.take_cell(nbytes):
+        return shared_by_objects(backend, nbytes)
     if nbytes:
         reason = backend.allocate(nbytes, zero, &memory)
         if reason != ALLOCATED:
@@ -165,16 +158,52 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero) except NULL:
     return block
 
 
-cdef Block *counted_cell(Backend backend, size_t nbytes) except NULL:
-    """Return a small block that a backend has counted; its bytes are zeros."""
-    cdef Block *block = blank()
+cdef Block *shared_by_objects(Backend backend, size_t nbytes) except NULL:
+    """Return the block of a backend's arrays whose elements lie in their objects.
+
+    Such an element has an offset from address 0.
+    """
+    cdef Block *block = <Block *>backend.cells
+    if block != NULL:
+        block.refs += 1
+        return block
+    block = blank()
     if block == NULL:
-        backend.give_cell(nbytes)
+        backend.give_cell(NULL, nbytes)
         raise MemoryError("no memory for the description of a block")
-    block.ptr = NDX_CELL(block)
-    block.nbytes = nbytes
+    block.ptr = NULL
+    block.holding = IN_OBJECTS
     Py_INCREF(backend)
     block.backend = <PyObject *>backend
+    backend.cells = block
+    return block
+
+
+cdef void block_leave(Block *block, char *ptr, size_t nbytes) noexcept:
+    """Count an array whose elements lie in its object as gone."""
+    (<Backend>block.backend).give_cell(ptr, nbytes)
+
+
+cdef Block *block_of_cell(const char *elements, size_t nbytes,
+                          PyObject *backend) except NULL:
+    """Return a block over a copy of a few elements, which the backend has counted."""
+    cdef char *start = <char *>PyMem_Malloc(nbytes + ALIGNMENT - 1)
+    cdef Block *block
+    if start == NULL:
+        raise MemoryError("no memory for the elements of an array")
+    try:
+        block = block_blank()
+    except BaseException:
+        PyMem_Free(start)
+        raise
+    block.ptr = <char *>(<size_t>(start + ALIGNMENT - 1) & ~<size_t>(ALIGNMENT - 1))
+    memcpy(block.ptr, elements, nbytes)
+    block.nbytes = nbytes
+    block.cookie = start
+    block.holding = OWN_CELL
+    if backend != NULL:
+        Py_INCREF(<object>backend)
+        block.backend = backend
     return block
 
 
@@ -199,7 +228,6 @@ cdef void block_discard(Block *block) noexcept:
         Py_XDECREF(note.origin)
         PyMem_Free(note)
     if idle_block_count < IDLE:
-        ndx_poison(NDX_CELL(block), CELL)
         block.cookie = idle_blocks
         idle_blocks = block
         idle_block_count += 1
@@ -213,7 +241,7 @@ cdef void block_take_memory(Block *block, const Memory *memory) noexcept:
     block.ptr = memory.ptr
     block.cookie = memory.cookie
     block.beyond = <unsigned char>(memory.nbytes - block.nbytes)
-    block.owned = True
+    block.holding = OWN_RANGE
 
 
 cdef Memory block_memory(const Block *block) noexcept:
@@ -222,7 +250,7 @@ cdef Memory block_memory(const Block *block) noexcept:
     A block without may have a backend all the same: it has no bytes, or is a cell.
     """
     cdef Memory memory
-    memory.ptr = block.ptr if block.owned else NULL
+    memory.ptr = block.ptr if block.holding == OWN_RANGE else NULL
     memory.nbytes = block.nbytes + block.beyond
     memory.cookie = block.cookie
     memory.purged = 0 if block.note == NULL else block.note.purged
@@ -250,7 +278,8 @@ cdef void block_release_memory(Block *block) noexcept:
     cdef PyObject *backend = block.backend
     cdef PyObject *memory_owner = block.memory_owner
     cdef Memory memory = block_memory(block)
-    cdef bint cell = block.ptr == NDX_CELL(block)
+    cdef char *ptr = block.ptr
+    cdef int holding = block.holding
     cdef uint64_t serial = block_serial(block)
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
@@ -258,7 +287,7 @@ cdef void block_release_memory(Block *block) noexcept:
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
-    block.owned = False
+    block.holding = NOT_OWN
     if serial:
         block.note.serial = 0
     if backend != NULL:
@@ -266,9 +295,13 @@ cdef void block_release_memory(Block *block) noexcept:
         if memory.ptr != NULL:
             untrace(memory.ptr)
             (<Backend>backend).release(&memory)
-        elif cell:
-            (<Backend>backend).give_cell(memory.nbytes)
+        elif holding == OWN_CELL:
+            (<Backend>backend).give_cell(ptr, memory.nbytes)
+        elif holding == IN_OBJECTS:
+            (<Backend>backend).cells = NULL
         Py_DECREF(<object>backend)
+    if holding == OWN_CELL:
+        PyMem_Free(memory.cookie)
     Py_XDECREF(memory_owner)
     if serial != 0:
         observers.ended(serial, ending)
@@ -293,7 +326,8 @@ cdef void block_free(Block *block) noexcept:
         (<BlockParent>parent).block_freed(block)
         block.parent = NULL
     # Most blocks lie in their owner's memory, and have none of their own.
-    if block.backend != NULL or block.memory_owner != NULL or block_serial(block):
+    if block.holding or block.backend != NULL or block.memory_owner != NULL \
+            or block_serial(block):
         block_release_memory(block)
     block_discard(block)
     Py_XDECREF(parent)
@@ -332,7 +366,7 @@ cdef bint block_set_device_reads(Block *block) noexcept:
     """
     if block.now != &always and block.now != &read_by_device or block.exports != NULL \
             or block.pins > 0 or block.parent != NULL or block.memory_owner != NULL \
-            or not block.owned:
+            or block.holding != OWN_RANGE:
         return False
     block.now = &read_by_device
     return True
@@ -400,7 +434,7 @@ cdef void block_purge(Block *block) noexcept:
     if block_serial(block):
         observers.retired(block)
     # A block of no bytes has a backend, but no memory of it.
-    if not block.owned or block.pins > 0 or block_note(block) == NULL:
+    if block.holding != OWN_RANGE or block.pins > 0 or block_note(block) == NULL:
         return
     while export != NULL:
         if export.low < export.high:
@@ -474,7 +508,6 @@ def drop_records():
     while idle_blocks != NULL:
         block = idle_blocks
         idle_blocks = <Block *>block.cookie
-        ndx_unpoison(NDX_CELL(block), CELL)
         PyMem_Free(block)
     while idle_exports != NULL:
         export = idle_exports

@@ -59,7 +59,7 @@ cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
 cdef int check_numpy(object numpy, Backend backend) except -1
 cdef Scope scope_of(Arena arena)
-cdef Block *allocate_block(size_t nbytes, bint zero) except NULL
+cdef Block *allocate_block(size_t nbytes, bint zero, size_t room) except NULL
 cdef Backend spill_backend()
 cdef Block *adopt_block(char *ptr, size_t nbytes, object memory_owner) except NULL
 

@@ -144,16 +144,19 @@ cdef Scope scope_of(Arena arena):
     return found
 
 
-cdef Block *allocate_block(size_t nbytes, bint zero) except NULL:
-    """Return a block from the current arena, else from the current backend."""
+cdef Block *allocate_block(size_t nbytes, bint zero, size_t room) except NULL:
+    """Return a block from the current arena, else from the current backend.
+
+    `room` is that of the array's object: see `block_new`.
+    """
     cdef Context context = top_context()
     cdef Arena arena
     if context is None:
-        return block_new(default_backend, nbytes, zero)
+        return block_new(default_backend, nbytes, zero, room)
     arena = arena_of(context)
     if arena is not None:
         return arena.allocate(nbytes, zero)
-    return block_new(backend_of(context), nbytes, zero)
+    return block_new(backend_of(context), nbytes, zero, room)
 
 
 cdef Backend spill_backend():

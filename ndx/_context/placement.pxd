@@ -9,4 +9,4 @@ cdef Arena current_arena(int device)
 cdef Arena enclosing_arena(int device)
 cdef Arena open_arena(object wanted)
 cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
-                        Arena arena) except NULL
+                        Arena arena, size_t room) except NULL

@@ -101,22 +101,23 @@ cdef object find_place(Context context, int device):
 
 
 cdef Block *allocate_on(int device, size_t nbytes, bint zero, bint detached,
-                        Arena arena) except NULL:
+                        Arena arena, size_t room) except NULL:
     """Return a block of a device's memory, from the given or the current arena.
 
-    Without an arena, or detached, it comes from the backend.
+    Without an arena, or detached, it comes from the backend. `room` is that of the
+    array's object: see `block_new`.
     """
     if arena is not None:
         return arena.allocate(nbytes, zero)
     if device == 0:
-        return allocate_block(nbytes, zero) if not detached \
-            else block_new(outer_backend(), nbytes, zero)
+        return allocate_block(nbytes, zero, room) if not detached \
+            else block_new(outer_backend(), nbytes, zero, room)
     found = find_place(top_context(), device)
     if not isinstance(found, Arena):
-        return block_new(<Backend>found, nbytes, zero)
+        return block_new(<Backend>found, nbytes, zero, 0)
     arena = <Arena>found
     if detached:
-        return block_new(arena.backend, nbytes, zero)
+        return block_new(arena.backend, nbytes, zero, 0)
     return arena.allocate(nbytes, zero)
 
 

@@ -20,8 +20,9 @@ from ndx._array.storage cimport (
     set_layout,
 )
 from ndx._blocks.block cimport (
-    Block, block_decref, block_incref, block_memory, block_pin, block_serial,
-    block_set_device, block_set_device_reads, block_unpin, block_wrap, export_new,
+    OWN_RANGE, Block, block_decref, block_incref, block_memory, block_pin,
+    block_serial, block_set_device, block_set_device_reads, block_unpin, block_wrap,
+    export_new,
 )
 from ndx._compute.copies cimport can_store
 from ndx._context.placement cimport allocate_on, current_arena
@@ -190,7 +191,7 @@ def use_on(BaseArray x not None, size_t handle, stream=None):
     elif stream is not None:
         use_block_here(block)
     # Arrays without elements have a backend, but no memory.
-    elif block.owned:
+    elif block.holding == OWN_RANGE:
         memory = block_memory(block)
         (<Backend>block.backend).use_on(&memory, handle)
     elif block.parent != NULL and isinstance(<object>block.parent, Arena):
@@ -207,7 +208,7 @@ def is_pinned(x):
     if not is_array(x) or not (<BaseArray>x).c_contiguous:
         return False
     block = (<BaseArray>x).block
-    return block.owned and block.clock == NULL and \
+    return block.holding == OWN_RANGE and block.clock == NULL and \
         isinstance(<object>block.backend, PinnedBackend)
 
 
@@ -434,7 +435,7 @@ cdef class Bridge:
         cdef ExportGuard guard = ExportGuard.__new__(ExportGuard)
         cdef Block *block
         try:
-            block = allocate_on(self.index + 1, nbytes, False, False, None)
+            block = allocate_on(self.index + 1, nbytes, False, False, None, 0)
         except Exception as error:
             self.refusals.keep(error)
             if isinstance(error, MemoryError):
@@ -503,7 +504,7 @@ cdef int use_block_here(Block *block) except -1:
     """Record the stream on which a block is about to be used."""
     cdef Backend backend
     cdef Memory memory
-    if block.owned:
+    if block.holding == OWN_RANGE:
         backend = <Backend>block.backend
         memory = block_memory(block)
         backend.use_on(&memory, backend.current_stream())

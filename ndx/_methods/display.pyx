@@ -12,7 +12,8 @@ import numpy as np
 from ndx._array.dispatch cimport device_engine
 from ndx._array.pinning cimport Operands, locate, put, recheck_all
 from ndx._array.storage cimport (
-    BaseArray, data_of, numpy_view, require_intact_file, require_live, require_usable,
+    BaseArray, block_nbytes, data_of, numpy_view, require_intact_file, require_live,
+    require_usable,
 )
 from ndx._blocks.block cimport Clock, block_is_closed, block_is_lost, block_is_usable
 from ndx._files.mapping cimport mapping_name
@@ -159,10 +160,10 @@ cdef object html_of(BaseArray x):
     backend = (<object>x).backend
     place.append("memory of another library" if backend is None
                  else f"backend {backend.name!r}")
-    if nbytes < x.block.nbytes:
-        place.append(f"part of {format_size(x.block.nbytes)}")
-    elif nbytes > x.block.nbytes:
-        place.append(f"repeats {format_size(x.block.nbytes)}")
+    if nbytes < block_nbytes(x):
+        place.append(f"part of {format_size(block_nbytes(x))}")
+    elif nbytes > block_nbytes(x):
+        place.append(f"repeats {format_size(block_nbytes(x))}")
     words = (f"shape {shape_tuple(x.ndim, x.shape)}", str(dtype_object(x.dtype)),
              format_size(nbytes), *place)
     return preformatted(text + "\n" + " · ".join(words))

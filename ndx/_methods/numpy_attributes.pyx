@@ -6,8 +6,8 @@ cimport cython
 from cpython.object cimport PyObject, PyObject_RichCompare
 
 from ndx._array.storage cimport (
-    BaseArray, new_view, numpy_view, require_live, require_usable,
-    require_writeable, set_layout,
+    BaseArray, block_nbytes, is_in_object, new_view, numpy_view, require_live,
+    require_usable, require_writeable, set_layout,
 )
 from ndx._compute.complex_parts cimport part
 from ndx._lib.dtypes cimport (
@@ -54,8 +54,8 @@ cdef int set_attribute(BaseArray x, str name, object value) except -1:
 
 cdef bint owns_data(BaseArray x) noexcept:
     """Whether the array is all of its memory, which ndx manages."""
-    return <PyObject *>x.base == NULL and x.offset == 0 \
-        and <size_t>(x.size * itemsize_of[x.dtype]) == x.block.nbytes \
+    return <PyObject *>x.base == NULL and (x.offset == 0 or is_in_object(x)) \
+        and <size_t>(x.size * itemsize_of[x.dtype]) == block_nbytes(x) \
         and (x.c_contiguous or x.f_contiguous)
 
 

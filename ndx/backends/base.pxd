@@ -3,7 +3,8 @@ from libc.stdint cimport uint64_t
 
 cdef enum:
     ALIGNMENT = 64           # of every range: a cache line
-    CELL = 16                # bytes of an array that has no range: see `take_cell`
+    CELL = 48                # bytes of an array that needs no range: see `take_cell`
+    CELL_UNIT = 16           # what it takes of a limit is a multiple of this
 
 cdef struct Memory:
     char *ptr                # first byte, aligned
@@ -47,6 +48,7 @@ cdef class Backend:
     cdef readonly int device_number       # 0: the CPU
     cdef Py_ssize_t limit_nbytes          # -1: none
     cdef Counters counters
+    cdef void *cells                      # what `_blocks` knows of such arrays, or NULL
     cdef object __weakref__
 
     cdef int allocate(self, size_t nbytes, bint zero, Memory *out) except -1 nogil
@@ -68,7 +70,7 @@ cdef class Backend:
     cdef int finish(self, Memory *memory) except -1 nogil
     cdef void hand_over(self, size_t stream, size_t before) noexcept nogil
     cdef bint take_cell(self, size_t nbytes) noexcept nogil
-    cdef void give_cell(self, size_t nbytes) noexcept nogil
+    cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil
 
 cdef inline void counters_add(Counters *counters, size_t nbytes) noexcept nogil:
     """Count a range that is handed out."""

@@ -177,13 +177,13 @@ cdef class Backend:
         """Make a stream wait, on the device, for the work submitted to another."""
 
     cdef bint take_cell(self, size_t nbytes) noexcept nogil:
-        """Count an array of at most CELL bytes, which lies in its own description.
+        """Count an array of at most CELL bytes, whose elements lie in its object.
 
         False: the array needs a range.
         """
         return False
 
-    cdef void give_cell(self, size_t nbytes) noexcept nogil:
+    cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil:
         """Count such an array as gone."""
 
     cdef void read_counters(self, Counters *out) noexcept nogil:

@@ -19,7 +19,7 @@ class HostSource(Source):
 class HostBackend(PooledBackend):
     """Native memory of the process, aligned to 64 bytes.
 
-    Arrays of at most 16 bytes lie in their own records, and are aligned to 16.
+    Arrays of at most 48 bytes may lie in their objects, until they are shared.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ cdef bint host_memory(size_t *idle, size_t *total) noexcept nogil:
 cdef class HostBackend(PooledBackend):
     """Native memory of the process, aligned to 64 bytes.
 
-    Arrays of at most 16 bytes lie in their own records, and are aligned to 16.
+    Arrays of at most 48 bytes may lie in their objects, until they are shared.
 
     Parameters
     ----------

@@ -133,8 +133,8 @@ class PooledBackend(Backend):
             (of live ranges, with what they have too much), ``cached_bytes`` (held
             in no array: free, or in the arenas of closed workspaces), of which
             ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
-            Arrays of at most 16 bytes in the host's memory lie in no segment, but in
-            the records of the arrays themselves: ``small_count`` and ``small_bytes``
+            Arrays of at most 48 bytes in the host's memory lie in no segment, but in
+            the array objects: ``small_count`` and ``small_bytes``
             of them, and ``small_reserved_bytes``, in whole pages, are counted above.
         """
 

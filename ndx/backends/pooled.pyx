@@ -183,7 +183,13 @@ cdef class PooledBackend(Backend):
             and not watch_is_due(self.pool.counters.allocations) \
             and cell_take(self.pool, nbytes)
 
-    cdef void give_cell(self, size_t nbytes) noexcept nogil:
+    cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil:
+        cdef Memory memory
+        if self.hooked:
+            memory.ptr, memory.nbytes = ptr, nbytes
+            memory.cookie, memory.purged = NULL, 0
+            with gil:
+                tell_of_release(self, &memory)
         cell_give(self.pool, nbytes)
 
     cdef int allocate_on(self, size_t nbytes, bint zero, size_t stream,
@@ -492,8 +498,8 @@ cdef class PooledBackend(Backend):
             (of live ranges, with what they have too much), ``cached_bytes`` (held
             in no array: free, or in the arenas of closed workspaces), of which
             ``idle_arena_bytes`` are those arenas; ``largest_free_bytes``, ``segments``.
-            Arrays of at most 16 bytes in the host's memory lie in no segment, but in
-            the records of the arrays themselves: ``small_count`` and ``small_bytes``
+            Arrays of at most 48 bytes in the host's memory lie in no segment, but in
+            the array objects: ``small_count`` and ``small_bytes``
             of them, and ``small_reserved_bytes``, in whole pages, are counted above.
         """
         cdef dict found = {**Backend.stats(self), **pool_stats(self.pool)}

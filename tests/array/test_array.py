@@ -138,7 +138,7 @@ def test_temporaries_go_at_once():
 
 
 def test_getsizeof():
-    small, large = ndx.zeros(1), ndx.zeros(1001)
+    small, large = ndx.zeros(10), ndx.zeros(1010)
     assert sys.getsizeof(large) - sys.getsizeof(small) == 8000
     adopted = np.cbrt(large)
     assert sys.getsizeof(adopted) > 8000

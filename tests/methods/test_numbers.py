@@ -418,7 +418,10 @@ def test_operators_of_numbers_are_those_of_arrays(data):
     x, y = ndx.asarray(a), ndx.asarray(b)
     pairs = [((s, t), (x, y)), ((s, y), (x, y)), ((x, t), (x, y))]
     if second in ("float64", "int64", "bool", "complex128"):
-        pairs += [((s, b.item()), (x, b.item())), ((b.item(), s), (b.item(), x))]
+        pairs.append(((s, b.item()), (x, b.item())))
+        # Python's complex computes itself with a float, and so with NumPy's float64.
+        scalar = a[()] if second == "complex128" and first == "float64" else x
+        pairs.append(((b.item(), s), (b.item(), scalar)))
     for numbers_, arrays in pairs:
         expected = outcome(operate, *arrays)
         found = outcome(operate, *numbers_)

@@ -11,7 +11,7 @@ from ndx.backends._pool.pool cimport Pool, pool_after
 from ndx.backends._pool.store cimport (
     NO_STREAM, PoolCounters, Slab, ndx_lock_acquire, ndx_lock_release,
 )
-from ndx.backends.base cimport CELL
+from ndx.backends.base cimport CELL, CELL_UNIT
 
 from ndx._lib import caches
 
@@ -34,12 +34,14 @@ cdef dict pool_stats(Pool pool):
     cdef PoolSegment *segment
     cdef PoolBlock *block
     cdef size_t reserved, segments, i, room, largest = 0, small = 0, small_bytes = 0
+    cdef size_t units = 0
     ndx_lock_acquire(&pool.lock)
     extra = pool.extra
     room = pool.cell_room
     for i in range(1, CELL + 1):
         small += pool.cells[i]
         small_bytes += i * pool.cells[i]
+        units += (i + CELL_UNIT - 1) // CELL_UNIT * pool.cells[i]
     reserved = pool.counters.reserved
     segments = pool.segment_count
     segment = pool.segments
@@ -58,7 +60,7 @@ cdef dict pool_stats(Pool pool):
         "segments": segments,
         "small_count": small,
         "small_bytes": small_bytes,
-        "small_reserved_bytes": (small + room) * CELL,
+        "small_reserved_bytes": (units + room) * CELL_UNIT,
     }
 
 

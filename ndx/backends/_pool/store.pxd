@@ -1,7 +1,9 @@
 from libc.stdint cimport uint64_t
 
 from ndx.backends._pool.index cimport QUICK, USED, PoolBlock, PoolIndex, PoolSegment
-from ndx.backends.base cimport CELL, Counters, counters_add, counters_remove
+from ndx.backends.base cimport (
+    CELL, CELL_UNIT, Counters, counters_add, counters_remove,
+)
 from ndx.backends.source cimport Source
 
 cdef extern from "ndx/lock.h" nogil:
@@ -109,8 +111,8 @@ cdef class PoolStore:
     cdef size_t slab_count
     cdef size_t idle_slabs       # wholly unused
     cdef size_t spare_count      # unused descriptors
-    # Arrays that lie in their own descriptions, by bytes, and room for more of them
-    # that is held already: as memory that `over` and `trim` know.
+    # Arrays whose elements lie in their objects, by bytes, and room for more (in units
+    # of CELL_UNIT) that is held already: as memory that `over` and `trim` know.
     cdef size_t cells[CELL + 1]
     cdef size_t cell_room
 
@@ -198,16 +200,17 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
 
 
 cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
-    """Count an array that lies in its own description; False if it may not be had."""
+    """Count an array whose elements lie in its object; False if it may not be had."""
+    cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint fits
     while True:
         ndx_lock_acquire(&self.lock)
-        fits = self.cell_room > 0 and self.counters.reserved <= self.limit
+        fits = self.cell_room >= units and self.counters.reserved <= self.limit
         if fits:
-            self.cell_room -= 1
+            self.cell_room -= units
             self.cells[nbytes] += 1
             counters_add(&self.counters, nbytes)
-            self.extra.rounded += CELL
+            self.extra.rounded += units * CELL_UNIT
         ndx_lock_release(&self.lock)
         if fits or not self.add_cell_room():
             return fits
@@ -215,11 +218,12 @@ cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
 
 cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
     """Count such an array as gone."""
+    cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     ndx_lock_acquire(&self.lock)
     counters_remove(&self.counters, nbytes)
-    self.extra.rounded -= CELL
+    self.extra.rounded -= units * CELL_UNIT
     self.cells[nbytes] -= 1
-    self.cell_room += 1
+    self.cell_room += units
     if self.cell_room > CELL_ROOM:
         self.drop_cell_room(CELL_ROOM // 2)
     ndx_lock_release(&self.lock)

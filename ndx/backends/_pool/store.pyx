@@ -353,7 +353,7 @@ cdef class PoolStore:
         ndx_lock_acquire(&self.lock)
         fits = self.over() == ALLOCATED and self.reserve_bytes(nbytes) == ALLOCATED
         if fits:
-            self.cell_room += nbytes // CELL
+            self.cell_room += nbytes // CELL_UNIT
             self.extra.misses += 1
             self.note_peak()
         ndx_lock_release(&self.lock)
@@ -366,9 +366,9 @@ cdef class PoolStore:
         cdef size_t page = self.source.granularity
         cdef size_t nbytes = 0
         if self.cell_room > most:
-            nbytes = (self.cell_room - most) * CELL // page * page
+            nbytes = (self.cell_room - most) * CELL_UNIT // page * page
         if nbytes:
-            self.cell_room -= nbytes // CELL
+            self.cell_room -= nbytes // CELL_UNIT
             self.return_bytes(nbytes)
         return nbytes
 

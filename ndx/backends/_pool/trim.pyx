@@ -12,7 +12,7 @@ from ndx.backends._pool.index cimport (
 )
 from ndx.backends._pool.pool cimport Pool
 from ndx.backends._pool.store cimport ndx_lock_acquire, ndx_lock_release
-from ndx.backends.base cimport CELL
+from ndx.backends.base cimport CELL_UNIT
 
 cdef extern from "ndx/internal/clock.h" nogil:
     uint64_t ndx_milliseconds()
@@ -119,7 +119,8 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     if pool.counters.reserved > target and before == <uint64_t>-1:
         planned = pool.counters.reserved - target
         released += pool.drop_cell_room(pool.cell_room - min(
-            pool.cell_room, ndx_round_up(planned, pool.source.granularity) // CELL))
+            pool.cell_room,
+            ndx_round_up(planned, pool.source.granularity) // CELL_UNIT))
         planned = 0
     segment = pool.segments
     while segment != NULL:

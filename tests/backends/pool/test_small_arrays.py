@@ -1,4 +1,4 @@
-"""Arrays of at most 16 bytes, which lie in their own records."""
+"""Arrays of at most 48 bytes, whose elements lie in the array objects."""
 
 import itertools
 
@@ -19,21 +19,21 @@ def small(backend):
 def test_they_are_counted_as_others():
     backend = HostBackend()
     with ndx.use(backend):
-        arrays = [ndx.zeros(n, dtype="uint8") for n in range(1, 19)]
+        arrays = [ndx.zeros(n, dtype="uint8") for n in range(1, 51)]
         assert all(x.backend is backend for x in arrays)
     stats = backend.stats()
-    assert stats["allocated_bytes"] == stats["peak_bytes"] == sum(range(1, 19))
-    assert stats["allocated_count"] == stats["total_allocations"] == 18
-    assert small(backend) == (16, sum(range(1, 17)))
-    assert (17, 1) in backend.largest_live()
-    assert (16, 1) in backend.largest_live()
+    assert stats["allocated_bytes"] == stats["peak_bytes"] == sum(range(1, 51))
+    assert stats["allocated_count"] == stats["total_allocations"] == 50
+    assert small(backend) == (48, sum(range(1, 49)))
+    assert (49, 1) in backend.largest_live()
+    assert (48, 1) in backend.largest_live()
     check(backend)
     del arrays
     check(backend)
     assert small(backend) == (0, 0)
     backend.trim()
     assert backend.stats()["reserved_bytes"] == 0
-    assert backend.stats()["peak_bytes"] == sum(range(1, 19))
+    assert backend.stats()["peak_bytes"] == sum(range(1, 51))
 
 
 def test_they_are_zeros_where_that_is_asked():
@@ -47,7 +47,7 @@ def test_they_are_zeros_where_that_is_asked():
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float64", "complex128"])
 def test_their_data_is_aligned(dtype):
     arrays = [ndx.ones(1, dtype=dtype) for _ in range(300)]
-    assert all(x.__array_interface__["data"][0] % 16 == 0 for x in arrays)
+    assert all(x.__array_interface__["data"][0] % 64 == 0 for x in arrays)
 
 
 @pytest.mark.parametrize("limit", [0, 4095])
@@ -175,3 +175,52 @@ def test_results_lie_there_and_are_written_over():
     del x, y, z
     check(backend)
     assert backend.stats()["allocated_count"] == 0
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 2), (3, 1), (1, 1, 2), (1,) * 4])
+def test_elements_stay_where_they_were_shared(shape):
+    backend = HostBackend()
+    with ndx.use(backend):
+        x = ndx.full(shape, 2.0)
+    views = [x[...], x.reshape(-1), np.asarray(x), np.from_dlpack(x), memoryview(x)]
+    address = x.__array_interface__["data"][0]
+    assert x.flags.owndata
+    assert x.base is None
+    x[...] = 5.0
+    assert all(np.all(np.asarray(each) == 5.0) for each in views)
+    assert views[2].ctypes.data == address
+    check(backend)
+    del x
+    assert all(np.all(np.asarray(each) == 5.0) for each in views)
+    assert backend.stats()["allocated_count"] == 1
+    del views
+    check(backend)
+    assert backend.stats()["allocated_count"] == 0
+
+
+def test_a_new_shape_leaves_the_elements_as_they_are():
+    x = ndx.asarray([1.0, 2.0, 3.0, 4.0])
+    x.shape = (2, 2)
+    assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_a_hook_is_told_of_those_before_it():
+    told = []
+    backend = HostBackend()
+    with ndx.use(backend):
+        inside, shared = ndx.ones(1), ndx.ones(2)
+    view = shared[1:]
+    backend.add_hook(lambda action, nbytes, address: told.append((action, nbytes)))
+    del inside, shared, view
+    assert told == [("free", 8), ("free", 16)]
+
+
+def test_views_of_numbers_are_copies_of_their_own():
+    number = ndx.numpy.ones(3)[0]
+    first, second = number.reshape(1), number.reshape(1)
+    first[0] = 7.0
+    assert number == 1.0
+    assert second[0] == 1.0
+    with memoryview(number) as exported:
+        assert exported.readonly
+        assert exported[()] == 1.0
