@@ -124,7 +124,7 @@ cdef PyTypeObject *array_type = NULL
 cdef object kept_array_type = None
 cdef list kept_names = []
 
-# The block of all numbers, whose elements lie in their objects.
+# The block of all numbers, whose elements lie in their objects. It does not count them.
 cdef Block *number_block = block_blank()
 number_block.ptr = NULL
 number_block.holding = IN_OBJECTS
@@ -248,8 +248,8 @@ cdef void array_dealloc(PyObject *self) noexcept:
         PyObject_ClearWeakRefs(self)
     if (<BaseArray>self).own_export != NULL:
         export_free((<BaseArray>self).own_export)
-    if (<BaseArray>self).block != NULL:
-        if is_in_object(<BaseArray>self) and not holds_number(<BaseArray>self):
+    if (<BaseArray>self).block != number_block and (<BaseArray>self).block != NULL:
+        if is_in_object(<BaseArray>self):
             block_leave((<BaseArray>self).block, data_of(<BaseArray>self),
                         block_nbytes(<BaseArray>self))
         block_decref((<BaseArray>self).block)
@@ -328,7 +328,8 @@ cdef Block *own_block(BaseArray x) except NULL:
     block.readonly = before.readonly
     x.block = block
     x.offset = 0
-    block_decref(before)
+    if before != number_block:
+        block_decref(before)
     return block
 
 
@@ -432,8 +433,8 @@ cdef BaseArray new_number(int dtype):
     x.dtype = <unsigned char>dtype
     x.size = 1
     x.c_contiguous = x.f_contiguous = x.readonly = x.number = True
-    block_incref(number_block)
-    settle(x, number_block)
+    x.offset = <Py_ssize_t>x.dims
+    x.block = number_block
     return x
 
 
