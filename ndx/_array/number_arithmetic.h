@@ -133,6 +133,22 @@ NDX_BINARY(and, nb_and, ndx_number_of_int(o.i & o.j), NDX_OTHERWISE(nb_and))
 NDX_BINARY(or, nb_or, ndx_number_of_int(o.i | o.j), NDX_OTHERWISE(nb_or))
 NDX_BINARY(xor, nb_xor, ndx_number_of_int(o.i ^ o.j), NDX_OTHERWISE(nb_xor))
 
+/* Python's numbers as exponents choose other loops than that of `pow`: see
+ * `known_power`. */
+static PyObject *ndx_number_power(PyObject *a, PyObject *b, PyObject *modulo) {
+    ndx_operands o = {0, 0, 0.0, 0.0};
+    if (modulo == Py_None && ndx_read_operands(a, b, &o) == NDX_DOUBLE) {
+        if (Py_TYPE(a) == ndx_double_type && Py_TYPE(b)->tp_base != ndx_array_type) {
+            if (o.y == 2.0) { return ndx_number_of_double(o.x * o.x); }
+            if (o.y == -1.0 && PyLong_Check(b)) {
+                return ndx_number_of_double(1.0 / o.x);
+            }
+        }
+        return ndx_number_of_double(ndx_numbers.power(o.x, o.y));
+    }
+    return ndx_array_type->tp_as_number->nb_power(a, b, modulo);
+}
+
 #define NDX_COMPARED(x, y, op)                                                           \
     ((op) == Py_EQ ? (x) == (y) : (op) == Py_NE ? (x) != (y) : (op) == Py_LT ? (x) < (y)  \
      : (op) == Py_LE ? (x) <= (y) : (op) == Py_GT ? (x) > (y) : (x) >= (y))
@@ -194,6 +210,11 @@ static PyObject *ndx_number_index(PyObject *a) {
     return ndx_array_type->tp_as_number->nb_index(a);
 }
 
+static PyObject *ndx_number_str(PyObject *a) {
+    if (Py_TYPE(a) == ndx_double_type) { return PyFloat_Type.tp_repr(a); }
+    return ndx_array_type->tp_str(a);
+}
+
 static Py_hash_t ndx_number_hash(PyObject *a) {
     if (Py_TYPE(a) == ndx_double_type) { return PyFloat_Type.tp_hash(a); }
     return ndx_numbers.hash(a);
@@ -213,12 +234,14 @@ static void ndx_set_arithmetic(PyTypeObject *type) {
     methods->nb_xor = ndx_number_xor;
     methods->nb_negative = ndx_number_negative;
     methods->nb_absolute = ndx_number_absolute;
+    methods->nb_power = ndx_number_power;
     methods->nb_bool = ndx_number_bool;
     methods->nb_float = ndx_number_float;
     methods->nb_int = ndx_number_int;
     if (methods->nb_index != NULL) { methods->nb_index = ndx_number_index; }
     type->tp_richcompare = ndx_number_compare;
     type->tp_hash = ndx_number_hash;
+    type->tp_str = ndx_number_str;
 }
 
 #endif

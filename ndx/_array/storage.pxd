@@ -1,4 +1,4 @@
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport IN_OBJECTS, Block, Export, block_is_live
@@ -6,8 +6,22 @@ from ndx._files.mapping cimport any_lost
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._lib.layout cimport Strided
 
+cdef extern from *:
+    """
+    /* Only the types of numbers are derived from the array type. */
+    #ifndef NDX_IS_ARRAY
+    #define NDX_IS_ARRAY(x, type) \
+        (Py_TYPE(x) == (PyTypeObject *)(type) || \
+         Py_TYPE(x)->tp_base == (PyTypeObject *)(type))
+    #endif
+    """
+    bint NDX_IS_ARRAY(object x, PyTypeObject *cls) noexcept
+
 cdef enum:
     INLINE_DIMS = 4
+
+# `ndx.NDArray`.
+cdef PyTypeObject *array_type
 
 # The storage of an array: a layout over a block. `ndx.NDArray` adds the public methods.
 cdef class BaseArray:
@@ -37,14 +51,15 @@ cdef class ExportGuard:
 ctypedef Py_hash_t (*NumberHash)(PyObject *number) except? -1
 ctypedef PyObject *(*NumberMaker)(int dtype, PyObject *args,
                                   PyObject *kwargs) except NULL
+ctypedef double (*NumberPower)(double x, double y) noexcept
 ctypedef PyObject *(*NumberAttribute)(PyObject *number, PyObject *name) except NULL
 
 cdef int set_array_type(type cls, const char *name) except -1
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
-                             NumberAttribute attribute, const int *reporting)
+                             NumberAttribute attribute, NumberPower power,
+                             const int *reporting)
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
-cdef bint is_array(object x) noexcept
 cdef BaseArray bare_array(int ndim)
 cdef Block *own_block(BaseArray x) except NULL
 cdef void set_base(BaseArray x, object base) noexcept
@@ -76,6 +91,9 @@ cdef BaseArray from_numpy(object array)
 cdef BaseArray from_kept(object array, object keeper)
 cdef BaseArray adopt_numpy(object array)
 cdef object require_writeable(BaseArray x)
+
+cdef inline bint is_array(object x) noexcept:
+    return NDX_IS_ARRAY(x, array_type)
 
 cdef inline bint holds_number(BaseArray x) noexcept:
     return x.number

@@ -59,14 +59,9 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from *:
     """
-    /* Only the types of numbers are derived from the array type. */
-    #define NDX_IS_ARRAY(x, type) \
-        (Py_TYPE(x) == (PyTypeObject *)(type) || \
-         Py_TYPE(x)->tp_base == (PyTypeObject *)(type))
     #define NDX_SET_BASE(x, value) ((x)->base = (value))
     #define NDX_WEAKREFS(x) ((x)->__weakref__)
     """
-    bint NDX_IS_ARRAY(object x, PyTypeObject *cls) noexcept
     void NDX_SET_BASE(BaseArray x, PyObject *value) noexcept
     PyObject *NDX_WEAKREFS(BaseArray x) noexcept
 
@@ -88,6 +83,7 @@ cdef extern from "ndx/_array/number_types.h":
         NumberHash hash
         NumberMaker make
         NumberAttribute attribute
+        NumberPower power
         PyObject *(*blank)(PyTypeObject *cls) except NULL
         const int *reporting
 
@@ -120,7 +116,7 @@ cdef enum:
 cdef void (*announce)(BaseArray x) noexcept
 announce = NULL
 
-cdef PyTypeObject *array_type = NULL
+array_type = NULL
 cdef object kept_array_type = None
 cdef list kept_names = []
 
@@ -151,7 +147,8 @@ cdef PyObject *blank_number(PyTypeObject *cls) except NULL:
 
 
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
-                             NumberAttribute attribute, const int *reporting):
+                             NumberAttribute attribute, NumberPower power,
+                             const int *reporting):
     """Make the types of numbers, by dtype; called once, after `set_array_type`."""
     cdef int dtype
     cdef PyTypeObject *also
@@ -160,6 +157,7 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
     ndx_numbers.hash = hash
     ndx_numbers.make = make
     ndx_numbers.attribute = attribute
+    ndx_numbers.power = power
     ndx_numbers.blank = blank_number
     ndx_numbers.reporting = reporting
     ndx_array_type = array_type
@@ -217,10 +215,6 @@ cdef void announce_array(BaseArray x) noexcept:
     """Call the hook for an array whose block was made before it."""
     if announce != NULL:
         announce(x)
-
-
-cdef bint is_array(object x) noexcept:
-    return NDX_IS_ARRAY(x, array_type)
 
 
 # The collector tracks only arrays with a foreign owner (`set_base`). It never clears

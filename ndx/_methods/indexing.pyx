@@ -507,27 +507,28 @@ cdef int set_item(BaseArray x, object key, object value) except -1:
     cdef BaseArray target, source = None
     cdef char[16] stored
     cdef Py_ssize_t offset = 0
+    cdef bint plain = PyLong_CheckExact(key)
     require_usable(x)
     if x.readonly:
         require_writeable(x)
-    if is_other_tuple(key):
-        key = tuple(key)
-    elif is_array(key) and is_integer_element(<BaseArray>key):
-        key = PyNumber_Index(key)
-    if is_scalar(value):
-        store_value(value, x.dtype, stored)
-    elif is_array(value) and (<BaseArray>value).dtype == x.dtype:
+    if not plain:
+        if is_other_tuple(key):
+            key = tuple(key)
+        elif is_array(key) and is_integer_element(<BaseArray>key):
+            key = PyNumber_Index(key)
+        plain = not PySlice_Check(key) and not is_array(key)
+    if is_array(value) and (<BaseArray>value).dtype == x.dtype:
         source = value
         require_usable(source)
+    elif is_scalar(value):
+        store_value(value, x.dtype, stored)
     else:
         source = source_for(x, value, stored)
     if source is None:
-        if not x.block.device and not PySlice_Check(key) and not is_array(key) \
-                and find_element(x, key, &offset):
+        if plain and not x.block.device and find_element(x, key, &offset):
             return write_element(x, offset, stored)
-    elif source.ndim == 0 and source.dtype == x.dtype \
-            and not source.block.device | x.block.device \
-            and not PySlice_Check(key) and not is_array(key):
+    elif source.ndim == 0 and plain and source.dtype == x.dtype \
+            and not source.block.device | x.block.device:
         read_element(source, stored)
         if find_element(x, key, &offset):
             return write_element(x, offset, stored)
