@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers import command_line
 from helpers.commands import run_python
+from helpers.sanitizers import counts_pages
 
 import ndx
 import ndx.numpy
@@ -225,6 +226,7 @@ def test_purged_and_reused_pages_hold_what_was_written():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the figures are Linux's")
+@counts_pages
 @pytest.mark.parametrize("limit", [None, 4 * 2**30])
 def test_the_figures_of_tools_are_near_those_of_numpy(limit):
     import footprint
