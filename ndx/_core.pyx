@@ -20,7 +20,7 @@ from ndx._blocks.block cimport (
 )
 from ndx._compute.copies cimport LARGE, copy as copy_of
 from ndx._compute.elementwise cimport as_operand, binary, inplace, power, unary
-from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
+from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_private cimport reporting
 from ndx._compute.numpy_results cimport adopted_backend
@@ -840,20 +840,7 @@ cdef PyObject *number_attribute(PyObject *number, PyObject *name) except NULL:
     return <PyObject *>found
 
 
-cdef double number_power(double x, double y) noexcept:
-    """Compute ``x ** y`` by the loop that computes it for arrays."""
-    cdef const Loop *loop = &POW.loops[<int>FLOAT64]
-    cdef double result = 0
-    cdef char *args[3]
-    cdef Py_ssize_t[3] steps = [8, 8, 8]
-    cdef Py_ssize_t size = 1
-    args[0], args[1], args[2] = <char *>&x, <char *>&y, <char *>&result
-    loop.function(args, &size, steps, loop.data)
-    return result
-
-
-number_types = make_number_types(number_hash, number_made, number_attribute,
-                                 number_power, &reporting)
+number_types = make_number_types(number_hash, number_made, number_attribute, &reporting)
 for code, number_type in enumerate(number_types):
     globals()[number_type.__name__] = number_type
     if kind_of[code] in (KIND_INT, KIND_UINT):

@@ -1,7 +1,7 @@
 /* Arithmetic and comparison of numbers of float64 and int64, on their values.
  *
  * The operands are numbers of ndx, Python's floats, or Python's ints that fit int64; the
- * results are those of NumPy's loops. For all else, and while NumPy's errors of floating
+ * results are those of NumPy's scalars. For all else, and while NumPy's errors of floating
  * point are asked for, the slot of the array type computes. */
 #ifndef NDX_NUMBER_ARITHMETIC_H
 #define NDX_NUMBER_ARITHMETIC_H
@@ -133,18 +133,11 @@ NDX_BINARY(and, nb_and, ndx_number_of_int(o.i & o.j), NDX_OTHERWISE(nb_and))
 NDX_BINARY(or, nb_or, ndx_number_of_int(o.i | o.j), NDX_OTHERWISE(nb_or))
 NDX_BINARY(xor, nb_xor, ndx_number_of_int(o.i ^ o.j), NDX_OTHERWISE(nb_xor))
 
-/* Python's numbers as exponents choose other loops than that of `pow`: see
- * `known_power`. */
+/* By the C library, as NumPy's scalars do. The loops for arrays may differ by an ulp. */
 static PyObject *ndx_number_power(PyObject *a, PyObject *b, PyObject *modulo) {
     ndx_operands o = {0, 0, 0.0, 0.0};
     if (modulo == Py_None && ndx_read_operands(a, b, &o) == NDX_DOUBLE) {
-        if (Py_TYPE(a) == ndx_double_type && Py_TYPE(b)->tp_base != ndx_array_type) {
-            if (o.y == 2.0) { return ndx_number_of_double(o.x * o.x); }
-            if (o.y == -1.0 && PyLong_Check(b)) {
-                return ndx_number_of_double(1.0 / o.x);
-            }
-        }
-        return ndx_number_of_double(ndx_numbers.power(o.x, o.y));
+        return ndx_number_of_double(pow(o.x, o.y));
     }
     return ndx_array_type->tp_as_number->nb_power(a, b, modulo);
 }

@@ -26,7 +26,6 @@ typedef struct {
     Py_hash_t (*hash)(PyObject *number);
     PyObject *(*make)(int dtype, PyObject *args, PyObject *kwargs);
     PyObject *(*attribute)(PyObject *number, PyObject *name);
-    double (*power)(double x, double y);    /* as the loop for arrays computes it */
     PyObject *(*blank)(PyTypeObject *type); /* a number without an element yet */
     const int *reporting;                   /* not 0: NumPy's errors are asked for */
 } ndx_number_functions;

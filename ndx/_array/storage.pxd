@@ -51,13 +51,11 @@ cdef class ExportGuard:
 ctypedef Py_hash_t (*NumberHash)(PyObject *number) except? -1
 ctypedef PyObject *(*NumberMaker)(int dtype, PyObject *args,
                                   PyObject *kwargs) except NULL
-ctypedef double (*NumberPower)(double x, double y) noexcept
 ctypedef PyObject *(*NumberAttribute)(PyObject *number, PyObject *name) except NULL
 
 cdef int set_array_type(type cls, const char *name) except -1
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
-                             NumberAttribute attribute, NumberPower power,
-                             const int *reporting)
+                             NumberAttribute attribute, const int *reporting)
 cdef void set_announce(void (*hook)(BaseArray x) noexcept) noexcept
 cdef void announce_array(BaseArray x) noexcept
 cdef BaseArray bare_array(int ndim)

@@ -83,7 +83,6 @@ cdef extern from "ndx/_array/number_types.h":
         NumberHash hash
         NumberMaker make
         NumberAttribute attribute
-        NumberPower power
         PyObject *(*blank)(PyTypeObject *cls) except NULL
         const int *reporting
 
@@ -147,8 +146,7 @@ cdef PyObject *blank_number(PyTypeObject *cls) except NULL:
 
 
 cdef tuple make_number_types(NumberHash hash, NumberMaker make,
-                             NumberAttribute attribute, NumberPower power,
-                             const int *reporting):
+                             NumberAttribute attribute, const int *reporting):
     """Make the types of numbers, by dtype; called once, after `set_array_type`."""
     cdef int dtype
     cdef PyTypeObject *also
@@ -157,7 +155,6 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
     ndx_numbers.hash = hash
     ndx_numbers.make = make
     ndx_numbers.attribute = attribute
-    ndx_numbers.power = power
     ndx_numbers.blank = blank_number
     ndx_numbers.reporting = reporting
     ndx_array_type = array_type
