@@ -6,6 +6,7 @@ from cpython.ref cimport Py_INCREF
 
 from math import trunc
 from numbers import Complex, Integral, Real
+from operator import floordiv, lshift, mod, rshift
 
 import numpy as np
 
@@ -19,15 +20,17 @@ from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
 )
 from ndx._compute.copies cimport LARGE, copy as copy_of
-from ndx._compute.elementwise cimport as_operand, binary, inplace, power, unary
+from ndx._compute.elementwise cimport (
+    as_operand, binary, inplace, is_number, power, unary,
+)
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.matmul cimport matmul
 from ndx._compute.numpy_private cimport reporting
 from ndx._compute.numpy_results cimport adopted_backend
 from ndx._compute.temporaries cimport learn_operators, reusable
 from ndx._lib.dtypes cimport (
-    BOOL, FLOAT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, dtype_object,
-    itemsize_of, kind_of,
+    BOOL, FLOAT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
+    dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport shape_tuple
 from ndx._methods.display cimport (
@@ -564,19 +567,19 @@ cdef class NDArray(NumPyMethods):
         return operate_inplace(DIVIDE, self, other)
 
     def __floordiv__(self, other: Operand) -> NDArray:
-        return operate(FLOOR_DIVIDE, self, other)
+        return operate_as_scalars(FLOOR_DIVIDE, floordiv, self, other)
 
     def __rfloordiv__(self, other: Operand) -> NDArray:
-        return operate(FLOOR_DIVIDE, other, self)
+        return operate_as_scalars(FLOOR_DIVIDE, floordiv, other, self)
 
     def __ifloordiv__(self, other: Operand) -> Self:
         return operate_inplace(FLOOR_DIVIDE, self, other)
 
     def __mod__(self, other: Operand) -> NDArray:
-        return operate(REMAINDER, self, other)
+        return operate_as_scalars(REMAINDER, mod, self, other)
 
     def __rmod__(self, other: Operand) -> NDArray:
-        return operate(REMAINDER, other, self)
+        return operate_as_scalars(REMAINDER, mod, other, self)
 
     def __imod__(self, other: Operand) -> Self:
         return operate_inplace(REMAINDER, self, other)
@@ -615,19 +618,19 @@ cdef class NDArray(NumPyMethods):
         return operate_inplace(XOR, self, other)
 
     def __lshift__(self, other: Operand) -> NDArray:
-        return operate(LEFT_SHIFT, self, other)
+        return operate_as_scalars(LEFT_SHIFT, lshift, self, other)
 
     def __rlshift__(self, other: Operand) -> NDArray:
-        return operate(LEFT_SHIFT, other, self)
+        return operate_as_scalars(LEFT_SHIFT, lshift, other, self)
 
     def __ilshift__(self, other: Operand) -> Self:
         return operate_inplace(LEFT_SHIFT, self, other)
 
     def __rshift__(self, other: Operand) -> NDArray:
-        return operate(RIGHT_SHIFT, self, other)
+        return operate_as_scalars(RIGHT_SHIFT, rshift, self, other)
 
     def __rrshift__(self, other: Operand) -> NDArray:
-        return operate(RIGHT_SHIFT, other, self)
+        return operate_as_scalars(RIGHT_SHIFT, rshift, other, self)
 
     def __irshift__(self, other: Operand) -> Self:
         return operate_inplace(RIGHT_SHIFT, self, other)
@@ -636,7 +639,9 @@ cdef class NDArray(NumPyMethods):
         return NotImplemented if modulo is not None else raise_to_power(self, other)
 
     def __rpow__(self, other: Operand, modulo: None) -> NDArray:
-        return NotImplemented if modulo is not None else operate(POW, other, self)
+        if modulo is not None:
+            return NotImplemented
+        return operate_as_scalars(POW, pow, other, self)
 
     def __ipow__(self, other: Operand, modulo: None) -> Self:
         if modulo is not None:
@@ -860,6 +865,36 @@ def rebuild_number(dtype, value):
     return as_operand(np.dtype(dtype).type(value))
 
 
+cdef bint are_scalars(object x1, object x2) except -1:
+    """Whether NumPy's scalars compute some operators otherwise than arrays of ndx.
+
+    Infinities have other quotients, powers differ by an ulp, and bools have all.
+    """
+    cdef int kind = KIND_BOOL
+    for x in (x1, x2):
+        if is_array(x):
+            if not holds_number(<BaseArray>x):
+                return False
+            kind = max(kind, kind_of[(<BaseArray>x).dtype])
+        elif not is_number(x):
+            return False
+        elif type(x) is not bool:
+            kind = max(kind, KIND_INT if type(x) is int else KIND_FLOAT)
+    return kind == KIND_BOOL or kind >= KIND_FLOAT
+
+
+cdef object compute_scalars(object function, object x1, object x2):
+    """Compute an operator of numbers as NumPy's scalars do."""
+    if is_array(x1):
+        x1 = numpy_scalar(<BaseArray>x1)
+    if is_array(x2):
+        x2 = numpy_scalar(<BaseArray>x2)
+    if not reporting:
+        function = np.errstate(all="ignore")(function)
+    found = function(x1, x2)
+    return tuple(map(as_operand, found)) if type(found) is tuple else as_operand(found)
+
+
 cdef inline object operate(Ufunc ufunc, object x1, object x2):
     """Compute an operator of two operands, one of which may be no array."""
     cdef BaseArray out = None
@@ -871,13 +906,26 @@ cdef inline object operate(Ufunc ufunc, object x1, object x2):
     return operate_with(ufunc, x1, x2) if result is NotImplemented else result
 
 
+cdef object operate_as_scalars(Ufunc ufunc, object function, object x1, object x2):
+    """Compute an operator for which numbers may differ from arrays."""
+    if is_array(x1) and not holds_number(<BaseArray>x1) or not are_scalars(x1, x2):
+        return operate(ufunc, x1, x2)
+    return compute_scalars(function, x1, x2)
+
+
 cdef object raise_to_power(BaseArray x, object exponent):
-    result = power(x, exponent, None)
-    return operate(POW, x, exponent) if result is NotImplemented else result
+    result = NotImplemented
+    if not holds_number(x) or kind_of[x.dtype] < KIND_FLOAT:
+        result = power(x, exponent, None)
+    if result is NotImplemented:
+        return operate_as_scalars(POW, pow, x, exponent)
+    return result
 
 
 cdef object divide_with_remainder(object x1, object x2):
     """Compute both results of `divmod`; neither over an operand, which both read."""
+    if are_scalars(x1, x2):
+        return compute_scalars(divmod, x1, x2)
     quotient = binary(FLOOR_DIVIDE, x1, x2, None)
     if quotient is NotImplemented:
         return divide_with(FLOOR_DIVIDE, x1, x2)

@@ -115,6 +115,18 @@ static inline int64_t ndx_floor_quotient(int64_t i, int64_t j) {
     return quotient - (i % j != 0 && (i < 0) != (j < 0));
 }
 
+/* As NumPy's scalars: the quotient of an infinity is NaN. */
+static inline double ndx_floor_quotient_of_doubles(double x, double y) {
+    double rest, quotient, whole;
+    if (y == 0) { return x / y; }
+    rest = fmod(x, y);
+    quotient = (x - rest) / y;
+    if (rest != 0 && (y < 0) != (rest < 0)) { quotient -= 1; }
+    if (quotient == 0) { return copysign(0.0, x / y); }
+    whole = floor(quotient);
+    return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 NDX_BINARY(add, nb_add, NDX_WRAPPED(+), ndx_number_of_double(o.x + o.y))
 NDX_BINARY(subtract, nb_subtract, NDX_WRAPPED(-), ndx_number_of_double(o.x - o.y))
 NDX_BINARY(multiply, nb_multiply, NDX_WRAPPED(*), ndx_number_of_double(o.x * o.y))
@@ -123,7 +135,7 @@ NDX_BINARY(divide, nb_true_divide, ndx_number_of_double((double)o.i / (double)o.
 NDX_BINARY(floor_divide, nb_floor_divide,
            NDX_DIVIDES(o) ? ndx_number_of_int(ndx_floor_quotient(o.i, o.j))
                           : NDX_OTHERWISE(nb_floor_divide),
-           NDX_OTHERWISE(nb_floor_divide))
+           ndx_number_of_double(ndx_floor_quotient_of_doubles(o.x, o.y)))
 NDX_BINARY(remainder, nb_remainder,
            NDX_DIVIDES(o)
                ? ndx_number_of_int(o.i - o.j * ndx_floor_quotient(o.i, o.j))
@@ -133,10 +145,13 @@ NDX_BINARY(and, nb_and, ndx_number_of_int(o.i & o.j), NDX_OTHERWISE(nb_and))
 NDX_BINARY(or, nb_or, ndx_number_of_int(o.i | o.j), NDX_OTHERWISE(nb_or))
 NDX_BINARY(xor, nb_xor, ndx_number_of_int(o.i ^ o.j), NDX_OTHERWISE(nb_xor))
 
-/* By the C library, as NumPy's scalars do. The loops for arrays may differ by an ulp. */
+/* By the C library, as NumPy's float64 does: loops may differ by an ulp. NumPy's int64
+ * leaves powers of floats to its loop. */
 static PyObject *ndx_number_power(PyObject *a, PyObject *b, PyObject *modulo) {
     ndx_operands o = {0, 0, 0.0, 0.0};
-    if (modulo == Py_None && ndx_read_operands(a, b, &o) == NDX_DOUBLE) {
+    int by_double = Py_TYPE(a) == ndx_double_type
+        || (Py_TYPE(b) == ndx_double_type && Py_TYPE(a) != ndx_int_type);
+    if (by_double && modulo == Py_None && ndx_read_operands(a, b, &o) == NDX_DOUBLE) {
         return ndx_number_of_double(pow(o.x, o.y));
     }
     return ndx_array_type->tp_as_number->nb_power(a, b, modulo);
