@@ -3,13 +3,15 @@
 import sys
 import types
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 
 import numpy as np
 
 from ndx._api import creation
 from ndx._numpy.wrappers import NumPyFunction, NumPyIndexer, NumPyUfunc
 
-__all__ = ["fill", "missing", "submodule", "wrapped"]
+__all__ = ["fill", "missing", "register_modules", "submodule", "wrapped"]
 
 # Functions that ndx has with the same first parameter and `dtype`.
 _CREATE = ("empty", "ones", "zeros")
@@ -97,3 +99,37 @@ def missing(module, source, name):
         return value
     msg = f"module {module!r} has no attribute {name!r}"
     raise AttributeError(msg)
+
+
+class _Finder:
+    """Finds modules of `ndx.numpy` that are not ours: they are NumPy's own.
+
+    It comes before the finder of files, which would load those below a module of
+    NumPy's a second time.
+    """
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if not name.startswith("ndx.numpy."):
+            return None
+        parent = name.rpartition(".")[0]
+        ours = sys.modules[parent].__name__ == parent
+        source = name.removeprefix("ndx.")
+        if (ours and PathFinder.find_spec(name, path)) or find_spec(source) is None:
+            return None
+        return ModuleSpec(name, _Finder, is_package=True)
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        name = module.__name__
+        sys.modules[name] = import_module(name.removeprefix("ndx."))
+
+
+def register_modules():
+    """Let ``import ndx.numpy.ma`` and such find the modules of NumPy."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)

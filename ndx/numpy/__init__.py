@@ -26,6 +26,7 @@ from ndx._numpy.files import load
 from ndx._numpy.vectorized import vectorize
 from ndx.numpy import fft, lib, linalg, random, testing
 
+_namespace.register_modules()
 __array_api_version__ = _numpy.__array_api_version__
 __version__ = _numpy.__version__
 __all__ = _namespace.fill(globals(), _numpy, __name__)
