@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ndx._lib.bit_generators import numpy_generator, seed_of
+from ndx._lib.bit_generators import OursOrNumPys, numpy_generator, seed_of
 from ndx._numpy.calls import call_function
 
 __all__ = ["Generator", "RandomState", "default_rng"]
@@ -26,6 +26,7 @@ def _with_methods(source):
     """Return a decorator that gives a class the methods of one of NumPy's."""
 
     def decorate(cls):
+        cls._numpys = source
         for name in dir(source):
             known = name in vars(cls) or name.startswith("_")
             if not known and callable(getattr(source, name)):
@@ -36,7 +37,7 @@ def _with_methods(source):
 
 
 @_with_methods(np.random.Generator)
-class Generator(np.random.Generator):
+class Generator(np.random.Generator, metaclass=OursOrNumPys):
     """`numpy.random.Generator`, whose arrays are NDArrays.
 
     Parameters
@@ -70,15 +71,8 @@ class Generator(np.random.Generator):
         return Generator, (self.bit_generator,)
 
 
-class _RandomStateType(type(np.random.RandomState)):
-    """Lets `isinstance` take NumPy's own, such as the global one, for `RandomState`."""
-
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, np.random.RandomState)
-
-
 @_with_methods(np.random.RandomState)
-class RandomState(np.random.RandomState, metaclass=_RandomStateType):
+class RandomState(np.random.RandomState, metaclass=OursOrNumPys):
     """`numpy.random.RandomState`, whose arrays are NDArrays.
 
     Parameters
@@ -135,6 +129,6 @@ def default_rng(seed: Any = None) -> Generator:
     >>> np.random.default_rng(1).integers(10, size=3)
     NDArray([4, 5, 7])
     """
-    if isinstance(seed, Generator):
+    if issubclass(type(seed), Generator):
         return seed
     return Generator(numpy_generator(seed).bit_generator)
