@@ -46,6 +46,8 @@ class NDArray(NumPyMethods):
     def dtype(self) -> DType:
         """Data type of the elements: an ``np.dtype`` instance."""
 
+    @dtype.setter
+    def dtype(self, value: DTypeLike) -> None: ...
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
@@ -56,6 +58,8 @@ class NDArray(NumPyMethods):
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, along each axis."""
 
+    @strides.setter
+    def strides(self, value: Any) -> None: ...
     @property
     def ndim(self) -> int:
         """Number of axes."""

@@ -9,6 +9,7 @@ from numbers import Complex, Integral, Real
 from operator import floordiv, lshift, mod, rshift
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
@@ -42,8 +43,12 @@ from ndx._methods.indexing cimport get_item, items_of, set_item
 from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
-from ndx._methods.numpy_functions cimport dispatch_function
-from ndx._methods.numpy_layout cimport reverse_axes, set_shape, swap_last
+from ndx._methods.numpy_functions cimport (
+    call_function, call_method, dispatch_function,
+)
+from ndx._methods.numpy_layout cimport (
+    replace_layout, reverse_axes, set_shape, swap_last,
+)
 from ndx._methods.numpy_methods cimport NumPyMethods
 from ndx._methods.operators cimport (
     divide_with, operate_in_place_with, operate_with,
@@ -111,6 +116,11 @@ cdef class NDArray(NumPyMethods):
         """Data type of the elements: an ``np.dtype`` instance."""
         return dtype_object(self.dtype)
 
+    @dtype.setter
+    def dtype(self, value: DTypeLike) -> None:
+        view = call_method("view", (self, value), {})
+        replace_layout(self, view, "x.view(dtype)")
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each axis."""
@@ -124,6 +134,12 @@ cdef class NDArray(NumPyMethods):
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, along each axis."""
         return shape_tuple(self.ndim, self.strides)
+
+    @strides.setter
+    def strides(self, value: Any) -> None:
+        shape = shape_tuple(self.ndim, self.shape)
+        view = call_function(as_strided, (self, shape, value), {})
+        replace_layout(self, view, "as_strided(x, shape, strides)")
 
     @property
     def ndim(self) -> int:

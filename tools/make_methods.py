@@ -33,6 +33,7 @@ import numpy as np
 from ndx._array.storage cimport as_number, same_view
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
@@ -41,7 +42,7 @@ from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
     is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
     ones_of, ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal,
-    repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
+    repeats_plainly, resize, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
     takes_along, view_of_class,
 )
 

@@ -46,6 +46,50 @@ static PyGetSetDef ndx_number_attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+/* The types of numbers are equal to NumPy's scalar classes, and name their dtype, so that
+ * `type(x[0]) == numpy.float64`, tables by class, and `numpy.dtype(type(x[0]))` answer as
+ * for NumPy's scalars. */
+static PyTypeObject ndx_number_meta;
+
+static PyObject *ndx_scalar_class_of(PyObject *cls) {
+    return Py_TYPE(cls) == &ndx_number_meta
+               ? ndx_scalar_classes[(PyTypeObject *)cls - ndx_number_types]
+               : cls;
+}
+
+static PyObject *ndx_number_type_compare(PyObject *a, PyObject *b, int op) {
+    int equal = ndx_scalar_class_of(a) == ndx_scalar_class_of(b);
+    if (op != Py_EQ && op != Py_NE) { Py_RETURN_NOTIMPLEMENTED; }
+    return PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+static Py_hash_t ndx_number_type_hash(PyObject *cls) {
+    return PyObject_Hash(ndx_scalar_class_of(cls));
+}
+
+static PyObject *ndx_number_type_dtype(PyObject *cls, void *unused) {
+    PyObject *module = PyImport_ImportModule("numpy"), *result;
+    (void)unused;
+    if (module == NULL) { return NULL; }
+    result = PyObject_CallMethod(module, "dtype", "O", ndx_scalar_class_of(cls));
+    Py_DECREF(module);
+    return result;
+}
+
+static PyGetSetDef ndx_number_type_attributes[] = {
+    {"dtype", ndx_number_type_dtype, NULL, "The dtype of the numbers.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject ndx_number_meta = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "ndx._core.NumberType",
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_richcompare = ndx_number_type_compare,
+    .tp_hash = ndx_number_type_hash,
+    .tp_getset = ndx_number_type_attributes,
+};
+
 static PyObject *ndx_number_new(PyTypeObject *cls, PyObject *args, PyObject *kwargs) {
     return ndx_numbers.make((int)(cls - ndx_number_types), args, kwargs);
 }
@@ -66,6 +110,12 @@ static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char 
                                 PyObject *scalar_class, int is_index) {
     PyTypeObject *type = &ndx_number_types[dtype];
     PyNumberMethods *methods = &ndx_number_methods[dtype];
+    if (ndx_number_meta.tp_base == NULL) {
+        ndx_number_meta.tp_base = &PyType_Type;
+        if (PyType_Ready(&ndx_number_meta) < 0) { return -1; }
+    }
+    Py_INCREF(scalar_class);
+    ndx_scalar_classes[dtype] = scalar_class; /* by which the type has a hash */
     memset(type, 0, sizeof(*type));
     Py_SET_REFCNT((PyObject *)type, 1);
     type->tp_name = name;
@@ -93,6 +143,8 @@ static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char 
         || PyType_Ready(type) < 0) {
         return -1;
     }
+    /* Not before: of a type whose own type is another, CPython checks the bases. */
+    Py_SET_TYPE((PyObject *)type, &ndx_number_meta);
     memset(type->tp_as_sequence, 0, sizeof(PySequenceMethods));
     type->tp_as_mapping->mp_length = NULL;
     type->tp_iter = NULL;
@@ -104,8 +156,6 @@ static int ndx_make_number_type(int dtype, PyTypeObject *array_type, const char 
     methods->nb_inplace_matrix_multiply = NULL;
     methods->nb_inplace_power = NULL;
     if (!is_index) { methods->nb_index = NULL; }
-    Py_INCREF(scalar_class);
-    ndx_scalar_classes[dtype] = scalar_class;
     return 0;
 }
 

@@ -29,7 +29,7 @@ from ndx._methods.selection cimport (
     write_selected,
 )
 from ndx._methods.values cimport (
-    copy_broadcast, numpy_source, source_for, store_value,
+    copy_broadcast, numpy_array, numpy_source, source_for, store_value,
 )
 
 cdef extern from "Python.h":
@@ -341,7 +341,7 @@ cdef object numpy_key(BaseArray x, object key):
         if is_array(item):
             item = numpy_view(<BaseArray>item)
         elif is_array_like(item):
-            item = np.asarray(item)
+            item = numpy_array(item)
             if not item.size:
                 item = item.astype(np.int64)
         if not isinstance(item, cnp.ndarray) or item.dtype.kind not in "biu":

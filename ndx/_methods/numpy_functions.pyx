@@ -38,7 +38,8 @@ from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_
 from ndx._lib.numpy_objects cimport DEEPEST
 from ndx._methods.numpy_shortcuts cimport shortcut
 from ndx._methods.values cimport (
-    checked_arguments, dtype_of, is_integer, number_of, numpy_scalar,
+    checked_arguments, dtype_of, is_integer, is_of_ours, made_by, number_of,
+    numpy_scalar,
 )
 
 from ndx._methods.exact import EXACT, MANY as EXACT_MANY
@@ -84,6 +85,7 @@ cdef class Call:
         self.foreign = []
         self.entered = {}
         self.outs = ()
+        self.converts = self.converted = False
         self.function = None
         self.args = ()
 
@@ -110,6 +112,9 @@ cdef class Call:
             return view
         if isinstance(x, np.ndarray):
             self.foreign.append(root_of(x))
+        elif self.converts and made_by(x) is not None:
+            self.converted = True
+            return self.unwrap(made_by(x), depth)
         elif depth < DEEPEST and is_sequence(x):
             if depth > 1:
                 # In sequences that contain each other there are 2**64 paths.
@@ -330,6 +335,24 @@ cdef object call_function(object function, tuple args, dict kwargs):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     args, kwargs = checked_arguments(function, args, kwargs)
+    try:
+        return compute(call, function, args, kwargs)
+    except ValueError as raised:
+        if not is_of_ours(raised):
+            raise
+        # NumPy converts its arguments before it does anything else.
+        call = Call()
+        call.converts = True
+        call.unwrap((args, kwargs), 0)
+        if not call.converted:
+            raise
+    call = Call()
+    call.converts = True
+    return compute(call, function, args, kwargs)
+
+
+cdef object compute(Call call, object function, tuple args, dict kwargs):
+    """Return the result of NumPy's function, by a call that has no operands yet."""
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
     if function in CALLING_BACK:

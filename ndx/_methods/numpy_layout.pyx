@@ -1,6 +1,7 @@
 """Arguments of NumPy's methods, and when a function of ndx does the same."""
 
 import pickle
+from numbers import Integral
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ndx._array.storage cimport (
     INLINE_DIMS, BaseArray, is_array, new_view, require_live, require_usable,
     require_writeable, set_layout, strided,
 )
+from ndx._blocks.block cimport Block, block_decref, block_incref
 from ndx._compute.copies cimport LARGE, cast
 from ndx._compute.dots cimport dot
 from ndx._compute.elementwise cimport binary, inplace, unary
@@ -116,7 +118,9 @@ cdef object lengths_of(tuple shape):
 
 cdef object axes_of(tuple axes):
     """Return axes that were given as one tuple, or as several ints."""
-    return tuple(axes[0]) if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    if len(axes) == 1 and not isinstance(axes[0], Integral):
+        return tuple(axes[0])
+    return axes
 
 
 cdef BaseArray reverse_axes(BaseArray x):
@@ -330,35 +334,47 @@ cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
     return view
 
 
-cdef int replace_layout(BaseArray x, BaseArray view) except -1:
-    """Give an array the layout of a view of all its elements.
-
-    Only for an array that nothing is using: neither an operation nor a buffer.
-    """
-    cdef Py_ssize_t *dims = x.dims
-    if view.ndim > INLINE_DIMS:
-        dims = <Py_ssize_t *>calloc(2 * view.ndim, sizeof(Py_ssize_t))
-        if dims == NULL:
-            raise MemoryError("no memory for the shape of an array")
-    if x.shape != x.dims:
-        free(x.shape)
-    x.ndim = view.ndim
-    x.shape = dims
-    x.strides = dims + view.ndim
-    memcpy(x.shape, view.shape, view.ndim * sizeof(Py_ssize_t))
-    memcpy(x.strides, view.strides, view.ndim * sizeof(Py_ssize_t))
-    x.c_contiguous = view.c_contiguous
-    x.f_contiguous = view.f_contiguous
-    return 0
-
-
-cdef int set_shape(BaseArray x, object shape) except -1:
-    """Change the shape of an array in place, as NumPy's arrays allow it.
+cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
+    """Give an array the memory, dtype and layout of another one; or say what to do.
 
     Operations and buffers read the layout of an array while they hold a reference to
     it. So there may be none but the two of the statement: that of the name, and that of
     the interpreter, which calls this function.
     """
+    cdef Block *before = x.block
+    cdef Py_ssize_t *dims = x.dims
+    # The collector and weak references give new references at any time.
+    if Py_REFCNT(<PyObject *>x) > 2 or <PyObject *>x.base != NULL \
+            or ndx_has_weakrefs(<PyObject *>x):
+        raise AttributeError(
+            "shape, strides, dtype and size of an NDArray can be changed only while it "
+            "has a single reference, and its memory is not of another library: what "
+            f"reads it now must not see another layout; use x = {instead}")
+    if other.ndim > INLINE_DIMS:
+        dims = <Py_ssize_t *>calloc(2 * other.ndim, sizeof(Py_ssize_t))
+        if dims == NULL:
+            raise MemoryError("no memory for the shape of an array")
+    if x.shape != x.dims:
+        free(x.shape)
+    x.ndim = other.ndim
+    x.shape = dims
+    x.strides = dims + other.ndim
+    memcpy(x.shape, other.shape, other.ndim * sizeof(Py_ssize_t))
+    memcpy(x.strides, other.strides, other.ndim * sizeof(Py_ssize_t))
+    x.dtype = other.dtype
+    x.offset = other.offset
+    x.size = other.size
+    x.c_contiguous = other.c_contiguous
+    x.f_contiguous = other.f_contiguous
+    if other.block != before:
+        block_incref(other.block)
+        x.block = other.block
+        block_decref(before)
+    return 0
+
+
+cdef int set_shape(BaseArray x, object shape) except -1:
+    """Change the shape of an array in place, as NumPy's arrays allow it."""
     cdef Py_ssize_t wanted[MAXDIMS]
     cdef BaseArray view
     cdef int ndim
@@ -371,11 +387,18 @@ cdef int set_shape(BaseArray x, object shape) except -1:
             f"{shape_tuple(x.ndim, x.strides)} has no view of shape "
             f"{shape_tuple(ndim, wanted)}, so that its shape can't be set; "
             f"x = x.reshape({shape!r}) copies")
-    # The collector and weak references give new references at any time.
-    if Py_REFCNT(<PyObject *>x) > 2 or <PyObject *>x.base != NULL \
-            or ndx_has_weakrefs(<PyObject *>x):
-        raise AttributeError(
-            "the shape of an NDArray can be set only while it has a single reference, "
-            "and its memory is not of another library: what reads it now must not see "
-            f"another shape; use x = x.reshape({shape!r})")
-    return replace_layout(x, view)
+    return replace_layout(x, view, f"x.reshape({shape!r})")
+
+
+cdef int resize(BaseArray x, BaseArray zeros) except -1:
+    """Give an array the size and shape of zeros, over which its elements are copied."""
+    cdef object target = flat_view(zeros)
+    change_in_place(x)
+    if not x.c_contiguous or x.offset or x.block.refs > 1 or <PyObject *>x.base != NULL:
+        raise ValueError(
+            "an array can be resized if its elements lie in C order, and it has its "
+            "memory alone; this one is a view, has views, or is exported: use "
+            "x = np.resize(x, shape)")
+    count = min(x.size, zeros.size)
+    target[:count] = flat_view(x)[:count]
+    return replace_layout(x, zeros, "np.resize(x, shape)")

@@ -926,6 +926,40 @@ class NumPyMethods(NumPyAttributes):
         (3, 2)
         """
 
+    def resize(self, *new_shape: Any, refcheck: Any = True) -> None:
+        """Change the size in place: elements are cut off, or zeros follow.
+
+        Parameters
+        ----------
+        *new_shape : int, or one tuple of int
+            The new shape.
+        refcheck : bool
+            Not used: other references are always refused.
+
+        Raises
+        ------
+        ValueError
+            If the array is a view or has views, or is read-only.
+        AttributeError
+            If there are other references to the array.
+        StaleArrayError
+            If the array's scope has ended.
+
+        Notes
+        -----
+        NumPy's method:
+        https://numpy.org/doc/stable/reference/generated/numpy.ndarray.resize.html
+
+        Examples
+        --------
+        >>> import ndx
+        >>> x = ndx.asarray([1, 2, 3])
+        >>> x.resize(2, 2)
+        >>> x
+        NDArray([[1, 2],
+                 [3, 0]])
+        """
+
     def transpose(self, *axes: Axes | None) -> NDArray:
         """Return a view with the axes in another order.
 
@@ -1440,8 +1474,13 @@ class NumPyMethods(NumPyAttributes):
         NDArray([3, 2, 2])
         """
 
-    def conj(self) -> NDArray:
+    def conj(self, out: NDArray | None = None) -> NDArray:
         """Return the complex conjugates.
+
+        Parameters
+        ----------
+        out : NDArray, optional
+            Receives the result.
 
         Returns
         -------
@@ -1464,8 +1503,13 @@ class NumPyMethods(NumPyAttributes):
         NDArray([0.-1.j])
         """
 
-    def conjugate(self) -> NDArray:
+    def conjugate(self, out: NDArray | None = None) -> NDArray:
         """Return the complex conjugates.
+
+        Parameters
+        ----------
+        out : NDArray, optional
+            Receives the result.
 
         Returns
         -------

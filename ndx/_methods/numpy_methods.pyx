@@ -10,6 +10,7 @@ import numpy as np
 from ndx._array.storage cimport as_number, same_view
 from ndx._compute.clipping cimport clip_between
 from ndx._compute.sorting cimport sort_in_place
+from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
@@ -18,7 +19,7 @@ from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
     is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
     ones_of, ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal,
-    repeats_plainly, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
+    repeats_plainly, resize, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
     takes_along, view_of_class,
 )
 
@@ -46,6 +47,7 @@ cdef object ndx_std = None
 cdef object ndx_sum = None
 cdef object ndx_take = None
 cdef object ndx_var = None
+cdef object ndx_zeros = None
 
 
 def set_functions(namespace):
@@ -53,7 +55,7 @@ def set_functions(namespace):
     global ndx_all, ndx_any, ndx_argmax, ndx_argmin, ndx_argsort, ndx_cumulative_prod, \
         ndx_cumulative_sum, ndx_linalg_trace, ndx_max, ndx_mean, ndx_min, \
         ndx_nonzero, ndx_permute_dims, ndx_prod, ndx_repeat, ndx_reshape, \
-        ndx_squeeze, ndx_std, ndx_sum, ndx_take, ndx_var
+        ndx_squeeze, ndx_std, ndx_sum, ndx_take, ndx_var, ndx_zeros
     ndx_all = namespace.all
     ndx_any = namespace.any
     ndx_argmax = namespace.argmax
@@ -75,6 +77,7 @@ def set_functions(namespace):
     ndx_sum = namespace.sum
     ndx_take = namespace.take
     ndx_var = namespace.var
+    ndx_zeros = namespace.zeros
 
 
 cdef class NumPyMethods(NumPyAttributes):
@@ -1022,6 +1025,44 @@ cdef class NumPyMethods(NumPyAttributes):
         named = {}
         return call_method("swapaxes", (self, axis1, axis2), named)
 
+    def resize(self, *new_shape: Any, refcheck: Any = True) -> None:
+        """Change the size in place: elements are cut off, or zeros follow.
+
+        Parameters
+        ----------
+        *new_shape : int, or one tuple of int
+            The new shape.
+        refcheck : bool
+            Not used: other references are always refused.
+
+        Raises
+        ------
+        ValueError
+            If the array is a view or has views, or is read-only.
+        AttributeError
+            If there are other references to the array.
+        StaleArrayError
+            If the array's scope has ended.
+
+        Notes
+        -----
+        NumPy's method:
+        https://numpy.org/doc/stable/reference/generated/numpy.ndarray.resize.html
+
+        Examples
+        --------
+        >>> import ndx
+        >>> x = ndx.asarray([1, 2, 3])
+        >>> x.resize(2, 2)
+        >>> x
+        NDArray([[1, 2],
+                 [3, 0]])
+        """
+        if not new_shape or new_shape == (None,):
+            return None
+        shape = axes_of(new_shape)
+        resize(self, ndx_zeros(shape, dtype=dtype_object(self.dtype)))
+
     def transpose(self, *axes: Axes | None) -> NDArray:
         """Return a view with the axes in another order.
 
@@ -1558,8 +1599,13 @@ cdef class NumPyMethods(NumPyAttributes):
             'clip', (self, min, max), {'out': out, **kwargs} if out is not None else
             kwargs)
 
-    def conj(self) -> NDArray:
+    def conj(self, out: NDArray | None = None) -> NDArray:
         """Return the complex conjugates.
+
+        Parameters
+        ----------
+        out : NDArray, optional
+            Receives the result.
 
         Returns
         -------
@@ -1582,10 +1628,15 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.-1.j])
         """
         named = {}
-        return call_method("conj", (self,), named)
+        return call_method("conj", (self, out), named)
 
-    def conjugate(self) -> NDArray:
+    def conjugate(self, out: NDArray | None = None) -> NDArray:
         """Return the complex conjugates.
+
+        Parameters
+        ----------
+        out : NDArray, optional
+            Receives the result.
 
         Returns
         -------
@@ -1608,7 +1659,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([0.-1.j])
         """
         named = {}
-        return call_method("conjugate", (self,), named)
+        return call_method("conjugate", (self, out), named)
 
     def dot(self, b: Any, out: NDArray | None = None) -> NDArray:
         """Return the dot product with another array.

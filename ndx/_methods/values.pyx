@@ -106,6 +106,30 @@ cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
     return x
 
 
+cdef bint is_of_ours(object error) except -1:
+    """Whether NumPy refuses what an object's `__array__` returns: maybe one of ours."""
+    return str(error) == "object __array__ method not producing an array"
+
+
+cdef object made_by(object x):
+    """Return the NDArray that an object's `__array__` returns; None for all others."""
+    if not hasattr(type(x), "__array__"):
+        return None
+    made = x.__array__()
+    return made if is_array(made) else None
+
+
+cdef object numpy_array(object x):
+    """Return `numpy.asarray(x)`, also of an object whose `__array__` returns ours."""
+    try:
+        return np.asarray(x)
+    except ValueError as raised:
+        made = made_by(x) if is_of_ours(raised) else None
+        if made is None:
+            raise
+        return numpy_view(<BaseArray>made)
+
+
 cdef object stored_by_numpy(object value, int dtype):
     """Return what NumPy stores of one value of its own kind, as NumPy's array."""
     single = np.empty((), dtype_object(dtype))
@@ -130,7 +154,7 @@ cdef object array_for(BaseArray x, object value):
     """
     if isinstance(value, np.ndarray) and computes_itself(value) and value.ndim == 0:
         return stored_by_numpy(value, x.dtype)
-    found = np.asarray(value)
+    found = numpy_array(value)
     kind = found.dtype.kind
     if kind == "O" and kind_of[x.dtype] != KIND_COMPLEX:
         for each in found.flat:

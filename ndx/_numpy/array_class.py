@@ -1,5 +1,6 @@
 """`ndarray` and `ufunc` of `ndx.numpy`: names for NumPy's classes and ours."""
 
+import functools
 import types
 
 import numpy as np
@@ -11,27 +12,45 @@ from ndx._numpy.wrappers import NumPyUfunc
 __all__ = ["ndarray", "ufunc"]
 
 
+class _Subclass(np.ndarray):
+    """The base of classes that are derived from `ndarray`."""
+
+    def view(self, *args, **kwargs):
+        args = map(_numpys_class, args)
+        kwargs = {key: _numpys_class(value) for key, value in kwargs.items()}
+        return call_function(np.ndarray.view, self, *args, **kwargs)
+
+
+def _numpys_class(value):
+    """Return NumPy's class of arrays for ours, and any other argument as it is."""
+    return np.ndarray if value is ndarray or value is NDArray else value
+
+
 class _ArrayType(type):
     """Lets `isinstance` and `issubclass` take NumPy's arrays and ours for `ndarray`.
 
     A number of ours is none, as NumPy's scalars are none. A subclass is one of NumPy's
-    class, since NDArray has none.
+    class, since NDArray has none. The class is equal to NDArray, as the type of our
+    arrays, and as a key of tables by class.
     """
 
     def __new__(mcs, name, bases, namespace, **kwargs):
         if not any(isinstance(base, mcs) for base in bases):
             return super().__new__(mcs, name, bases, namespace, **kwargs)
-        bases = tuple(np.ndarray if isinstance(each, mcs) else each for each in bases)
+        bases = tuple(_Subclass if isinstance(each, mcs) else each for each in bases)
         return types.new_class(name, bases, kwargs, lambda own: own.update(namespace))
+
+    def __eq__(cls, other):
+        return cls is other or other is NDArray
+
+    def __hash__(cls):
+        return hash(NDArray)
 
     def __instancecheck__(cls, instance):
         return type(instance) is NDArray or isinstance(instance, np.ndarray)
 
     def __subclasscheck__(cls, subclass):
         return subclass in (NDArray, cls) or issubclass(subclass, np.ndarray)
-
-    def __getattr__(cls, name):
-        return getattr(NDArray, name)
 
 
 class ndarray(metaclass=_ArrayType):
@@ -69,6 +88,25 @@ class ndarray(metaclass=_ArrayType):
 
     # For annotations, as `ndarray[tuple[int], dtype[float64]]`.
     __class_getitem__ = classmethod(types.GenericAlias)
+
+
+def _either(name, numpys):
+    """Return a method or attribute of NumPy's class that takes arrays of ours, too."""
+
+    def attribute(self):
+        return getattr(self, name)
+
+    @functools.wraps(numpys)
+    def method(self, *args, **kwargs):
+        function = numpys if isinstance(self, np.ndarray) else getattr(NDArray, name)
+        return function(self, *args, **kwargs)
+
+    return method if callable(numpys) else property(attribute, doc=numpys.__doc__)
+
+
+for _name, _numpys in vars(np.ndarray).items():
+    if _name not in vars(ndarray) and _numpys is not None:
+        setattr(ndarray, _name, _either(_name, _numpys))
 
 
 class _UfuncType(type):

@@ -3,6 +3,7 @@
 from cpython.object cimport PyObject
 
 import functools
+import types
 
 import numpy as np
 
@@ -27,7 +28,9 @@ cdef extern from "ndx/internal/vectorcall.h":
 
 # Scalars, which have no memory of their own and override nothing.
 cdef frozenset SCALARS = frozenset((
-    bool, int, float, complex, np.bool, np.int64, np.float64, np.complex128))
+    bool, int, float, complex,
+    *[each for each in np.sctypeDict.values() if np.dtype(each).kind in "biufc"],
+))
 
 cdef object DISPATCHER = type(np.sum)
 
@@ -95,7 +98,7 @@ cdef class NumPyFunction:
         # What is a builtin in NumPy doesn't bind as a method.
         if instance is None or not hasattr(type(self.function), "__get__"):
             return self
-        return functools.partial(self, instance)
+        return types.MethodType(self, instance)
 
     def __reduce__(self):
         return self.__name__
@@ -156,7 +159,8 @@ cdef object array_of(tuple args, dict kwargs):
 cdef bint only_scalars(tuple args) except -1:
     """Whether all arguments are plain scalars."""
     for item in args:
-        if type(item) not in SCALARS:
+        # The types of our numbers are equal to NumPy's.
+        if is_array(item) or type(item) not in SCALARS:
             return False
     return True
 

@@ -1,5 +1,6 @@
 """`ndarray`, `ufunc`, `RandomState` of `ndx.numpy`, subclasses, and private names."""
 
+import operator
 import pickle
 
 import numpy
@@ -105,3 +106,107 @@ def test_names_of_numpy_are_reachable():
         getattr(np, "_nosuch")  # noqa: B009
     with pytest.raises(AttributeError):
         getattr(np.lib, "nosuch")  # noqa: B009
+
+
+def test_classes_are_equal_to_those_of_numpys_names():
+    x, total = np.ones(2), np.ones(2).sum()
+    assert type(x) == np.ndarray  # noqa: E721
+    assert {np.ndarray: "array", float: "number"}[type(x)] == "array"
+    assert np.ndarray not in (numpy.ndarray, float)
+    assert type(total) == np.float64  # noqa: E721
+    assert type(total) in (float, np.float64)
+    assert type(total) not in (float, np.float32)
+    for dtype in ("bool", "int8", "uint64", "float32", "complex64", "complex128"):
+        number = np.ones(1, dtype)[0]
+        assert {numpy.dtype(dtype).type: 1}[type(number)] == 1
+        assert numpy.dtype(type(number)) == dtype
+        assert np.zeros(2, type(number)).dtype == dtype
+        assert numpy.issubdtype(type(number), numpy.dtype(dtype).type)
+        assert pickle.loads(pickle.dumps(type(number))) is type(number)
+    assert operator.ne(type(total), np.float64) is False
+    with pytest.raises(TypeError):
+        operator.lt(type(total), np.float64)
+
+
+class Units(np.ndarray):
+    """Calls methods of the class by its name, as many libraries do."""
+
+    def __add__(self, other):
+        return np.ndarray.__add__(self, other)
+
+    def __getitem__(self, key):
+        return np.ndarray.__getitem__(self, key)
+
+    def __eq__(self, other):
+        return np.ndarray.__eq__(self, other)
+
+    __hash__ = None
+
+    def sum(self, *args):
+        return np.ndarray.sum(self, *args)
+
+
+def test_methods_of_the_class_take_arrays_of_both_kinds():
+    x = np.arange(3.0)
+    for kind in (x, numpy.arange(3.0), x.view(Units)):
+        assert np.ndarray.sum(kind) == 3.0
+        assert np.ndarray.__add__(kind, 1).tolist() == [1.0, 2.0, 3.0]
+        assert np.ndarray.__eq__(kind, 1).tolist() == [False, True, False]
+        assert np.ndarray.__getitem__(kind, 1) == 1.0
+        assert np.ndarray.T.__get__(kind).tolist() == [0.0, 1.0, 2.0]
+        assert type(np.ndarray.reshape(kind, (3, 1))) is type(kind[:0])
+    own = x.view(Units)
+    assert type(own + x) is Units
+    assert (own == x).all()
+    assert own.sum() == 3.0
+
+
+def test_views_of_subclasses_as_the_class():
+    x = np.arange(3.0)
+    own = x.view(Units)
+    for view in (own.view(np.ndarray), own.view(type=np.ndarray), own.view(type(x))):
+        assert type(view) is ndx.NDArray
+        view[0] += 1
+    assert x[0] == own[0] == 3.0
+    assert own.view("int64", np.ndarray).dtype == "int64"
+    assert type(own.view("int64")) is Units
+
+
+def test_functions_of_python_bind_as_methods():
+    class Model:
+        total = np.sum
+
+    assert type(Model().total).__name__ == "method"
+
+
+def test_scalars_of_all_dtypes_give_scalars():
+    assert type(np.sqrt(np.float32(2))) is numpy.float32
+    assert type(np.add(np.int8(1), 2)) is numpy.int8
+    assert type(np.maximum(np.complex64(1), np.float32(2))) is numpy.complex64
+    assert type(np.sin(np.ones(1)[0])) is type(np.ones(1)[0])
+
+
+@pytest.mark.parametrize(
+    "name", ["Generator", "MT19937", "PCG64", "Philox", "RandomState", "SeedSequence"]
+)
+def test_numpys_objects_of_random_are_instances(name):
+    ours, numpys = getattr(np.random, name), getattr(numpy.random, name)
+    made = numpys(numpy.random.PCG64(1)) if name == "Generator" else numpys(1)
+    assert isinstance(made, ours)
+    assert isinstance(
+        ours(np.random.PCG64(1)) if name == "Generator" else ours(1), ours
+    )
+    assert not isinstance(object(), ours)
+
+    class Derived(ours):
+        pass
+
+    assert not isinstance(made, Derived)
+    assert issubclass(Derived, ours)
+
+
+def test_a_seed_of_ours_is_a_seed_sequence():
+    assert isinstance(np.random.PCG64(3).seed_seq, np.random.SeedSequence)
+    assert (
+        type(np.random.default_rng(numpy.random.default_rng(1))) is np.random.Generator
+    )

@@ -331,3 +331,18 @@ def test_views_of_other_dtypes(dtype):
     compare(x.view(dtype), n.view(dtype), scalars=False)
     x.view(dtype)[0] = dtype.type(0)
     assert not x[: dtype.itemsize].any()
+
+
+def test_axes_that_are_numpys_integers():
+    x = ndx.arange(6).reshape(2, 3)
+    assert x.transpose(np.int64(1), ndx.arange(2)[0]).shape == (3, 2)
+    assert ndx.arange(3).transpose(np.int64(0)).shape == (3,)
+    assert ndx.arange(3).transpose(ndx.arange(1)[0]).shape == (3,)
+    assert x.transpose(ndx.asarray([1, 0])).shape == (3, 2)
+
+
+def test_conjugates_are_written_to_an_output():
+    x = ndx.asarray([1j, 2.0])
+    out = ndx.zeros(2, dtype=complex)
+    assert x.conj(out) is x.conjugate(out) is out
+    assert out.tolist() == [-1j, 2.0]

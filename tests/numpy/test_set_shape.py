@@ -205,3 +205,92 @@ def test_buffers_of_all_shapes(shapes):
         assert view.tobytes() == bytes(range(24))
         del view
     assert sys.getrefcount(x) <= 2
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int64", "uint8", "float32", "complex128", "float16", "int16"]
+)
+def test_dtypes_are_set_as_numpys(dtype):
+    expected, found = np.arange(6.0).reshape(3, 2), face.arange(6.0).reshape(3, 2)
+    if dtype == "float16":
+        with pytest.raises(TypeError):
+            found.dtype = dtype
+        assert found.dtype == "float64"
+        return
+    expected.dtype = found.dtype = dtype
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert found.strides == expected.strides
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Setting the strides:DeprecationWarning")
+@pytest.mark.parametrize("strides", [(8, 16), (16, 8), (0, 8), (0, 0)])
+def test_strides_are_set_as_numpys(strides):
+    expected, found = np.arange(4.0).reshape(2, 2), face.arange(4.0).reshape(2, 2)
+    expected.strides = found.strides = strides
+    assert found.strides == strides
+    assert found.tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="beyond the memory"):
+        found.strides = (16, 16)
+
+
+@pytest.mark.parametrize("attribute", ["dtype", "strides"])
+def test_what_reads_the_layout_meanwhile_is_not_changed(attribute):
+    x = face.arange(6)
+    other = {"dtype": "uint64", "strides": (0,)}[attribute]
+    held = [x]
+    with pytest.raises(AttributeError, match=REFUSED):
+        setattr(x, attribute, other)
+    assert x.dtype == "int64"
+    assert x.strides == (8,)
+    del held
+
+
+@pytest.mark.parametrize(
+    "shape", [(5,), ((5,),), (2, 2), ([2, 2],), (2,), (0,), (np.int64(4),), (), (None,)]
+)
+def test_sizes_are_changed_as_numpys(shape):
+    expected, found = np.arange(1, 4), face.arange(1, 4)
+    expected.resize(*shape, refcheck=False)
+    found.resize(*shape)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert found.tolist() == expected.tolist()
+    assert found.flags.c_contiguous
+    found += 1
+    assert found.tolist() == (expected + 1).tolist()
+
+
+def test_sizes_that_are_not_changed():
+    x = face.arange(6)
+    view = x[:3]
+    with pytest.raises(ValueError, match=r"np\.resize"):
+        x.resize(3)
+    with pytest.raises(ValueError, match=r"np\.resize"):
+        view.resize(2)
+    del view
+    held = [x]
+    with pytest.raises(AttributeError, match=r"np\.resize"):
+        x.resize(3, refcheck=False)
+    del held
+    exported = np.asarray(x)
+    with pytest.raises(ValueError, match=r"np\.resize"):
+        x.resize(3)
+    del exported
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x.resize(3)
+    x.flags.writeable = True
+    x.resize(7)
+    assert x.tolist() == [0, 1, 2, 3, 4, 5, 0]
+    assert x.base is None
+    number = x[1]
+    with pytest.raises(TypeError, match="can't be changed"):
+        number.resize(2)
+    with ndx.workspace("resize"):
+        y = face.arange(3)
+        y.resize(2)
+        assert y.tolist() == [0, 1]
+    with pytest.raises(ndx.StaleArrayError):
+        y.resize(2)

@@ -231,6 +231,27 @@ _VIEWS = [
         positional=("axis1", "axis2"),
     ),
     Method(
+        "resize",
+        "*new_shape, refcheck=True",
+        "Change the size in place: elements are cut off, or zeros follow.",
+        ">>> x = ndx.asarray([1, 2, 3])\n>>> x.resize(2, 2)\n>>> x\n"
+        "NDArray([[1, 2],\n         [3, 0]])",
+        kind="None",
+        returns=None,
+        body="if not new_shape or new_shape == (None,):\n"
+        "    return None\n"
+        "shape = axes_of(new_shape)\n"
+        "resize(self, ndx.zeros(shape, dtype=dtype_object(self.dtype)))",
+        parameters={
+            "*new_shape": ("int, or one tuple of int", "The new shape."),
+            "refcheck": ("bool", "Not used: other references are always refused."),
+        },
+        raises=(
+            ("ValueError", "If the array is a view or has views, or is read-only."),
+            ("AttributeError", "If there are other references to the array."),
+        ),
+    ),
+    Method(
         "transpose",
         "*axes",
         "Return a view with the axes in another order.",
@@ -435,15 +456,17 @@ _NUMBERS = [
     ),
     Method(
         "conj",
-        "",
+        "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conj()\nNDArray([0.-1.j])",
+        positional=("out",),
     ),
     Method(
         "conjugate",
-        "",
+        "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conjugate()\nNDArray([0.-1.j])",
+        positional=("out",),
     ),
     Method(
         "dot",
