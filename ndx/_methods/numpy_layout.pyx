@@ -12,8 +12,8 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, is_array, new_view, require_live, require_usable,
-    require_writeable, set_layout, strided,
+    INLINE_DIMS, BaseArray, holds_number, is_array, new_view, own_block, require_live,
+    require_usable, require_writeable, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
 from ndx._compute.copies cimport LARGE, cast
@@ -341,8 +341,11 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
     it. So there may be none but the two of the statement: that of the name, and that of
     the interpreter, which calls this function.
     """
-    cdef Block *before = x.block
     cdef Py_ssize_t *dims = x.dims
+    cdef Block *block
+    if holds_number(x):
+        raise AttributeError(
+            f"a number has one layout, and can't be changed; use x = {instead}")
     # The collector and weak references give new references at any time.
     if Py_REFCNT(<PyObject *>x) > 2 or <PyObject *>x.base != NULL \
             or ndx_has_weakrefs(<PyObject *>x):
@@ -350,6 +353,9 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
             "shape, strides, dtype and size of an NDArray can be changed only while it "
             "has a single reference, and its memory is not of another library: what "
             f"reads it now must not see another layout; use x = {instead}")
+    # The elements leave the places that depend on the layout.
+    block = own_block(other)
+    own_block(x)
     if other.ndim > INLINE_DIMS:
         dims = <Py_ssize_t *>calloc(2 * other.ndim, sizeof(Py_ssize_t))
         if dims == NULL:
@@ -366,10 +372,9 @@ cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
     x.size = other.size
     x.c_contiguous = other.c_contiguous
     x.f_contiguous = other.f_contiguous
-    if other.block != before:
-        block_incref(other.block)
-        x.block = other.block
-        block_decref(before)
+    block_incref(block)
+    block, x.block = x.block, block
+    block_decref(block)
     return 0
 
 
@@ -394,6 +399,7 @@ cdef int resize(BaseArray x, BaseArray zeros) except -1:
     """Give an array the size and shape of zeros, over which its elements are copied."""
     cdef object target = flat_view(zeros)
     change_in_place(x)
+    own_block(x)
     if not x.c_contiguous or x.offset or x.block.refs > 1 or <PyObject *>x.base != NULL:
         raise ValueError(
             "an array can be resized if its elements lie in C order, and it has its "

@@ -294,3 +294,14 @@ def test_sizes_that_are_not_changed():
         assert y.tolist() == [0, 1]
     with pytest.raises(ndx.StaleArrayError):
         y.resize(2)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"), [("shape", (1,)), ("dtype", "int64"), ("strides", ())]
+)
+def test_numbers_have_one_layout(attribute, value):
+    number = face.arange(3.0)[1]
+    with pytest.raises(AttributeError, match="a number has one layout"):
+        setattr(number, attribute, value)
+    assert number == 1.0
+    assert (number.shape, number.dtype) == ((), "float64")
