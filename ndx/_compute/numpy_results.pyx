@@ -352,8 +352,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
     ----------
     array : np.ndarray
         The result. It is returned as it is if no NDArray can be it: if its dtype is
-        none of the array API, its bytes are in another order, or it shares memory of
-        others whose elements are not aligned. A copy would lose what is written to it.
+        none of the array API, its bytes are in another order, or it shares memory, in
+        which its elements are not aligned. A copy would lose what is written to it.
     views : sequence of np.ndarray
         The views of our arrays that were operands.
     foreign : sequence
@@ -386,6 +386,9 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         else:
             x = from_numpy(array)
         return array if x is None else x
+    if not cnp.PyArray_ISALIGNED(array):
+        # A field of records, which are NumPy's.
+        return array
     return own_result(array)
 
 
@@ -426,14 +429,10 @@ cdef bint lies_within(object array, ExportGuard guard) noexcept:
     return low <= at and at < high
 
 
-cdef BaseArray view_of_aligned(object array, ExportGuard guard):
-    """Return a view of one of our arrays; raise if its elements are not aligned."""
-    cdef cnp.ndarray source = array
-    if not cnp.PyArray_ISALIGNED(source):
-        raise ValueError(
-            f"a view of dtype {array.dtype} would begin at an address that is no "
-            f"multiple of {array.dtype.alignment} bytes, which no NDArray has; take "
-            "NumPy's, or copy the bytes first: x[1:].copy().view(dtype)")
+cdef object view_of_aligned(object array, ExportGuard guard):
+    """Return a view of one of our arrays; NumPy's if its elements are not aligned."""
+    if not cnp.PyArray_ISALIGNED(array):
+        return array
     return view_of_block(array, guard)
 
 

@@ -55,14 +55,18 @@ cdef object dtype_object(int code):
 
 
 cdef int code_or_none(object dtype) noexcept:
-    """Return the code of an ``np.dtype``; -1 if unsupported or not in native order."""
+    """Return the code of an ``np.dtype``; -1 if unsupported or not in native order.
+
+    Numbers that have fields, too, such as ``("i4", [("low", "i2"), ("high", "i2")])``,
+    are unsupported: an NDArray would lose the fields.
+    """
     cdef int num
     if not isinstance(dtype, cnp.dtype):
         return -1
     num = (<cnp.dtype>dtype).num
     if num < 0 or num >= 64 or (<cnp.dtype>dtype).byteorder == SWAPPED:
         return -1
-    return code_of_typenum[num]
+    return -1 if cnp.PyDataType_HASFIELDS(dtype) else code_of_typenum[num]
 
 
 cdef int dtype_code(object dtype) except -1:

@@ -169,13 +169,25 @@ def test_fields_of_records_are_written():
     assert records["value"].tolist() == [0, 5, 0]
 
 
-def test_views_that_are_not_aligned():
+def test_views_that_are_not_aligned_are_numpys():
     u = ndx.zeros(17, dtype=ndx.uint8)
     z = ndx.zeros(3, dtype=ndx.complex128)
-    for view in (lambda: u[1:].view("float64"), lambda: z.getfield("float64", 4)):
-        with pytest.raises(ValueError, match="multiple of 8 bytes"):
-            view()
-    assert u[1:].copy().view("float64").shape == (2,)
+    for view in (u[1:].view("float64"), z.getfield("float64", 4)):
+        assert type(view) is np.ndarray
+        assert not view.flags.aligned
+        view[1] = 1
+    assert u[-2:].tolist() == [0xF0, 0x3F]
+    assert ndx.any(z[1] != 0)
+    assert u[1:].copy().view("float64").tolist() == [0, 1]
+
+
+def test_a_view_that_is_not_aligned_keeps_memory_of_a_workspace():
+    with ndx.workspace("unaligned"):
+        view = ndx.zeros(17, dtype=ndx.uint8)[1:].view("float64")
+        view[:] = 3
+    with ndx.workspace("unaligned"):
+        ndx.full(17, 255, dtype=ndx.uint8)
+        assert view.tolist() == [3, 3]
 
 
 def test_memory_of_others_can_not_go_away():
