@@ -2,7 +2,19 @@
 
 import numpy as np
 
-__all__ = ["SEEDED", "OursOrNumPys", "numpy_generator", "seed_of"]
+__all__ = ["SEEDED", "StandIn", "numpy_generator", "seed_of"]
+
+
+class StandIn(type):
+    """Lets `isinstance` take objects of NumPy's class for those of a subclass of ours.
+
+    Programs ask for our class by NumPy's name, and get generators from elsewhere.
+    """
+
+    def __instancecheck__(cls, instance):
+        if isinstance(cls.__base__, StandIn):
+            return super().__instancecheck__(instance)
+        return isinstance(instance, cls.__base__)
 
 
 def seed_of(seed):
@@ -17,18 +29,6 @@ def seed_of(seed):
     return seed.item() if seed.shape == () else np.asarray(seed)
 
 
-class OursOrNumPys(type):
-    """Lets `isinstance` take objects of NumPy's class for those of ours, its subclass.
-
-    Classes that are derived from ours, by users, have their own objects only.
-    """
-
-    def __instancecheck__(cls, instance):
-        return isinstance(
-            instance, vars(cls).get("_numpys", ())
-        ) or super().__instancecheck__(instance)
-
-
 def _seeded(source):
     """Return a subclass of a class of `numpy.random` that takes our arrays as seeds."""
 
@@ -37,11 +37,11 @@ def _seeded(source):
         source.__init__(self, *map(seed_of, args), **named)
 
     # dask finds the library of a bit generator by the module of its class.
-    return OursOrNumPys(
+    return StandIn(
         source.__name__,
         (source,),
         {"__slots__": (), "__init__": __init__, "__doc__": source.__doc__,
-         "__module__": __name__, "_numpys": source},
+         "__module__": __name__},
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ndx._lib.bit_generators import OursOrNumPys, numpy_generator, seed_of
+from ndx._lib.bit_generators import StandIn, numpy_generator, seed_of
 from ndx._numpy.calls import call_function
 
 __all__ = ["Generator", "RandomState", "default_rng"]
@@ -26,7 +26,6 @@ def _with_methods(source):
     """Return a decorator that gives a class the methods of one of NumPy's."""
 
     def decorate(cls):
-        cls._numpys = source
         for name in dir(source):
             known = name in vars(cls) or name.startswith("_")
             if not known and callable(getattr(source, name)):
@@ -37,7 +36,7 @@ def _with_methods(source):
 
 
 @_with_methods(np.random.Generator)
-class Generator(np.random.Generator, metaclass=OursOrNumPys):
+class Generator(np.random.Generator, metaclass=StandIn):
     """`numpy.random.Generator`, whose arrays are NDArrays.
 
     Parameters
@@ -72,7 +71,7 @@ class Generator(np.random.Generator, metaclass=OursOrNumPys):
 
 
 @_with_methods(np.random.RandomState)
-class RandomState(np.random.RandomState, metaclass=OursOrNumPys):
+class RandomState(np.random.RandomState, metaclass=StandIn):
     """`numpy.random.RandomState`, whose arrays are NDArrays.
 
     Parameters

@@ -78,7 +78,10 @@ def wrapped(value, name, module):
 
 
 def missing(module, source, name):
-    """Return a module that NumPy loads on first use; raise for any other name.
+    """Return what NumPy's module has besides its public names; raise as it does.
+
+    That is modules, also those which are loaded on first use, private names that
+    libraries use, such as `_NoValue`, and deprecated names.
 
     Parameters
     ----------
@@ -91,13 +94,15 @@ def missing(module, source, name):
     """
     if f"{module}.{name}" in _LAZY:
         return import_module(f"{module}.{name}")
-    value = None if name.startswith("__") else getattr(source, name, None)
-    # Modules, and what libraries use of NumPy's private names: `_NoValue`, `_core`.
-    if isinstance(value, types.ModuleType) or (
-        name.startswith("_") and value is not None
-    ):
-        return value
     msg = f"module {module!r} has no attribute {name!r}"
+    if not name.startswith("__"):
+        try:
+            value = getattr(source, name)
+        except AttributeError as error:
+            # It says what has become of a name that NumPy had.
+            msg = str(error).replace(repr(source.__name__), repr(module))
+        else:
+            return value if name.startswith("_") else wrapped(value, name, module)
     raise AttributeError(msg)
 
 

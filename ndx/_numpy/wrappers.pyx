@@ -100,6 +100,13 @@ cdef class NumPyFunction:
             return self
         return types.MethodType(self, instance)
 
+    # NumPy gives its own to `__array_function__`, which looks it up in a table.
+    def __eq__(self, other):
+        return self is other or self.function is other
+
+    def __hash__(self):
+        return hash(self.function)
+
     def __reduce__(self):
         return self.__name__
 
@@ -282,6 +289,13 @@ cdef class NumPyUfunc:
     def at(self, a: Any, indices: Any, *b: Any) -> None:
         """Compute in place at indices, unbuffered; see `numpy.ufunc.at`."""
         self.compute("at", (a, indices, *b), {})
+
+    # NumPy gives its own to `__array_ufunc__`, which looks it up in a table.
+    def __eq__(self, other):
+        return self is other or self.ufunc is other
+
+    def __hash__(self):
+        return hash(self.ufunc)
 
     def __reduce__(self):
         return self.__name__

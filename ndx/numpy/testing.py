@@ -7,6 +7,7 @@ from numpy import testing as _testing
 from numpy.testing import *
 
 from ndx._core import NDArray as _NDArray
+from ndx._numpy import namespace as _namespace
 
 
 def _as_numpys(value):
@@ -37,3 +38,7 @@ def _taking_arrays(function):
 assert_equal = _taking_arrays(_testing.assert_equal)
 assert_almost_equal = _taking_arrays(_testing.assert_almost_equal)
 assert_approx_equal = _taking_arrays(_testing.assert_approx_equal)
+
+
+def __getattr__(name):
+    return _namespace.missing(__name__, _testing, name)
