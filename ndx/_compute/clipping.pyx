@@ -6,7 +6,7 @@ import numpy as np
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    BaseArray, has_shape, is_array, new_like, require_live,
+    BaseArray, as_number, has_shape, holds_number, is_array, new_like, require_live,
 )
 from ndx._compute.aliasing cimport overlaps
 from ndx._compute.copies cimport LARGE, store_constant
@@ -135,4 +135,4 @@ cpdef object clip_between(object x, object low, object high, object out):
         run_large(&operands, &walk, itemsizes, run_clip, &bounds, "clip", False)
     else:
         compute_on(&operands, &walk, run_clip, &bounds, False)
-    return result
+    return as_number(result) if out is None and holds_number(array) else result

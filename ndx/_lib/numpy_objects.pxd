@@ -3,3 +3,4 @@ cdef enum:
 
 cdef bint is_numpy_scalar(object x) noexcept
 cdef bint is_numpy_bool(object x) noexcept
+cdef bint is_refused_array(object error) except -1

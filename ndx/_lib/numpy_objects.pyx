@@ -22,3 +22,8 @@ cdef bint is_numpy_scalar(object x) noexcept:
 
 cdef bint is_numpy_bool(object x) noexcept:
     return NDX_IS_BOOL(x)
+
+
+cdef bint is_refused_array(object error) except -1:
+    """Whether NumPy has refused what an object's `__array__` returned: an NDArray."""
+    return str(error).startswith("object __array__ method not producing an array")

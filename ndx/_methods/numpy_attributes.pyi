@@ -55,6 +55,10 @@ class Flags:
         """Whether in Fortran's order, and not in C order."""
 
     @property
+    def fortran(self) -> bool:
+        """The same as `f_contiguous`."""
+
+    @property
     def forc(self) -> bool:
         """Whether in Fortran's or in C order."""
 
@@ -95,6 +99,14 @@ class FlatIterator:
 
     @property
     def base(self) -> NDArray: ...
+    @property
+    def index(self) -> int:
+        """The index of the next element, counted in C order."""
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The indices of the next element, one for each axis."""
+
     def __len__(self) -> int: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> NDArray: ...

@@ -169,6 +169,11 @@ cdef class Flags:
         return self.f_contiguous and not self.c_contiguous
 
     @property
+    def fortran(self) -> bool:
+        """The same as `f_contiguous`."""
+        return self.f_contiguous
+
+    @property
     def forc(self) -> bool:
         """Whether in Fortran's or in C order."""
         return self.f_contiguous or self.c_contiguous
@@ -236,11 +241,26 @@ cdef class FlatIterator:
     """
 
     cdef readonly BaseArray base     # type: NDArray
-    cdef Py_ssize_t index            # of the next element
+    cdef Py_ssize_t next_index
 
     def __cinit__(self, BaseArray array not None):
         require_usable(array)
         self.base = array
+
+    @property
+    def index(self) -> int:
+        """The index of the next element, counted in C order."""
+        return self.next_index
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The indices of the next element, one for each axis."""
+        cdef Py_ssize_t rest = self.next_index
+        cdef list found = []
+        for length in reversed((<object>self.base).shape[1:]):
+            found.append(rest % length if length else 0)
+            rest = rest // length if length else 0
+        return tuple([rest, *reversed(found)][:self.base.ndim])
 
     def __len__(self) -> int:
         return self.base.size
@@ -249,11 +269,11 @@ cdef class FlatIterator:
         return self
 
     def __next__(self) -> NDArray:
-        cdef Py_ssize_t index = self.index
+        cdef Py_ssize_t index = self.next_index
         if index >= self.base.size:
             raise StopIteration
         require_usable(self.base)
-        self.index = index + 1
+        self.next_index = index + 1
         return flat_element(self.base, index)
 
     def __getitem__(self, key: Any) -> Any:

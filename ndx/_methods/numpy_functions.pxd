@@ -5,9 +5,8 @@ cdef class Call:
     cdef tuple outs              # `out=`, which the call returns
     cdef dict entered            # sequences within others, and what stands for each
     cdef bint any_array          # whether an argument is an NDArray, or has one
+    cdef bint asks               # whether other objects are asked for their arrays
     cdef bint on_device
-    cdef bint converts           # whether objects become what `__array__` returns,
-    cdef bint converted          # and one has become an NDArray
     cdef object function
     cdef tuple args
     cdef object unwrap(self, object x, int depth)

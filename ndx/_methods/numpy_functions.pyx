@@ -28,18 +28,18 @@ import numpy as np
 
 from ndx._array.dispatch cimport device_engine
 from ndx._array.storage cimport (
-    BaseArray, holds_number, is_array, numpy_view, same_view,
+    BaseArray, as_number, holds_number, is_array, numpy_view, same_view,
 )
 from ndx._compute.copies cimport copy
 from ndx._compute.elementwise cimport as_operand, is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
-from ndx._lib.numpy_objects cimport DEEPEST
+from ndx._lib.numpy_objects cimport DEEPEST, is_refused_array
 from ndx._methods.numpy_shortcuts cimport shortcut
 from ndx._methods.values cimport (
-    checked_arguments, dtype_of, is_integer, is_of_ours, made_by, number_of,
-    numpy_scalar,
+    checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
+    stores_objects,
 )
 
 from ndx._methods.exact import EXACT, MANY as EXACT_MANY
@@ -85,7 +85,6 @@ cdef class Call:
         self.foreign = []
         self.entered = {}
         self.outs = ()
-        self.converts = self.converted = False
         self.function = None
         self.args = ()
 
@@ -99,6 +98,10 @@ cdef class Call:
         cdef Py_ssize_t i
         cdef bint changed = False
         kind = type(x)
+        if self.asks:
+            given = made_by(x)
+            if given is not None:
+                x = given
         if is_array(x):
             if (<BaseArray>x).block.device:
                 self.on_device = True
@@ -112,9 +115,6 @@ cdef class Call:
             return view
         if isinstance(x, np.ndarray):
             self.foreign.append(root_of(x))
-        elif self.converts and made_by(x) is not None:
-            self.converted = True
-            return self.unwrap(made_by(x), depth)
         elif depth < DEEPEST and is_sequence(x):
             if depth > 1:
                 # In sequences that contain each other there are 2**64 paths.
@@ -142,6 +142,7 @@ cdef class Call:
     cdef object wrap(self, object result, int depth):
         """Return a result of NumPy with NDArrays in place of its arrays."""
         cdef Py_ssize_t i
+        cdef bint changed = False
         kind = type(result)
         if kind is np.ndarray:
             for each in self.outs:
@@ -172,6 +173,11 @@ cdef class Call:
             return self.entered[id(result)][1]
         self.entered[id(result)] = result, result
         items = [self.wrap(item, depth + 1) for item in result]
+        for i, item in enumerate(result):
+            changed |= items[i] is not item
+        if not changed:
+            # It may be the caller's own.
+            return result
         if kind is not list:
             items = tuple(items) if kind is tuple else kind(*items)
         self.entered[id(result)] = result, items
@@ -327,34 +333,34 @@ cdef bint are_mixed(int dtype, int other) noexcept:
 
 
 cdef object call_function(object function, tuple args, dict kwargs):
-    """Return the result of NumPy's function for arguments with NDArrays."""
+    """Return the result of NumPy's function for arguments with NDArrays.
+
+    Objects that stand for an array are asked for it once NumPy has refused what they
+    gave: the arrays of most are NumPy's, and some read a file for them.
+    """
+    try:
+        return call_with(Call(), function, args, kwargs)
+    except ValueError as error:
+        if not is_refused_array(error):
+            raise
     cdef Call call = Call()
+    call.asks = True
+    return call_with(call, function, args, kwargs)
+
+
+cdef object call_with(Call call, object function, tuple args, dict kwargs):
+    """Return the result of NumPy's function for the arguments of a call."""
     if not loaded:
         load_modules()
     if function in SHUFFLES and not any_array(args) and not any_array(kwargs.values()):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     args, kwargs = checked_arguments(function, args, kwargs)
-    try:
-        return compute(call, function, args, kwargs)
-    except ValueError as raised:
-        if not is_of_ours(raised):
-            raise
-        # NumPy converts its arguments before it does anything else.
-        call = Call()
-        call.converts = True
-        call.unwrap((args, kwargs), 0)
-        if not call.converted:
-            raise
-    call = Call()
-    call.converts = True
-    return compute(call, function, args, kwargs)
-
-
-cdef object compute(Call call, object function, tuple args, dict kwargs):
-    """Return the result of NumPy's function, by a call that has no operands yet."""
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
+    if stores_objects(function, args, kwargs):
+        # The arrays themselves may be the objects.
+        taken = (args[0], *taken[1:])
     if function in CALLING_BACK:
         place, name = CALLING_BACK[function]
         if place < len(args):
@@ -491,8 +497,13 @@ cdef object call_method(str name, tuple args, dict kwargs):
 
     Keywords that are `np._NoValue`, or ``...`` as in signatures, are left out.
     """
-    if holds_number(<BaseArray>args[0]):
+    cdef bint is_number = holds_number(<BaseArray>args[0])
+    if is_number:
         args = (same_view(<BaseArray>args[0]), *args[1:])    # the method of an array
     given = {key: value for key, value in kwargs.items()
              if value is not np._NoValue and value is not ...}
-    return call_function(getattr(np.ndarray, name), args, given)
+    result = call_function(getattr(np.ndarray, name), args, given)
+    if is_number and given.get("out") is None and getattr(result, "ndim", 1) == 0:
+        # As NumPy's scalars: an element, also of a dtype that no NDArray has.
+        return as_number(<BaseArray>result) if is_array(result) else result[()]
+    return result

@@ -12,7 +12,8 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, holds_number, is_array, new_view, own_block, require_live,
+    INLINE_DIMS, BaseArray, as_number, holds_number, is_array, new_view, own_block,
+    require_live,
     require_usable, require_writeable, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
@@ -161,7 +162,7 @@ cdef int change_in_place(BaseArray x) except -1:
 cdef bint is_array_class(object kind) except -1:
     """Whether an argument is NumPy's class of arrays, ours of that name, or derived."""
     return isinstance(kind, type) and kind is not object and (
-        issubclass(kind, np.ndarray) or issubclass(np.ndarray, kind))
+        issubclass(kind, (np.ndarray, BaseArray)) or issubclass(np.ndarray, kind))
 
 
 cdef object view_of_class(object view, object kind):
@@ -273,7 +274,9 @@ cdef BaseArray plain_cast(BaseArray x, object dtype, bint copy):
             kind_of[x.dtype] == KIND_COMPLEX and kind_of[code] != KIND_COMPLEX):
         return None
     require_usable(x)
-    return x if code == x.dtype and not copy else cast(x, code)
+    if code == x.dtype and not copy:
+        return x
+    return as_number(cast(x, code)) if holds_number(x) else cast(x, code)
 
 
 cdef object plain_product(BaseArray x, object other):

@@ -1025,13 +1025,13 @@ class NumPyMethods(NumPyAttributes):
         """
 
     def choose(
-        self, choices: Any, out: NDArray | None = None, mode: IndexMode = "raise"
+        self, *choices: Any, out: NDArray | None = None, mode: IndexMode = "raise"
     ) -> NDArray:
         """Return elements of the choices, by the indices in the array.
 
         Parameters
         ----------
-        choices : sequence of array_like
+        *choices : array_like, or one sequence of them
             What to choose from.
         out : NDArray, optional
             Receives the result.

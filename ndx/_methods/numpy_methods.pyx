@@ -1137,13 +1137,13 @@ cdef class NumPyMethods(NumPyAttributes):
 
     # ------------------------------------------------------------ elements
 
-    def choose(self, choices: Any, out: NDArray | None = None,
+    def choose(self, *choices: Any, out: NDArray | None = None,
                mode: IndexMode = "raise") -> NDArray:
         """Return elements of the choices, by the indices in the array.
 
         Parameters
         ----------
-        choices : sequence of array_like
+        *choices : array_like, or one sequence of them
             What to choose from.
         out : NDArray, optional
             Receives the result.
@@ -1171,7 +1171,7 @@ cdef class NumPyMethods(NumPyAttributes):
         NDArray([3, 2])
         """
         named = {"out": out, "mode": mode}
-        return call_method("choose", (self, choices), named)
+        return call_method("choose", (self, *choices), named)
 
     def compress(self, condition: Any, axis: Axes | None = None,
                  out: NDArray | None = None) -> NDArray:
@@ -1627,8 +1627,7 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.asarray([1j]).conj()
         NDArray([0.-1.j])
         """
-        named = {}
-        return call_method("conj", (self, out), named)
+        return call_method('conj', (self,) if out is None else (self, out), {})
 
     def conjugate(self, out: NDArray | None = None) -> NDArray:
         """Return the complex conjugates.
@@ -1658,8 +1657,8 @@ cdef class NumPyMethods(NumPyAttributes):
         >>> ndx.asarray([1j]).conjugate()
         NDArray([0.-1.j])
         """
-        named = {}
-        return call_method("conjugate", (self, out), named)
+        given = (self,) if out is None else (self, out)
+        return call_method('conjugate', given, {})
 
     def dot(self, b: Any, out: NDArray | None = None) -> NDArray:
         """Return the dot product with another array.

@@ -54,6 +54,9 @@ cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
             return result
     if method != "__call__":
         return compute_method(ufunc, method, inputs, out, kwargs)
+    if kwargs.get("out") is ...:
+        # New arrays, also without axes.
+        return call_function(ufunc, inputs, kwargs)
     if len(inputs) != ufunc.nin or (out is not None and len(out) != ufunc.nout):
         # NumPy checks this before it calls an array, but other callers may not.
         raise TypeError(

@@ -30,7 +30,7 @@ cdef BaseArray source_for(BaseArray x, object value, char *stored)
 cdef object numpy_source(BaseArray source, BaseArray x, char *stored)
 cdef int copy_broadcast(BaseArray target, BaseArray source) except -1
 cdef tuple checked_arguments(object function, tuple args, dict kwargs)
+cdef bint stores_objects(object function, tuple args, dict kwargs) except -1
 cdef int check_operand(object x, object value) except -1
-cdef bint is_of_ours(object error) except -1
 cdef object made_by(object x)
 cdef object numpy_array(object x)

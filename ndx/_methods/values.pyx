@@ -16,7 +16,7 @@ from ndx._lib.dtypes cimport (
     code_or_none, dtype_object, kind_of, promote_all, promote_table, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
-from ndx._lib.numpy_objects cimport is_numpy_scalar
+from ndx._lib.numpy_objects cimport is_numpy_scalar, is_refused_array
 from ndx._methods.display cimport read_scalar
 
 
@@ -101,14 +101,9 @@ cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
                     items = list(given)
                 items[i] = scalar
         return x if items is None else items
-    if as_numbers and isinstance(x, np.number):
+    if as_numbers and isinstance(x, np.number) and not isinstance(x, np.timedelta64):
         return int(x) if isinstance(x, np.longdouble) else x.item()
     return x
-
-
-cdef bint is_of_ours(object error) except -1:
-    """Whether NumPy refuses what an object's `__array__` returns: maybe one of ours."""
-    return str(error) == "object __array__ method not producing an array"
 
 
 cdef object made_by(object x):
@@ -124,7 +119,7 @@ cdef object numpy_array(object x):
     try:
         return np.asarray(x)
     except ValueError as raised:
-        made = made_by(x) if is_of_ours(raised) else None
+        made = made_by(x) if is_refused_array(raised) else None
         if made is None:
             raise
         return numpy_view(<BaseArray>made)
@@ -326,7 +321,10 @@ cdef tuple checked_arguments(object function, tuple args, dict kwargs):
         return args, kwargs
     if names is ITEMS or names is LIST:
         if args and not is_array(args[0]) and not isinstance(args[0], np.ndarray):
-            exactly = is_integer(dtype_stored(names, args, kwargs))
+            dtype = -1
+            if argument_of(names, 1, args, kwargs) is not None:
+                dtype = dtype_stored(names, args, kwargs)
+            exactly = is_integer(dtype)
             if names is ITEMS:
                 args = (scalars_in(args[0], exactly), *args[1:])
             elif exactly:
@@ -347,6 +345,17 @@ cdef tuple checked_arguments(object function, tuple args, dict kwargs):
     elif names[place] in kwargs:
         kwargs = {**kwargs, names[place]: value}
     return args, kwargs
+
+
+cdef bint stores_objects(object function, tuple args, dict kwargs) except -1:
+    """Whether a list becomes an array of objects."""
+    row = STORING.get(function)
+    if row is None or row[0] is not LIST or not args \
+            or not isinstance(args[0], (list, tuple)):
+        return False
+    dtype = argument_of(LIST, 1, args, kwargs)
+    return dtype is object or isinstance(dtype, np.dtype) and dtype.type is np.object_ \
+        or type(dtype) is str and dtype in ("O", "object")
 
 
 def scalars_in(items, bint as_numbers):

@@ -286,11 +286,12 @@ _VIEWS = [
 _ELEMENTS = [
     Method(
         "choose",
-        "choices, out=None, mode='raise'",
+        "*choices, out=None, mode='raise'",
         "Return elements of the choices, by the indices in the array.",
         ">>> ndx.asarray([1, 0]).choose([[1, 2], [3, 4]])\nNDArray([3, 2])",
-        positional=("choices",),
-        parameters={"choices": ("sequence of array_like", "What to choose from.")},
+        parameters={
+            "*choices": ("array_like, or one sequence of them", "What to choose from.")
+        },
     ),
     Method(
         "compress",
@@ -459,14 +460,15 @@ _NUMBERS = [
         "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conj()\nNDArray([0.-1.j])",
-        positional=("out",),
+        body="return call_method('conj', (self,) if out is None else (self, out), {})",
     ),
     Method(
         "conjugate",
         "out=None",
         "Return the complex conjugates.",
         ">>> ndx.asarray([1j]).conjugate()\nNDArray([0.-1.j])",
-        positional=("out",),
+        body="given = (self,) if out is None else (self, out)\n"
+        "return call_method('conjugate', given, {})",
     ),
     Method(
         "dot",

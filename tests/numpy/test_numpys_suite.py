@@ -1,0 +1,219 @@
+"""What NumPy's own tests have found (`make test-numpys-suite`), class by class."""
+
+import io
+import pickle
+
+import numpy
+import pytest
+
+import ndx
+import ndx.numpy as np
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+class Holder:
+    """An object whose `__array__` returns an NDArray."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x
+
+
+# ---------------------------------------------------------------- new arrays
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "bool", "float32", "complex64", "float16"])
+@pytest.mark.parametrize(
+    "create", ["array", "asarray", "asanyarray", "ascontiguousarray", "copy"]
+)
+def test_a_scalar_of_numpys_keeps_its_dtype(create, name):
+    scalar = numpy.dtype(name).type(2)
+    function = getattr(np, create)
+    assert function(scalar).dtype == name
+    assert function([scalar]).dtype == name
+    assert function([[scalar, scalar]]).dtype == name
+
+
+def test_durations_become_integers():
+    assert np.array(numpy.timedelta64(5, "s"), dtype="int64") == 5
+
+
+def test_arrays_are_the_objects_of_an_array_of_objects():
+    x, y = np.ones(2), np.ones(3)
+    for dtype in (object, "O", numpy.dtype("O")):
+        found = np.array([x, y, None], dtype=dtype)
+        assert found[0] is x
+        assert found[1] is y
+    element = x[0]
+    assert np.array([element, "a"], dtype=object)[0] is element
+    assert np.array([x, x], dtype=object).shape == (2, 2)
+
+
+def test_numbers_with_fields_keep_them():
+    dtype = numpy.dtype(("i4", [("low", "i2"), ("high", "i2")]))
+    x = np.array([1, 65536], dtype=dtype)
+    assert x["high"].tolist() == [0, 1]
+    assert np.zeros(2, dtype).dtype.names == ("low", "high")
+    assert np.zeros(2, int).astype(dtype)["low"].tolist() == [0, 0]
+
+
+def test_fields_that_are_not_aligned_are_results():
+    text = "M 21 72\nF 35 58"
+    dtype = [("sex", "S1"), ("age", "i4"), ("weight", "f4")]
+    for load in (np.loadtxt, np.genfromtxt):
+        _, age, weight = load(io.StringIO(text), dtype=dtype, unpack=True)
+        assert age.tolist() == [21, 35]
+        assert weight.tolist() == [72, 58]
+
+
+# ---------------------------------------------------------------- operands
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        np.bincount,
+        np.sum,
+        np.asarray,
+        np.negative,
+        lambda a: np.add(a, 1),
+        lambda a: np.concatenate([a, a]),
+        lambda a: np.intersect1d(a, a),
+        lambda a: np.arange(3.0) + a,
+        lambda a: a == np.arange(3.0),
+    ],
+)
+def test_an_object_may_return_an_ndarray_as_its_array(compute):
+    x = np.arange(3)
+    assert np.array_equal(compute(Holder(x)), compute(x))
+
+
+def test_an_object_whose_array_is_an_ndarray_is_stored():
+    x = np.zeros(3)
+    x[:] = Holder(np.arange(3))
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_what_is_returned_unchanged_is_the_operand():
+    items = [1, 2]
+    assert np.diff(items, n=0) is items
+
+
+def test_an_array_is_asked_for_by_an_ellipsis():
+    element = np.ones(2)[0]
+    for found in (np.add(element, 2, out=...), *np.divmod(element, 2, out=...)):
+        assert isinstance(found, np.ndarray)
+        found[...] = 7
+        assert found == 7
+    assert np.add(np.ones(2), 1, out=...).tolist() == [2, 2]
+
+
+# ---------------------------------------------------------------- methods
+
+
+def test_choices_are_positional():
+    x = np.array([1, 0])
+    assert x.choose([1, 2], [4, 5]).tolist() == [4, 2]
+    assert x.choose([[1, 2], [4, 5]]).tolist() == [4, 2]
+    assert x.choose(1, 2, mode="clip").tolist() == [2, 1]
+    out = np.zeros(2, int)
+    assert x.choose([1, 2], [4, 5], out=out) is out
+
+
+@pytest.mark.parametrize("name", ["conj", "conjugate"])
+def test_conjugates_are_written_to_an_output(name):
+    out = np.zeros(2, complex)
+    assert getattr(np.array([1j, 2]), name)(out) is out
+    assert out.tolist() == [-1j, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("astype", ("i4",)), ("astype", ("f2",)), ("astype", ("O",)),
+        ("astype", ("M8[s]",)), ("view", ("i8",)), ("conj", ()), ("byteswap", ()),
+        ("getfield", ("i4",)), ("clip", (0, 1)),
+    ],
+)  # fmt: skip
+def test_methods_of_numbers_return_numbers(name, arguments):
+    found = getattr(np.array([1.5])[0], name)(*arguments)
+    expected = getattr(numpy.float64(1.5), name)(*arguments)
+    assert not isinstance(found, np.ndarray)
+    assert type(found.item() if hasattr(found, "item") else found) is type(
+        expected.item() if hasattr(expected, "item") else expected
+    )
+    assert found == expected
+    assert hash(found) == hash(expected)
+
+
+def test_a_view_as_the_own_class():
+    x = np.arange(3)
+    view = x.view(type(x))
+    view[0] = 7
+    assert x[0] == 7
+    assert type(x.view(np.ndarray)) is ndx.NDArray
+
+
+def test_flags_and_places():
+    x = np.zeros((2, 3), order="F")
+    assert x.flags.fortran
+    assert x.flags["FORTRAN"] == numpy.zeros((2, 3), order="F").flags["FORTRAN"]
+    for shape in ((2, 3), (4,), (2, 0), ()):
+        ours, numpys = np.zeros(shape).flat, numpy.zeros(shape).flat
+        while True:
+            assert (ours.index, ours.coords) == (numpys.index, numpys.coords)
+            if next(ours, None) is None:
+                break
+            if ours.index < len(ours):
+                next(numpys)
+            else:
+                break
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_functions_are_found_by_numpys():
+    """NumPy gives its own to `__array_function__` and `__array_ufunc__`."""
+    handled = {np.sum: "sum", np.add: "add"}
+    assert handled[numpy.sum] == "sum"
+    assert handled[numpy.add] == "add"
+    assert numpy.add == np.add != numpy.subtract
+    assert np.sum == numpy.sum != np.mean
+    assert pickle.loads(pickle.dumps(np.add)) is np.add
+
+    class Mine:
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return handled[ufunc]
+
+        def __array_function__(self, func, types, args, kwargs):
+            return handled[func]
+
+    assert np.add(Mine(), 1) == "add"
+    assert np.ones(2) + Mine() == "add"
+    assert np.sum(Mine()) == "sum"
+
+
+def test_names_that_numpy_had_say_what_to_take():
+    with pytest.raises(AttributeError, match=r"'ndx\.numpy'.*\n.*deprecated alias"):
+        _ = np.float
+    with pytest.raises(AttributeError, match=r"module 'ndx.numpy' has no attribute"):
+        _ = np.no_such_name
+
+
+def test_generators_of_numpys_are_of_our_classes():
+    rng = numpy.random.default_rng(1)
+    assert isinstance(rng, np.random.Generator)
+    assert isinstance(rng.bit_generator, np.random.PCG64)
+    assert not isinstance(rng.bit_generator, np.random.MT19937)
+    assert isinstance(rng.bit_generator.seed_seq, np.random.SeedSequence)
+    assert type(np.random.default_rng(rng).random(2)) is ndx.NDArray
+
+    class Mine(np.random.Generator):
+        pass
+
+    assert isinstance(Mine(rng.bit_generator), np.random.Generator)
+    assert not isinstance(rng, Mine)
