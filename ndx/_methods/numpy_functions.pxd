@@ -6,6 +6,7 @@ cdef class Call:
     cdef dict entered            # sequences within others, and what stands for each
     cdef bint any_array          # whether an argument is an NDArray, or has one
     cdef bint asks               # whether other objects are asked for their arrays
+    cdef bint keeps              # whether arrays in sequences stay, as objects
     cdef bint on_device
     cdef object function
     cdef tuple args

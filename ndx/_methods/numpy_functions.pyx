@@ -109,6 +109,8 @@ cdef class Call:
             self.any_array = True
             if holds_number(<BaseArray>x) or depth > 1 and (<BaseArray>x).ndim == 0:
                 return numpy_scalar(<BaseArray>x)
+            if self.keeps and depth > 1:
+                return x
             view = numpy_view(<BaseArray>x)
             self.views.append(view)
             self.arrays.append(x)
@@ -356,11 +358,9 @@ cdef object call_with(Call call, object function, tuple args, dict kwargs):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     args, kwargs = checked_arguments(function, args, kwargs)
+    call.keeps = stores_objects(function, args, kwargs)
     taken = call.unwrap(args, 0)
     named = call.unwrap(kwargs, 0)
-    if stores_objects(function, args, kwargs):
-        # The arrays themselves may be the objects.
-        taken = (args[0], *taken[1:])
     if function in CALLING_BACK:
         place, name = CALLING_BACK[function]
         if place < len(args):
@@ -405,6 +405,8 @@ cdef object dispatch_function(object function, object types, tuple args, dict kw
             # Another library's array, which may know how to compute with an NDArray.
             # A subclass of NumPy's is asked again, with views of NDArrays.
             return NotImplemented
+    if function is np.empty_like:
+        _refuse_fields(*args, **kwargs)
     return as_array_of(args, compute_function(function, args, kwargs))
 
 
@@ -453,8 +455,8 @@ cdef dict OTHER_KEYWORDS = {
 }
 
 
-def _empty_like(prototype, dtype=None, *args, **kwargs):
-    """Compute `numpy.empty_like`; refuse a structured dtype, as CuPy does.
+def _refuse_fields(prototype, dtype=None, *args, **kwargs):
+    """Refuse a structured dtype for `numpy.empty_like`, as CuPy does.
 
     Libraries such as dask ask in this way whether they can store records in arrays of
     this kind. They have another way, which keeps the kind, if they can't.
@@ -463,7 +465,6 @@ def _empty_like(prototype, dtype=None, *args, **kwargs):
         raise TypeError(
             f"an NDArray has no fields, and dtype {np.dtype(dtype)} has; "
             f"np.empty(x.shape, dtype) makes an array of NumPy")
-    return call_function(np.empty_like, (prototype, dtype, *args), kwargs)
 
 
 cdef object ndx_where = None
@@ -486,7 +487,6 @@ def register_methods(kind, where):
     global ndx_where
     ndx_where = where
     methods[np.where] = _where, 3, frozenset()
-    methods[np.empty_like] = _empty_like, 64, frozenset()
     for name, most in SAME.items():
         other = frozenset(OTHER_KEYWORDS.get(name, ()))
         methods[getattr(np, name)] = getattr(kind, RENAMED.get(name, name)), most, other

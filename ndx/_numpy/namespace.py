@@ -1,5 +1,6 @@
 """The namespaces of `ndx.numpy`: NumPy's names, made from NumPy's own modules."""
 
+import functools
 import sys
 import types
 from importlib import import_module
@@ -61,6 +62,7 @@ def submodule(source, module):
     """
     made = types.ModuleType(module, source.__doc__)
     made.__all__ = fill(vars(made), source, module)
+    made.__getattr__ = functools.partial(missing, module, source)
     sys.modules[module] = made
     return made
 

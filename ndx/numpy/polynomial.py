@@ -19,3 +19,7 @@ __all__ = _namespace.fill(globals(), _numpy, __name__)
 
 def __dir__():
     return __all__
+
+
+def __getattr__(name):
+    return _namespace.missing(__name__, _numpy, name)

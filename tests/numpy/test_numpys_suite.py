@@ -47,8 +47,8 @@ def test_arrays_are_the_objects_of_an_array_of_objects():
         found = np.array([x, y, None], dtype=dtype)
         assert found[0] is x
         assert found[1] is y
-    element = x[0]
-    assert np.array([element, "a"], dtype=object)[0] is element
+    # NumPy casts its own scalars among objects to any dtype.
+    assert type(np.array([x[0], y], dtype=object)[0]) is numpy.float64
     assert np.array([x, x], dtype=object).shape == (2, 2)
 
 
@@ -67,6 +67,57 @@ def test_fields_that_are_not_aligned_are_results():
         _, age, weight = load(io.StringIO(text), dtype=dtype, unpack=True)
         assert age.tolist() == [21, 35]
         assert weight.tolist() == [72, 58]
+
+
+@pytest.mark.parametrize("dtype", ["i4,f8", "S3", "M8[s]", "O", ">i4", "f2", "g"])
+@pytest.mark.parametrize("like", ["empty_like", "zeros_like", "ones_like"])
+def test_arrays_like_an_ndarray_have_any_dtype(like, dtype):
+    found = getattr(np, like)(np.arange(3), dtype=dtype)
+    assert type(found) is numpy.ndarray
+    assert found.dtype == dtype
+
+
+FOREIGN = ["O", "f2", "S5", "M8[s]", "i4,f8", ">i4", ">c16", "V8"]
+FORMS = {
+    "array": lambda np, d: np.array(np.arange(3), d),
+    "lists": lambda np, d: np.array([np.arange(3), np.arange(3)], d),
+    "astype": lambda np, d: np.arange(4).astype(d),
+    "view": lambda np, d: np.arange(64, dtype="u1").view(d),
+    "require": lambda np, d: np.require(np.arange(3), d),
+    "full_like": lambda np, d: np.full_like(np.zeros(3, d), 1),
+    "concatenate": lambda np, d: np.concatenate([np.zeros(3, d)] * 2),
+    "sum": lambda np, d: np.arange(3).sum(dtype=d),
+    "add": lambda np, d: np.add(np.arange(3), 1, dtype=d),
+    "operator": lambda np, d: np.arange(3) + np.ones(3, int).astype(d),
+    "reflected": lambda np, d: np.ones(3, int).astype(d) + np.arange(3),
+    "scalar": lambda np, d: np.arange(3) * np.ones(3, int).astype(d)[0],
+    "comparison": lambda np, d: np.arange(3) == np.ones(3, int).astype(d),
+    "where": lambda np, d: np.where([True, False], np.arange(2), np.zeros(2, d)),
+    "elements": lambda np, d: np.zeros(3, d)[np.arange(2)],
+    "mask": lambda np, d: np.zeros(3, d)[np.arange(3) > 1],
+    "take": lambda np, d: np.zeros(3, d).take(np.arange(2)),
+    "repeat": lambda np, d: np.repeat(np.zeros(3, d), np.arange(3)),
+    "choose": lambda np, d: np.choose(np.array([0, 1]), [np.zeros(2, d)] * 2),
+    "number": lambda np, d: np.arange(3)[1].astype(d),
+    "out": lambda np, d: np.add(
+        np.arange(3), 1, out=np.zeros(3, d), casting="unsafe"
+    ),
+}  # fmt: skip
+
+
+def outcome(form, module, dtype):
+    """Return the class of an error, or the dtype, shape and elements of a result."""
+    try:
+        found = numpy.asarray(FORMS[form](module, numpy.dtype(dtype)))
+    except Exception as error:
+        return next(k for k in (TypeError, ValueError) if isinstance(error, k))
+    return found.dtype, found.shape, found.tolist()
+
+
+@pytest.mark.parametrize("dtype", FOREIGN)
+@pytest.mark.parametrize("form", FORMS)
+def test_dtypes_that_no_ndarray_has_are_numpys(form, dtype):
+    assert outcome(form, np, dtype) == outcome(form, numpy, dtype)
 
 
 # ---------------------------------------------------------------- operands
@@ -202,6 +253,12 @@ def test_names_that_numpy_had_say_what_to_take():
         _ = np.float
     with pytest.raises(AttributeError, match=r"module 'ndx.numpy' has no attribute"):
         _ = np.no_such_name
+
+
+def test_modules_have_the_rest_of_numpys_names():
+    assert np.polynomial.polyutils.mapdomain([0.0], [0, 1], [0, 2]) == 0
+    assert callable(np.polynomial.chebyshev._cseries_to_zseries)
+    assert np.testing.break_cycles is numpy.testing.break_cycles
 
 
 def test_generators_of_numpys_are_of_our_classes():
