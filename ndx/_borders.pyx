@@ -35,27 +35,56 @@ owner : str
 names : str
     Their names there, separated by spaces. The library's classes may inherit them.
 arguments : dict of str to int
-    The names of the arguments that are converted, and how: `VIEW`, `VALUE`, `ITEMS` or
-    `CELLS`.
+    The names of the arguments that are converted, and how: `VIEW`, `VALUE`, `ITEMS`,
+    `CELLS` or `RESULTS`.
 """
 
 cdef enum:
-    AS_VIEW, AS_VALUE, AS_ITEMS, AS_CELLS
+    AS_VIEW, AS_VALUE, AS_ITEMS, AS_CELLS, AS_RESULTS
 
 # How an argument is converted.
 VIEW = AS_VIEW  # an NDArray becomes a NumPy view
 VALUE = AS_VALUE  # one without dimensions becomes NumPy's scalar; in dicts, too
 ITEMS = AS_ITEMS  # the same in lists, tuples, sets, slices, and those in these
 CELLS = AS_CELLS  # in the cells of an array of objects, if objects are returned
+RESULTS = AS_RESULTS  # in what a function returns that is called
 
 
 cdef object convert(object value, int how):
     """Return an argument without NDArrays; the argument itself if it has none."""
     if how == AS_CELLS:
         return without_in_cells(value)
+    if how == AS_RESULTS:
+        if not callable(value) or isinstance(value, type):
+            return value
+        return ReturningNumPys(value)
     if how == AS_VIEW:
         return np.asarray(value) if isinstance(value, NDArray) else value
     return without(value, 2 if how == AS_ITEMS else 1 if isinstance(value, dict) else 0)
+
+
+cdef class ReturningNumPys:
+    """A user's function whose NDArrays are returned as NumPy's arrays.
+
+    Parameters
+    ----------
+    function : callable
+        The function. Its attributes are those of this object, too.
+    """
+
+    cdef object function
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return without(self.function(*args, **kwargs), 1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+    def __reduce__(self):
+        return ReturningNumPys, (self.function,)
 
 
 cdef object without(object value, int depth):

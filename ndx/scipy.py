@@ -1,8 +1,9 @@
-"""NDArrays in SciPy's sparse arrays.
+"""NDArrays in SciPy's sparse arrays, and from functions that SciPy minimises.
 
 Nobody has to import this module: ndx does when `scipy.sparse` is imported. Operators of
 sparse arrays and matrices decline arrays that are not of NumPy's class, and Python says
-then that such an array is not equal. They are given NumPy's arrays instead.
+then that such an array is not equal. They are given NumPy's arrays instead. So is the
+compiled code of `scipy.optimize`, where a user's gradient returns an NDArray.
 
 Examples
 --------
@@ -11,13 +12,15 @@ Examples
 [[True, False]]
 """
 
+import sys
+
 import numpy as np
 import scipy.sparse
 
 from ndx._api.creation_from_data import asarray
-from ndx._borders import VALUE, Border, install
+from ndx._borders import RESULTS, VALUE, Border, install
 
-__all__ = ["BORDERS", "register"]
+__all__ = ["BORDERS", "OPTIMIZE", "register"]
 
 _OPERATORS = (
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __add__ __radd__ __sub__ __rsub__ "
@@ -31,6 +34,20 @@ BORDERS = tuple(
     for kind in ("array", "matrix")
 )
 
+_DERIVATIVES = "scipy.optimize._differentiable_functions"
+OPTIMIZE = (
+    Border(
+        f"{_DERIVATIVES}:ScalarFunction",
+        "__init__",
+        {"fun": RESULTS, "grad": RESULTS, "hess": RESULTS},
+    ),
+    Border(
+        f"{_DERIVATIVES}:VectorFunction",
+        "__init__",
+        {"fun": RESULTS, "jac": RESULTS, "hess": RESULTS},
+    ),
+)
+
 
 def _answers():
     """Whether a comparison is that of the elements."""
@@ -40,5 +57,8 @@ def _answers():
 
 
 def register():
-    """Have operators of sparse arrays be given NumPy's arrays for NDArrays."""
+    """Have SciPy be given NumPy's arrays for NDArrays."""
     install("scipy", BORDERS, _answers)
+    # It may import `scipy.sparse` itself: then it has no classes yet, and registers.
+    if hasattr(sys.modules.get(_DERIVATIVES), "VectorFunction"):
+        install("scipy", OPTIMIZE)

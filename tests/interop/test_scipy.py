@@ -265,3 +265,50 @@ def test_names_of_numpy_that_scipy_asks_for_are_in_numpys_face(name):
     """The standard's namespace, which NDArrays name, has none but the standard's."""
     assert hasattr(face, name)
     assert not hasattr(ndx, name)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "BFGS",
+        "CG",
+        "L-BFGS-B",
+        "Newton-CG",
+        "SLSQP",
+        "TNC",
+        "trust-constr",
+        "trust-ncg",
+    ],
+)
+@pytest.mark.parametrize("together", [False, True])
+def test_derivatives_may_be_arrays_of_ours(method, together):
+    def value(p):
+        p = face.array(p)
+        return ((p - 1) ** 2).sum()
+
+    def gradient(p):
+        return 2 * (face.array(p) - 1)
+
+    function = (lambda p: (value(p), gradient(p))) if together else value
+    needed = {"hess": lambda p: 2 * face.eye(2)} if method.startswith("trust") else {}
+    found = optimize.minimize(
+        function,
+        [0.0, 0.0],
+        jac=True if together else gradient,
+        method=method,
+        **needed,
+    )
+    assert found.success
+    assert np.allclose(found.x, 1)
+
+
+@pytest.mark.parametrize("method", ["trf", "dogbox", "lm"])
+def test_jacobians_may_be_arrays_of_ours(method):
+    found = optimize.least_squares(
+        lambda p: face.array(p) - 1,
+        [0.0, 0.0],
+        jac=lambda p: face.eye(2),
+        method=method,
+    )
+    assert found.success
+    assert np.allclose(found.x, 1)
