@@ -14,8 +14,9 @@ from numpy.lib.stride_tricks import as_strided
 from ndx._array.buffers cimport fill_buffer, release_buffer
 from ndx._array.dlpack cimport dlpack_device
 from ndx._array.storage cimport (
-    BaseArray, check_room, holds_number, is_array, make_number_types, new_number,
-    numpy_view, own_block, require_intact_file, require_usable, set_array_type,
+    BaseArray, as_number, check_room, holds_number, is_array, make_number_types,
+    new_number, numpy_view, own_block, require_intact_file, require_usable,
+    set_array_type,
 )
 from ndx._blocks.block cimport (
     BlockParent, Clock, block_close, block_is_closed, block_is_lost, block_is_usable,
@@ -44,7 +45,7 @@ from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
 from ndx._methods.numpy_functions cimport (
-    call_function, call_method, dispatch_function,
+    call_function, call_method, dispatch_function, like_operand,
 )
 from ndx._methods.numpy_layout cimport (
     replace_layout, reverse_axes, set_shape, swap_last,
@@ -432,7 +433,7 @@ cdef class NDArray(NumPyMethods):
         """Round to decimal digits; without axes and without `ndigits` to an int."""
         if ndigits is None and self.ndim == 0 and self.dtype != BOOL:
             return round(scalar_of(self, "round"))
-        return rounded(namespace, self, ndigits)
+        return like_operand(self, rounded(namespace, self, ndigits))
 
     def __complex__(self) -> complex:
         return complex(scalar_of(self, "complex"))
@@ -962,7 +963,9 @@ cdef object raise_in_place(BaseArray x, object exponent):
 
 cdef object multiply_matrices(object x1, object x2):
     result = matmul(x1, x2, None)
-    return operate_with(MATMUL, x1, x2) if result is NotImplemented else result
+    if result is NotImplemented:
+        return operate_with(MATMUL, x1, x2)
+    return as_number(<BaseArray>result)
 
 
 cdef object multiply_matrices_in_place(BaseArray x, object other):

@@ -37,7 +37,9 @@ from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
-from ndx._methods.numpy_functions cimport call_function, call_method
+from ndx._methods.numpy_functions cimport (
+    call_function, call_method, like_operand,
+)
 from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
     is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,

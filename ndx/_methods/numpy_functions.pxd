@@ -1,3 +1,5 @@
+from ndx._array.storage cimport BaseArray
+
 cdef class Call:
     cdef list views              # NumPy views of NDArrays,
     cdef list arrays             # and the NDArrays
@@ -18,3 +20,4 @@ cdef object call_function(object function, tuple args, dict kwargs)
 cdef object dispatch_function(object function, object types, tuple args, dict kwargs)
 cdef object call_method(str name, tuple args, dict kwargs)
 cdef object compute_function(object function, tuple args, dict kwargs)
+cdef object like_operand(BaseArray x, object result)

@@ -497,13 +497,20 @@ cdef object call_method(str name, tuple args, dict kwargs):
 
     Keywords that are `np._NoValue`, or ``...`` as in signatures, are left out.
     """
-    cdef bint is_number = holds_number(<BaseArray>args[0])
-    if is_number:
-        args = (same_view(<BaseArray>args[0]), *args[1:])    # the method of an array
     given = {key: value for key, value in kwargs.items()
              if value is not np._NoValue and value is not ...}
-    result = call_function(getattr(np.ndarray, name), args, given)
-    if is_number and given.get("out") is None and getattr(result, "ndim", 1) == 0:
-        # As NumPy's scalars: an element, also of a dtype that no NDArray has.
-        return as_number(<BaseArray>result) if is_array(result) else result[()]
-    return result
+    function = getattr(np.ndarray, name)
+    if not holds_number(<BaseArray>args[0]):
+        return call_function(function, args, given)
+    # The method of an array.
+    result = call_function(function, (same_view(<BaseArray>args[0]), *args[1:]), given)
+    return result if given.get("out") is not None or result is args[len(args) - 1] \
+        else like_operand(<BaseArray>args[0], result)
+
+
+cdef object like_operand(BaseArray x, object result):
+    """Return what is computed of a number as one; what is of an array as it is."""
+    if not holds_number(x) or getattr(result, "ndim", 1) != 0:
+        return result
+    # As NumPy's scalars: an element, also of a dtype that no NDArray has.
+    return as_number(<BaseArray>result) if is_array(result) else result[()]

@@ -295,6 +295,8 @@ cdef object rounded_floats(BaseArray x, object decimals):
         return unary(RINT, x, None)
     scale = 10.0 ** decimals
     result = binary(MULTIPLY, x, scale, None)
+    if holds_number(result):
+        return binary(DIVIDE, unary(RINT, result, None), scale, None)
     unary(RINT, result, result)
     return inplace(DIVIDE, result, scale)
 

@@ -14,7 +14,9 @@ from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
-from ndx._methods.numpy_functions cimport call_function, call_method
+from ndx._methods.numpy_functions cimport (
+    call_function, call_method, like_operand,
+)
 from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
     is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
@@ -1594,7 +1596,7 @@ cdef class NumPyMethods(NumPyAttributes):
         """
         clipped = None if kwargs else clip_between(self, min, max, out)
         if clipped is not None:
-            return clipped
+            return clipped if out is not None else like_operand(self, clipped)
         return call_method(
             'clip', (self, min, max), {'out': out, **kwargs} if out is not None else
             kwargs)
@@ -1776,7 +1778,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if order == 'K' and casting == 'unsafe' and isinstance(copy, bool):
             found = plain_cast(self, dtype, copy)
             if found is not None:
-                return found
+                return like_operand(self, found)
         named = {'order': order, 'casting': casting, 'subok': subok, 'copy': copy}
         return call_method('astype', (self, dtype), named)
 
@@ -1842,7 +1844,7 @@ cdef class NumPyMethods(NumPyAttributes):
         False
         """
         if order in ('C', 'F'):
-            return ordered_copy(self, order)
+            return like_operand(self, ordered_copy(self, order))
         return call_method('copy', (self,), {'order': order})
 
     def dump(self, file: FilePath | BinaryIO) -> None:

@@ -172,7 +172,10 @@ def _decomposition(name, most, keywords, args, kwargs):
     for item in args:
         if not is_array(item):
             return NotImplemented
-    return found_or_not(decompose(name, args, kwargs))
+    found = decompose(name, args, kwargs)
+    if isinstance(found, tuple):
+        return type(found)(*[as_number(each) for each in found])
+    return reduced(found)
 
 
 def _inner(args, kwargs):

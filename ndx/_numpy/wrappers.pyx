@@ -100,9 +100,10 @@ cdef class NumPyFunction:
             return self
         return types.MethodType(self, instance)
 
-    # NumPy gives its own to `__array_function__`, which looks it up in a table.
+    # Classes that override functions keep them in tables, and are given NumPy's own.
     def __eq__(self, other):
-        return self is other or self.function is other
+        return self.function is (
+            (<NumPyFunction>other).function if type(other) is NumPyFunction else other)
 
     def __hash__(self):
         return hash(self.function)
@@ -290,9 +291,9 @@ cdef class NumPyUfunc:
         """Compute in place at indices, unbuffered; see `numpy.ufunc.at`."""
         self.compute("at", (a, indices, *b), {})
 
-    # NumPy gives its own to `__array_ufunc__`, which looks it up in a table.
     def __eq__(self, other):
-        return self is other or self.ufunc is other
+        return self.ufunc is (
+            (<NumPyUfunc>other).ufunc if type(other) is NumPyUfunc else other)
 
     def __hash__(self):
         return hash(self.ufunc)

@@ -26,6 +26,7 @@ from hypothesis import given
 
 import ndx
 import ndx.numpy
+import ndx.numpy as face
 
 CLASSES = [
     bool, int, float, complex, numbers.Integral, numbers.Real, numbers.Complex,
@@ -491,3 +492,40 @@ def test_a_number_is_no_container(dtype):
             use(s)
     assert s == pytest.approx(s)
     assert pickle.loads(pickle.dumps(type(s))) is type(s)
+
+
+COMPUTED = {
+    "round()": lambda f, x: round(x[1], 1),
+    "round": lambda f, x: f.round(x[1], 1),
+    "method round": lambda f, x: x[1].round(1),
+    "method round, many": lambda f, x: x[1].round(12),
+    "clip": lambda f, x: f.clip(x[1], 0, 1),
+    "method clip": lambda f, x: x[1].clip(0, 1),
+    "astype": lambda f, x: x[1].astype(int),
+    "astype, unsafe": lambda f, x: x[1].astype("float32", casting="same_kind"),
+    "copy": lambda f, x: x[1].copy(),
+    "copy, kept": lambda f, x: x[1].copy(order="K"),
+    "conj": lambda f, x: x[1].conj(),
+    "conjugate": lambda f, x: x[1].conjugate(),
+    "@": lambda f, x: x @ x,
+    "det": lambda f, x: f.linalg.det(f.eye(2) * x[1]),
+    "slogdet": lambda f, x: f.linalg.slogdet(f.eye(2) * x[1])[1],
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_of_numbers_is_one(name):
+    expected = COMPUTED[name](np, np.array([1.25, 2.36]))
+    found = COMPUTED[name](face, face.array([1.25, 2.36]))
+    assert isinstance(expected, np.generic)
+    assert type(found) == type(expected)  # noqa: E721
+    assert found == expected
+    assert hash(found) == hash(expected)
+
+
+def test_an_output_stays_an_array():
+    number, out = face.array([1.26])[0], face.zeros(())
+    assert number.round(1, out) is out
+    assert number.clip(0, 1, out=out) is out
+    assert number.conj(out) is out
+    assert type(out) is ndx.NDArray

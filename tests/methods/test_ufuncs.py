@@ -314,7 +314,7 @@ def test_results_are_in_our_memory():
         assert x.backend is None
         for result in (
             x + 1, np.ones(1000) + x, np.exp(x), np.cbrt(x), x[np.arange(500)],
-            x[x > 3], np.modf(x)[0], x @ np.ones(1000), np.float64(1) + x,
+            x[x > 3], np.modf(x)[0], x[None] @ np.ones(1000), np.float64(1) + x,
             np.add(x, 1, dtype="float32"), ndx.sort(x), ndx.linalg.inv(ndx.eye(30)),
         ):  # fmt: skip
             assert result.backend is backend

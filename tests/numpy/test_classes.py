@@ -210,3 +210,30 @@ def test_a_seed_of_ours_is_a_seed_sequence():
     assert (
         type(np.random.default_rng(numpy.random.default_rng(1))) is np.random.Generator
     )
+
+
+def test_functions_are_equal_to_numpys():
+    """Classes that override functions look these up in tables."""
+    for name in ("add", "sin", "sum", "concatenate", "array", "linspace", "where"):
+        ours, numpys = getattr(np, name), getattr(numpy, name)
+        assert ours == numpys
+        assert numpys == ours
+        assert {ours: name}[numpys] == {numpys: name}[ours] == name
+        assert ours != np.subtract
+        assert ours != numpy.subtract
+        assert ours in (numpy.subtract, numpys)
+    assert np.abs == np.absolute
+
+    class Overriding(np.ndarray):
+        handled = {np.add: "added", np.multiply: "multiplied"}  # noqa: RUF012
+
+        def __array_ufunc__(self, function, method, *inputs, **kwargs):
+            return self.handled[function]
+
+        def __array_function__(self, function, types, args, kwargs):
+            return {np.sum: "summed"}[function]
+
+    own = np.arange(3).view(Overriding)
+    assert np.add(own, 1) == own + np.arange(3) == "added"
+    assert np.multiply(2, own) == "multiplied"
+    assert np.sum(own) == numpy.sum(own) == "summed"

@@ -446,7 +446,7 @@ _NUMBERS = [
         _I + ">>> x.clip(2, None)\nNDArray([3, 2, 2])",
         body="clipped = None if kwargs else clip_between(self, min, max, out)\n"
         "if clipped is not None:\n"
-        "    return clipped\n"
+        "    return clipped if out is not None else like_operand(self, clipped)\n"
         "return call_method('clip', (self, min, max), "
         "{'out': out, **kwargs} if out is not None else kwargs)",
         parameters={
@@ -503,7 +503,7 @@ _CONVERSIONS = [
         parameters={"dtype": ("dtype", "The dtype of the result.")},
         body="if order == 'K' and casting == 'unsafe' and isinstance(copy, bool):\n"
         "    found = plain_cast(self, dtype, copy)\n"
-        "    if found is not None:\n        return found\n"
+        "    if found is not None:\n        return like_operand(self, found)\n"
         "named = {'order': order, 'casting': casting, 'subok': subok, 'copy': copy}\n"
         "return call_method('astype', (self, dtype), named)",
         notes=("For a dtype that no NDArray has the result is NumPy's array.",),
@@ -523,7 +523,7 @@ _CONVERSIONS = [
         "Return a copy.",
         _I + ">>> x.copy() is x\nFalse",
         body="if order in ('C', 'F'):\n"
-        "    return ordered_copy(self, order)\n"
+        "    return like_operand(self, ordered_copy(self, order))\n"
         "return call_method('copy', (self,), {'order': order})",
     ),
     Method(
