@@ -25,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda test-ecosystem test-numpys-suite conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo test thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -81,6 +81,9 @@ test-ecosystem: $(VENV)/built $(VENV)/group-test $(VENV)/group-ecosystem  ## run
 
 test-numpys-suite: $(VENV)/built $(VENV)/group-test  ## run NumPy's own tests with ndx.numpy in its place (ARGS="--only lib/tests")
 	$(PY) tools/numpys_suite.py -n $(JOBS) $(ARGS)
+
+test-libraries: $(VENV)/built $(VENV)/group-test $(VENV)/group-libraries  ## run other libraries' tests with ndx.numpy in NumPy's place (ARGS="emcee patsy")
+	$(PY) tools/libraries.py -n $(JOBS) $(ARGS)
 
 # The suite at one commit; a checkout of one's own is taken as it is.
 SUITE := 55fcc60179efa2680ddd6cd926ddf17b83530e2b
