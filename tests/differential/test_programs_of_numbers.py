@@ -45,9 +45,17 @@ STATEMENTS = st.one_of(
     line("{a} = max({b}, {c})", a=scalar, b=scalar, c=scalar),
     line("{a} = np.sqrt(abs({b}))", a=scalar, b=scalar),
     # A sum of -0.0 alone is -0.0, and NumPy's 0.0.
-    line("{a} = {r}.{f}() + 0", a=scalar, r=row, f=st.sampled_from(["sum", "max", "mean"])),
     line(
-        "{a} = np.{f}({r}) + 0", a=scalar, r=row, f=st.sampled_from(["sum", "min", "prod"])
+        "{a} = {r}.{f}() + 0",
+        a=scalar,
+        r=row,
+        f=st.sampled_from(["sum", "max", "mean"]),
+    ),
+    line(
+        "{a} = np.{f}({r}) + 0",
+        a=scalar,
+        r=row,
+        f=st.sampled_from(["sum", "min", "prod"]),
     ),
     line("for e in a: {a} = {a} + e; kept.append({a})", a=scalar),
     line("for e in {r}: {a} += e; kept.append({a})", a=scalar, r=row),
