@@ -51,11 +51,12 @@ cdef Gufunc SVD_REDUCED = loops_of("svd_s")
 cdef Gufunc SVD_VALUES = loops_of("svd")
 
 # The named tuples of NumPy's results.
-cdef object one = np.ones((1, 1))
-cdef object EighResult = type(np.linalg.eigh(one))
-cdef object QRResult = type(np.linalg.qr(one))
-cdef object SlogdetResult = type(np.linalg.slogdet(one))
-cdef object SVDResult = type(np.linalg.svd(one))
+# Of no matrices: BLAS reserves memory at its first computation.
+cdef object none = np.ones((0, 1, 1))
+cdef object EighResult = type(np.linalg.eigh(none))
+cdef object QRResult = type(np.linalg.qr(none))
+cdef object SlogdetResult = type(np.linalg.slogdet(none))
+cdef object SVDResult = type(np.linalg.svd(none))
 
 
 cdef bint taken(BaseArray x, bint square) noexcept:

@@ -33,36 +33,39 @@ cdef Ufunc ADD = find_ufunc("add")
 cdef Ufunc MATMUL = find_ufunc("matmul")
 cdef Ufunc VECDOT = find_ufunc("vecdot")
 
-# By dtype, whether NumPy's loop is right for contiguous operands only. No such loop is
-# known.
-cdef bint[NDTYPES] matrices_lie_plain
-cdef bint[NDTYPES] vectors_lie_plain
+# Which layouts of operands a loop of NumPy's is right for. No loop is known that needs
+# contiguous ones. Loops are looked at when they are first used: BLAS reserves memory
+# (32 MiB) at its first product.
+cdef enum Layouts:
+    UNKNOWN = 0
+    ANY_LAYOUT
+    CONTIGUOUS
+
+cdef int[NDTYPES] layouts_of_matrices
+cdef int[NDTYPES] layouts_of_vectors
 
 
-def look_at_loops():
-    """Check which loops are wrong for operands that are not contiguous."""
+def set_layouts(bint contiguous):
+    """Treat all loops as right for contiguous operands only, or unknown. For tests."""
     cdef int dtype
     for dtype in range(NDTYPES):
-        matrices_lie_plain[dtype] = not is_right(&MATMUL.loops[dtype], False, dtype)
-        vectors_lie_plain[dtype] = not is_right(&VECDOT.loops[dtype], True, dtype)
+        layouts_of_matrices[dtype] = layouts_of_vectors[dtype] = \
+            CONTIGUOUS if contiguous else UNKNOWN
 
 
-def distrust_loops():
-    """Treat all loops as wrong for operands that are not contiguous. For tests."""
-    cdef int dtype
-    for dtype in range(NDTYPES):
-        matrices_lie_plain[dtype] = vectors_lie_plain[dtype] = True
+cdef bint needs_contiguous(const Loop *loop, bint vectors, int dtype) except -1:
+    """Whether a loop is right for contiguous operands only."""
+    cdef int *known = &layouts_of_vectors[0] if vectors else &layouts_of_matrices[0]
+    if known[dtype] == UNKNOWN:
+        known[dtype] = ANY_LAYOUT if loop.function == NULL or stacks_are_right(
+            vectors, dtype, loop.function, loop.data) else CONTIGUOUS
+    return known[dtype] == CONTIGUOUS
 
 
 def is_trusted(name, dtype, address):
     """Whether the loop at an address passes the check. For tests."""
     return stacks_are_right(
         name == "vecdot", dtype_code(dtype), <LoopFunction><size_t>address, NULL)
-
-
-cdef bint is_right(const Loop *loop, bint vectors, int dtype) except -1:
-    return loop.function == NULL or stacks_are_right(
-        vectors, dtype, loop.function, loop.data)
 
 
 cdef BaseArray laid_plain(BaseArray x):
@@ -132,7 +135,7 @@ cdef BaseArray matmul_walk(BaseArray a, BaseArray b, const Loop *loop, int dtype
     cdef int a_core = 1 if a.ndim == 1 else 2, b_core = 1 if b.ndim == 1 else 2
     cdef int ndim
     cdef Py_ssize_t work
-    if matrices_lie_plain[dtype]:
+    if needs_contiguous(loop, False, dtype):
         a, b = laid_plain(a), laid_plain(b)
         if out is not None and not out.c_contiguous:
             copy_into(out, matmul_walk(a, b, loop, dtype, None))
@@ -274,7 +277,7 @@ cdef object vecdot(object x1, object x2, object axis):
     if on_device:
         result = device_engine().compute("vecdot", a, b)
         return result if result.dtype == dtype_object(dtype) else cast(result, dtype)
-    if vectors_lie_plain[dtype]:
+    if needs_contiguous(loop, True, dtype):
         a, b = laid_plain(a), laid_plain(b)
     return vecdot_walk(a, b, loop)
 
@@ -339,4 +342,3 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     return out
 
 
-look_at_loops()

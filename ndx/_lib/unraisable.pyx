@@ -56,9 +56,17 @@ cdef bint raise_later(object error) noexcept:
     Return False, without any effect, if the exception is none, was caught in another
     thread, or too many wait.
     """
-    if threading.get_ident() != threading.main_thread().ident \
-            or not is_interruption(error):
-        return False
+    try:
+        if threading.get_ident() != threading.main_thread().ident:
+            return False
+    except BaseException as other:
+        # Of the handler of a signal, which runs in the main thread alone.
+        queue(other)
+    return is_interruption(error) and queue(error)
+
+
+cdef bint queue(object error) noexcept:
+    """Have the main thread raise an exception; False if too many wait."""
     Py_INCREF(error)
     if Py_AddPendingCall(raise_pending, <void *>error) != 0:
         Py_DECREF(error)

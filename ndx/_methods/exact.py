@@ -74,6 +74,8 @@ def _within(x, dtype):
 @_computes(np.searchsorted)
 def _searchsorted(a, v, side="left", sorter=None):
     a = np.asarray(a)
+    if isinstance(v, (list, tuple)):
+        v = np.asarray(v)
     if not isinstance(v, (np.ndarray, np.generic)) or not _are_mixed(a, v):
         return a.searchsorted(v, side, sorter)
     fits = _within(v, a.dtype)

@@ -317,7 +317,7 @@ cdef object exact_of(object function, tuple args, dict kwargs):
     if not args or not is_array(args[0]):
         return found
     dtype = (<BaseArray>args[0]).dtype
-    if function in SEARCHES and len(args) > 1 \
+    if function in SEARCHES and len(args) > 1 and type(args[1]) not in (list, tuple) \
             and not are_mixed(dtype, dtype_of(args[1])):
         return function
     if function in OF_INTEGERS and not is_integer(dtype):

@@ -72,7 +72,7 @@ cdef bint watch_has_come() noexcept nogil:
 cdef void watch_begin(uint64_t next_look) noexcept nogil:
     """Let requests read the clock from now on, and look at the pools by then."""
     ndx_lock_acquire(&lock)
-    watch.on = True
+    watch.on = watch.slow = True
     watch.next = min(watch.next, next_look)
     ndx_lock_release(&lock)
 

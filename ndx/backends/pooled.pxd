@@ -21,6 +21,7 @@ cdef class PooledBackend(Backend):
     cdef object take_options(self, dict given)
     cdef int setup(self, Source source, object options) except -1
     cdef void release_plain(self, Memory *memory) noexcept nogil
+    cdef void respect_limits(self) noexcept nogil
     cdef int set_limit(self, object value) except -1
     cdef void recycle(self, size_t nbytes) noexcept nogil
     cdef void keep_headroom(self, size_t nbytes) noexcept nogil

@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
-from ndx.backends._budget cimport watch_is_due
+from ndx.backends._budget cimport budget_short, watch, watch_is_due
 from ndx.backends._pool.history cimport look_at_pools, pool_release_since
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool
@@ -247,9 +247,15 @@ cdef class PooledBackend(Backend):
             with gil:
                 tell_of_release(self, memory)
         self.pool.release(block)
-        if self.pool.counters.reserved > self.pool.limit:
-            # A limit was lowered while it lived.
-            pool_trim(self.pool, self.pool.limit, FOR_EVER)
+        self.respect_limits()
+
+    cdef void respect_limits(self) noexcept nogil:
+        """Give idle memory back that is above a limit: it was lowered meanwhile."""
+        cdef size_t most = min(self.pool.counters.reserved, self.pool.limit)
+        if watch.over and self.pool.source.budgeted:
+            most -= min(most, budget_short(0))
+        if self.pool.counters.reserved > most:
+            pool_trim(self.pool, most, FOR_EVER)
 
     cdef void release_plain(self, Memory *memory) noexcept nogil:
         """Take back memory that NumPy frees, and keep little of it idle.
@@ -261,6 +267,7 @@ cdef class PooledBackend(Backend):
             self.release(memory)
         else:
             pool_release_bounded(self.pool, <PoolBlock *>memory.cookie, NUMPY_IDLE)
+            self.respect_limits()
 
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
         self.pool.source.clear(ptr, nbytes, self.stream)

@@ -11,9 +11,9 @@ from ndx._compute import matmul
 
 @pytest.fixture
 def distrusted():
-    matmul.distrust_loops()
+    matmul.set_layouts(contiguous=True)
     yield
-    matmul.look_at_loops()
+    matmul.set_layouts(contiguous=False)
 
 
 def laid(array, kind):

@@ -372,8 +372,8 @@ cdef class Pool(PoolStore):
         cdef uint64_t next_look = now + self.look_period()
         if self.idle() > QUICK_SHARE and (not watch.on or watch.next > next_look):
             watch_begin(next_look)
-        if now >= watch.next:
-            watch.slow = True
+        # The next request finds out whether requests are slow from now on.
+        watch.slow = True
 
     cdef uint64_t look_period(self) noexcept nogil:
         """Return the milliseconds between two looks at the pool."""
