@@ -363,7 +363,8 @@ cdef int parse_shape(object shape, Py_ssize_t *out) except -1:
         return 1
     if not isinstance(shape, (tuple, list)):
         try:
-            out[0] = as_length(index(shape), shape)
+            length = index(shape)
+            out[0] = as_length(None if isinstance(shape, bool) else length, shape)
             return 1
         except TypeError:
             pass
@@ -398,7 +399,9 @@ cdef Py_ssize_t as_length(object value, object shape) except? -1:
         if not overflow:
             return length
     try:
-        return PyNumber_AsSsize_t(value, PyExc_OverflowError)
+        # A bool would be a length in Python, and is not one in NumPy.
+        return PyNumber_AsSsize_t(
+            None if isinstance(value, bool) else value, PyExc_OverflowError)
     except TypeError:
         raise TypeError(
             f"shape {shown(shape)} has a length of type {type(value).__name__}; "

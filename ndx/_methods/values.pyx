@@ -224,9 +224,9 @@ cdef int copy_broadcast(BaseArray target, BaseArray source) except -1:
         # Leading axes of length 1 that the target lacks are dropped.
         if length != 1 and (axis + shift < 0 or length != target.shape[axis + shift]):
             raise ValueError(
-                f"values of shape {shape_tuple(source.ndim, source.shape)} can't be "
-                f"broadcast to the selection's shape "
-                f"{shape_tuple(target.ndim, target.shape)}")
+                f"could not broadcast input array from shape "
+                f"{shape_tuple(source.ndim, source.shape)} into shape "
+                f"{shape_tuple(target.ndim, target.shape)}, that of the selection")
     copy_into(target, source)
     return 0
 

@@ -408,7 +408,7 @@ def test_numbers_that_do_not_fit(key):
 
 def test_shapes_of_values_that_do_not_fit():
     x = ndx.zeros((3, 4))
-    with pytest.raises(ValueError, match=r"values of shape \(3,\).*shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"from shape \(3,\).*shape \(3, 4\)"):
         x[...] = ndx.ones(3)
     with pytest.raises(ValueError, match=r"shape \(2, 3, 4\)"):
         x[...] = np.ones((2, 3, 4))
