@@ -86,15 +86,25 @@ cdef object answer(Ufunc ufunc, object operation, object public, object x1, obje
     return None if is_convertible(ufunc, x1, x2) else NotImplemented
 
 
+# NumPy's words where no operand computes: the class of one may decline unknown arrays.
+cdef str DECLINED = "operand type(s) all returned NotImplemented"
+
+
 cdef object operate_in_place_with(Ufunc ufunc, BaseArray x, object other):
     """Compute ``x op= other`` by NumPy's ufunc; or NotImplemented."""
     if not is_subclass(other) and not overrides_ufuncs(other) and (
             has_priority(other) or not is_convertible(ufunc, x, other)):
         return NotImplemented
+    named = {"out": (x,)}
     if ufunc.name == "matmul":
-        axes = AXES_OF_VECTOR if x.ndim == 1 else AXES_OF_MATRIX
-        return ufunc.public(x, other, out=(x,), axes=axes)
-    return ufunc.public(x, other, out=(x,))
+        named["axes"] = AXES_OF_VECTOR if x.ndim == 1 else AXES_OF_MATRIX
+    try:
+        return ufunc.public(x, other, **named)
+    except TypeError as raised:
+        if not overrides_ufuncs(other) or not str(raised).startswith(DECLINED):
+            raise
+    # It is asked again, with NumPy's views.
+    return call_function(ufunc.public, (x, other), named)
 
 
 cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:

@@ -1,10 +1,13 @@
 """pandas takes NDArrays as the values of its objects."""
 
+import operator
+
 import numpy as np
 import pytest
 from helpers.consumers import FEATURES
 
 import ndx
+import ndx.numpy as face
 from ndx.testing import assert_equal
 
 pd = pytest.importorskip("pandas")
@@ -69,3 +72,27 @@ def test_stale_arrays_are_refused():
         x = ndx.ones(3)
     with pytest.raises(ndx.StaleArrayError):
         pd.Series(x)
+
+
+@pytest.mark.parametrize("name", ["iadd", "imul", "isub", "ior", "iand", "ixor"])
+@pytest.mark.parametrize("kind", ["Series", "DataFrame", "Index"])
+def test_operators_in_place_are_those_of_numpys_arrays(name, kind):
+    """pandas declines arrays of other classes, and is given NumPy's."""
+    operation = getattr(operator, name)
+    values = [[1], [2], [3]] if kind == "DataFrame" else [1, 2, 3]
+
+    def computed(xp):
+        other = getattr(pd, kind)(values)
+        x = xp.asarray([[4], [5], [6]] if kind == "DataFrame" else [4, 5, 6])
+        try:
+            return operation(x, other), x
+        except TypeError as error:
+            return type(error), x
+
+    (expected, before), (found, x) = computed(np), computed(face)
+    if expected is before:
+        assert found is x
+    elif not isinstance(expected, type):
+        assert type(found) is type(expected)
+        assert np.asarray(found).tolist() == np.asarray(expected).tolist()
+    assert x.tolist() == before.tolist()
