@@ -50,8 +50,8 @@ cdef Gufunc SVD_FULL = loops_of("svd_f")
 cdef Gufunc SVD_REDUCED = loops_of("svd_s")
 cdef Gufunc SVD_VALUES = loops_of("svd")
 
-# The named tuples of NumPy's results.
-# Of no matrices: BLAS reserves memory at its first computation.
+# The named tuples of NumPy's results: of no matrices, because BLAS reserves memory
+# (32 MiB) at its first computation.
 cdef object none = np.ones((0, 1, 1))
 cdef object EighResult = type(np.linalg.eigh(none))
 cdef object QRResult = type(np.linalg.qr(none))

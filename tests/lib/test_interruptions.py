@@ -9,6 +9,7 @@ import signal
 import sys
 
 import pytest
+from helpers.commands import run_python
 
 import ndx
 from ndx.backends import HostBackend, PooledBackend, PythonBackend, PythonSource
@@ -149,3 +150,30 @@ def test_an_interruption_arrives(place, way, reported):
 def test_an_ordinary_error_is_reported(place, reported):
     place(Interrupted(lambda: 1 / 0))
     assert [given.exc_type for given in reported] == [ZeroDivisionError]
+
+
+def test_an_interruption_while_another_error_is_kept():
+    """Ctrl-C that is pending when ndx asks which thread is the main one."""
+    said = run_python("""
+        import logging, os, signal
+        import numpy
+        import ndx
+
+        class Handler(logging.Handler):
+            records = 0
+
+            def emit(self, record):
+                self.records += 1
+                if self.records == 2:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        logger = logging.getLogger("ndx")
+        logger.setLevel(logging.INFO)
+        logger.addHandler(Handler())
+        try:
+            with ndx.use("host", limit="1MiB", numpy=True):
+                numpy.ones(10**7)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """)
+    assert said.strip() == "interrupted"

@@ -297,3 +297,14 @@ def test_bad_limits():
 def test_the_cpu_is_the_process():
     memory.set_limit("1GiB", device="cpu")
     assert memory.limit(device="cpu") == memory.limit() == 2**30
+
+
+@pytest.mark.parametrize("limits", [{"value": "1MiB"}, {"process": "1MiB"}])
+def test_what_ends_above_a_lowered_limit_goes_back(limits):
+    backend = HostBackend()
+    with ndx.use(backend):
+        x = ndx.ones(2 << 20)
+    memory.set_limit(**limits)
+    assert backend.stats()["reserved_bytes"] >= 16 * 2**20
+    del x
+    assert backend.stats()["reserved_bytes"] <= 2**20

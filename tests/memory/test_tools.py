@@ -248,3 +248,24 @@ def test_reserved_address_space_is_no_memory_for_memray(tmp_path):
         """
     peak = int(run_python(program, tmp_path / "program.bin"))
     assert 8_000_000 <= peak < 8_800_000 + 2**21
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@counts_pages
+def test_the_import_runs_no_blas():
+    """OpenBLAS reserves 32 MiB at its first product, which profilers see as memory."""
+    said = run_python("""
+        import numpy
+
+        def large():
+            with open("/proc/self/maps") as file:
+                bounds = [line.split()[0].split("-") for line in file]
+            sizes = [int(end, 16) - int(start, 16) for start, end in bounds]
+            return sum(2**25 <= each < 2**26 for each in sizes)
+
+        before = large()
+        import ndx, ndx.numpy
+        print(large() - before)
+        ndx.ones((3, 3)) @ ndx.ones((3, 3)).T
+        """)
+    assert said.strip() == "0"

@@ -290,3 +290,11 @@ def test_averages_return_the_sum_of_weights():
     found, total = face.average(x, weights=x, returned=True)
     assert found == 1
     assert total == 4000
+
+
+def test_searchsorted_of_lists():
+    a = face.array([2**62, 2**62 + 25], "uint64")
+    for keys in ([2**62 + 25], (2**62 + 25, 2**62 + 1)):
+        assert face.searchsorted(a, keys).tolist() == [1] * len(keys)
+        assert a.searchsorted(keys).tolist() == [1] * len(keys)
+        assert np.searchsorted(a, keys).tolist() == [1] * len(keys)

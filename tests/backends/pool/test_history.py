@@ -55,6 +55,20 @@ def test_what_was_needed_lately_stays():
     assert backend.trim(idle=0.05) > 28 * MIB or backend.trim(idle=0) > 28 * MIB
 
 
+def test_the_first_slow_request_looks():
+    """Requests in quick succession read the clock now and then, slow ones each time."""
+    for _ in range(2):
+        backend = host(idle_release=0.2)
+        churn(backend, 0.1, [3000])
+        take(backend, 64 * MIB).release()
+        time.sleep(0.5)
+        take(backend, 3000).release()
+        time.sleep(0.5)
+        take(backend, 3000).release()
+        assert backend.stats()["reserved_bytes"] <= MIB
+        check(backend)
+
+
 def test_never_is_never():
     backend = host(idle_release=None)
     take(backend, 64 * MIB).release()
