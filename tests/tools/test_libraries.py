@@ -1,0 +1,62 @@
+"""The tool that runs other libraries' tests with `ndx.numpy` in NumPy's place."""
+
+import tomllib
+
+import libraries
+import pytest
+
+LIBRARY = {"name": "some", "version": "1.0", "tests": ["tests"]}
+DIFFERENCE = {"cause": "A reason.", "tests": ["*::test_b*"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import numpy as np", "import ndx.numpy as np"),
+        ("    import numpy", "    import ndx.numpy as numpy"),
+        ("import numpy, sys", "import ndx.numpy as numpy, sys"),
+        ("import numpy.linalg as la", "import ndx.numpy.linalg as la"),
+        ("import numpy.ma", "import ndx.numpy.ma; import ndx.numpy as numpy"),
+        ("from numpy import sin, cos", "from ndx.numpy import sin, cos"),
+        ("from numpy.linalg import inv", "from ndx.numpy.linalg import inv"),
+        (">>> import numpy as np", ">>> import ndx.numpy as np"),
+        ("import numpydoc", "import numpydoc"),
+        ("from autograd.numpy import sin", "from autograd.numpy import sin"),
+        ("import autograd.numpy as np", "import autograd.numpy as np"),
+        ("import ndx.numpy as np", "import ndx.numpy as np"),
+    ],
+)
+def test_imports_are_replaced(source, expected):
+    assert libraries.replaced(source) == expected
+    assert libraries.replaced(expected) == expected
+
+
+def found(**outcomes):
+    numpys = {f"t::{name}": "passed" for name in outcomes} | {"t::bad": "failure"}
+    ours = {f"t::{name}": outcome for name, outcome in outcomes.items()}
+    return {"numpy": numpys, "ndx.numpy": ours}
+
+
+def test_only_what_is_in_the_table_may_differ(capsys):
+    good = found(test_a="passed", test_b="passed")
+    differing = found(test_a="passed", test_b="failure")
+    assert libraries.judge(LIBRARY, good) == []
+    assert "t::test_b" in libraries.judge(LIBRARY, differing)[0]
+    known = LIBRARY | {"differences": [DIFFERENCE]}
+    assert libraries.judge(known, differing) == []
+    assert "nothing differs" in libraries.judge(known, good)[0]
+    assert (
+        "no test passes" in libraries.judge(LIBRARY, {"numpy": {}, "ndx.numpy": {}})[0]
+    )
+    assert "50.0%" in capsys.readouterr().out
+
+
+def test_the_table_has_causes_and_versions():
+    table = tomllib.loads(libraries.TABLE.read_text(encoding="utf-8"))["library"]
+    assert len({library["name"] for library in table}) == len(table) >= 10
+    for library in table:
+        assert library["version"]
+        assert library["tests"]
+        for difference in library.get("differences", []):
+            assert difference["cause"].endswith(".")
+            assert difference["tests"]
