@@ -113,7 +113,7 @@ def close_descriptor(BaseArray x):
 # Bytes of the header of an array in NumPy's format.
 cdef int HEADER = 128
 # By the suffix of a path, the module by which `numpy.savetxt` compresses.
-cdef dict PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
+cdef dict PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".lzma": "lzma"}
 
 
 cdef bint is_path(object file) except -1:

@@ -97,7 +97,7 @@ def missing(module, source, name):
     if f"{module}.{name}" in _LAZY:
         return import_module(f"{module}.{name}")
     msg = f"module {module!r} has no attribute {name!r}"
-    if not name.startswith("__"):
+    if not name.startswith("__") or name == "__config__":
         try:
             value = getattr(source, name)
         except AttributeError as error:

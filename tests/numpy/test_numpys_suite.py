@@ -274,3 +274,14 @@ def test_generators_of_numpys_are_of_our_classes():
 
     assert isinstance(Mine(rng.bit_generator), np.random.Generator)
     assert not isinstance(rng, Mine)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".lzma"])
+def test_compressed_text_is_read_by_its_suffix(suffix, tmp_path):
+    path = str(tmp_path / f"x.txt{suffix}")
+    np.savetxt(path, np.arange(3.0))
+    assert np.loadtxt(path).tolist() == numpy.loadtxt(path).tolist() == [0, 1, 2]
+
+
+def test_the_build_of_numpy_is_shown():
+    assert np.__config__ is numpy.__config__

@@ -140,7 +140,7 @@ def members(node):
         name = name_of(each)
         if variable(each) is not None:
             yield variable(each)
-        elif name == "__hash__":
+        elif name == "__hash__" and not isinstance(each, Nodes.DefNode):
             yield statement("__hash__: ClassVar[None]")
         elif name == "__getbuffer__":
             yield statement("def __buffer__(self, flags: int, /) -> memoryview: ...")
