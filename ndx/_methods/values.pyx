@@ -155,7 +155,11 @@ cdef object array_for(BaseArray x, object value):
         for each in found.flat:
             if isinstance(each, (complex, np.complexfloating)):
                 raise refused_value("a complex object", x.dtype)
-    if found.ndim == 0 and kind in "SUfO" and value is not None:
+    if value is None:
+        raise TypeError(
+            f"None is no number, and can't be stored in an array of dtype "
+            f"{dtype_object(x.dtype)}; what is missing is NaN: float('nan')")
+    if found.ndim == 0 and kind in "SUfO":
         return stored_by_numpy(found[()], x.dtype)
     if kind == "c" or kind == "M" or kind == "m":
         return found
