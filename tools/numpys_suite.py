@@ -37,6 +37,7 @@ CONFIGURATION = """\
 filterwarnings =
     error
     ignore::pytest.PytestDeprecationWarning
+    ignore::pytest.PytestUnraisableExceptionWarning
     ignore:the matrix subclass is not
     ignore:Importing from numpy.matlib is
 """

@@ -18,6 +18,8 @@ __all__ = ["fill", "missing", "register_modules", "submodule", "wrapped"]
 _CREATE = ("empty", "ones", "zeros")
 # Modules of ours that are loaded on first use, as NumPy's are.
 _LAZY = ("ndx.numpy.polynomial",)
+# NumPy's ufunc -> ours; `abs` is `absolute`.
+_UFUNCS = {}
 _INDEXERS = ("c_", "index_exp", "mgrid", "ogrid", "r_", "s_")
 
 
@@ -70,7 +72,9 @@ def submodule(source, module):
 def wrapped(value, name, module):
     """Return an object of NumPy as one that computes on NDArrays; others unchanged."""
     if isinstance(value, np.ufunc):
-        return NumPyUfunc(value, name, module)
+        if value not in _UFUNCS:
+            _UFUNCS[value] = NumPyUfunc(value, value.__name__, module)
+        return _UFUNCS[value]
     if name in _INDEXERS:
         return NumPyIndexer(value)
     if callable(value) and not isinstance(value, type) and name != "test":

@@ -14,8 +14,10 @@ def _as_numpys(value):
     """Return a value with NumPy's arrays and scalars in place of NDArrays."""
     if isinstance(value, _NDArray):
         return _np.asarray(value)[()]
-    if type(value) in (list, tuple):
-        return type(value)(map(_as_numpys, value))
+    if isinstance(value, (list, tuple)):
+        # Also one with named items, as `slogdet` returns it.
+        kind = list if isinstance(value, list) else tuple
+        return kind(map(_as_numpys, value))
     if type(value) is dict:
         return {key: _as_numpys(item) for key, item in value.items()}
     return value
