@@ -137,8 +137,11 @@ cdef class Call:
             found = {}
             for key, value in x.items():
                 # The arrays in a tuple of outputs stay arrays.
-                found[key] = self.unwrap(value, depth if key == "out" else depth + 1)
-            return found
+                item = self.unwrap(value, depth if key == "out" else depth + 1)
+                changed |= item is not value
+                found[key] = item
+            # One in a sequence may be an object that an array is to hold.
+            return found if changed or depth == 0 else x
         return x
 
     cdef object wrap(self, object result, int depth):

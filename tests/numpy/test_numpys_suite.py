@@ -52,6 +52,13 @@ def test_arrays_are_the_objects_of_an_array_of_objects():
     assert np.array([x, x], dtype=object).shape == (2, 2)
 
 
+def test_dicts_are_the_objects_of_an_array_of_objects():
+    first, second = {"a": 1}, {"b": np.ones(2)}
+    for found in (np.array([first, second]), np.array([first, second], dtype=object)):
+        assert found[0] is first
+    assert np.array([second], dtype=object)[0] is second
+
+
 def test_numbers_with_fields_keep_them():
     dtype = numpy.dtype(("i4", [("low", "i2"), ("high", "i2")]))
     x = np.array([1, 65536], dtype=dtype)
