@@ -340,5 +340,3 @@ cdef BaseArray vecdot_walk(BaseArray a, BaseArray b, const Loop *loop):
     compute_on(&operands, &batch, compute_stacked, &cores,
                ndx_multiply_most(out.size, cores.sizes[0]) >= LARGE)
     return out
-
-
