@@ -95,6 +95,9 @@ def copy(face: str) -> Path:
             ignore=shutil.ignore_patterns("__pycache__"),
             dirs_exist_ok=True,
         )
+    # Files of the same name in several folders are modules of different packages.
+    for path in [folder / "suite", *(folder / "suite").rglob("*/")]:
+        (path / "__init__.py").touch()
     if face == "ndx":
         for path in folder.rglob("test_*.py"):
             path.write_text(rewritten(path.read_text("utf-8")), "utf-8")
@@ -112,7 +115,7 @@ def run(face: str, skipped: dict[str, str], only: list[str], more: list[str]) ->
         return json.loads(kept.read_text())
     folder = copy(face)
     files = [
-        name
+        f"suite/{name}"
         for path in sorted((folder / "suite").rglob("test_*.py"))
         if not is_in(name := str(path.relative_to(folder / "suite")), skipped)
         and (not only or any(part in name for part in only))
@@ -126,14 +129,17 @@ def run(face: str, skipped: dict[str, str], only: list[str], more: list[str]) ->
     environment = {**os.environ, "NPY_AVAILABLE_MEM": "1 GB"}
     print(f"{len(files)} files with {face}; output: {log}", flush=True)
     with log.open("w") as output:
-        subprocess.run(
+        status = subprocess.run(
             command,
-            cwd=folder / "suite",
+            cwd=folder,
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
             check=False,
-        )
+        ).returncode
+    if status not in (0, 1):
+        # Neither all tests nor some: pytest itself has failed.
+        sys.exit(f"numpys_suite: pytest ended with {status}; see {log}")
     outcomes = {
         name.removeprefix("suite/"): outcome
         for name, outcome in json.loads(found.read_text()).items()
