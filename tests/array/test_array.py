@@ -44,7 +44,7 @@ def test_attributes(data, dtype):
 
 @pytest.mark.parametrize(
     "name",
-    ["dtype", "strides", "ndim", "size", "itemsize", "nbytes", "device", "T",
+    ["ndim", "size", "itemsize", "nbytes", "device", "T",
      "mT", "attached", "in_scope", "workspace", "backend", "anything"],
 )  # fmt: skip
 def test_nothing_can_be_set(name):
