@@ -21,7 +21,7 @@ operands are pinned, and lie within their blocks.
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ndx._array.storage cimport (
-    BaseArray, data_of, find_loss, own_block, strided, transient_view,
+    BaseArray, data_of, find_loss, holds_number, own_block, strided, transient_view,
     wait_until_live,
 )
 from ndx._blocks.block cimport Block, block_is_live, block_pin, block_unpin
@@ -68,7 +68,9 @@ cdef int hold(Operands *operands) except -1:
     """Locate the arrays, and pin them until `let_go`."""
     cdef int i
     for i in range(operands.count):
-        if operands.arrays[i] != NULL:
+        # A number may be the result, whose element is to be in the object itself.
+        if operands.arrays[i] != NULL and not holds_number(
+                <BaseArray>operands.arrays[i]):
             own_block(<BaseArray>operands.arrays[i])
     locate(operands)
     for i in range(operands.count):
@@ -151,7 +153,7 @@ cdef void require_held(const Operands *operands) noexcept:
         block = x.block
         ndx_require(block.pins > 0, "an operand is not pinned")
         ndx_require(operands.data[i] == data_of(x), "the block of an operand has moved")
-        if <PyObject *>x.base != NULL or block.memory_owner != NULL:
+        if <PyObject *>x.base != NULL or block.memory_owner != NULL or holds_number(x):
             # Foreign memory may be strided; its block counts only the elements' bytes.
             continue
         strided(x, &layout)

@@ -309,7 +309,8 @@ cdef Block *own_block(BaseArray x) except NULL:
 
     Before something shares the memory (a view, an export, an operation that pins it),
     it must belong to a block: the object may die first, and what its elements share
-    with others must not move.
+    with others must not move. A number keeps its element, too, which nothing changes:
+    it must have been written.
     """
     cdef Block *before = x.block
     cdef Block *block

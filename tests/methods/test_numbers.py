@@ -529,3 +529,21 @@ def test_an_output_stays_an_array():
     assert number.clip(0, 1, out=out) is out
     assert number.conj(out) is out
     assert type(out) is ndx.NDArray
+
+
+@given(st.data())
+def test_operators_are_the_same_while_errors_are_reported(data):
+    """The general way of operators writes its results to where numbers are read."""
+    operate = data.draw(st.sampled_from(OPERATORS))
+    first = data.draw(st.sampled_from([1.0, 1.5, 4.0]))
+    second = data.draw(st.sampled_from([1.5, 2.5, 3.0]))
+    s, t = number("float64", first), number("float64", second)
+    for operands in ((s, t), (s, second), (first, t)):
+        silent = outcome(operate, *operands)
+        with ndx.numpy.errstate():
+            ndx.numpy.seterr(all="warn")
+            found = outcome(operate, *operands)
+            assert repr(found) == repr(silent)
+            if not isinstance(silent, (type, tuple)):
+                assert bool(found == silent)
+                assert float(found) == float(silent)
