@@ -74,13 +74,13 @@ cdef class ReturningNumPys:
 
     cdef object function
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function):
         self.function = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args, **kwargs):
         return without(self.function(*args, **kwargs), 1)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.function, name)
 
     def __reduce__(self):

@@ -13,8 +13,7 @@ from libc.string cimport memcpy
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
     INLINE_DIMS, BaseArray, as_number, holds_number, is_array, new_view, own_block,
-    require_live,
-    require_usable, require_writeable, set_layout, strided,
+    require_live, require_usable, require_writeable, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
 from ndx._compute.copies cimport LARGE, cast
