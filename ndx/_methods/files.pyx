@@ -20,7 +20,9 @@ import numpy as np
 
 from ndx._arenas.persistent cimport FileArena
 from ndx._array.pinning cimport Operands, hold, let_go, put
-from ndx._array.storage cimport BaseArray, array_words, loss_error, require_live
+from ndx._array.storage cimport (
+    BaseArray, array_words, is_array, loss_error, require_live,
+)
 from ndx._files.mapped_file cimport MappedFile
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._methods.numpy_functions cimport call_function, call_method
@@ -134,7 +136,6 @@ cdef int write_pickle(BaseArray x, object file) except -1:
 cdef int write_elements(BaseArray x, object file, object sep, object format) except -1:
     """Write the elements to an open file, or to a path, as `numpy.ndarray.tofile`."""
     named = {"sep": sep, "format": format}
-    cdef PyObject *memory_owner = x.block.memory_owner
     try:
         if not is_path(file):
             call_method("tofile", (x, file), named)
@@ -143,10 +144,23 @@ cdef int write_elements(BaseArray x, object file, object sep, object format) exc
         with written_whole(file, nbytes, release_on_disk) as opened:
             call_method("tofile", (x, opened), named)
     except OSError:
-        # NumPy says how much was written, but not that the rest can't be read.
+        check_readable((x,))
+        raise
+    return 0
+
+
+cdef int check_readable(tuple written) except -1:
+    """Raise if a file that an array is mapped from is the cause of a failed write.
+
+    NumPy says how much was written, but not that the rest can't be read.
+    """
+    cdef PyObject *memory_owner
+    for x in written:
+        if not is_array(x):
+            continue
+        memory_owner = (<BaseArray>x).block.memory_owner
         if memory_owner != NULL and isinstance(<object>memory_owner, MappedFile):
             (<MappedFile>memory_owner).check_whole()
-        raise
     return 0
 
 
@@ -170,8 +184,12 @@ def _save(function, suffix, args, kwargs):
         path += suffix
     nbytes = 0 if function is np.savez_compressed else sum([
         HEADER + getattr(x, "nbytes", 0) for x in [*args, *kwargs.values()]])
-    with written_whole(path, nbytes, release_on_disk) as opened:
-        call_function(function, (opened, *args), kwargs)
+    try:
+        with written_whole(path, nbytes, release_on_disk) as opened:
+            call_function(function, (opened, *args), kwargs)
+    except OSError:
+        check_readable((*args, *kwargs.values()))
+        raise
 
 
 def _savetxt(args, kwargs):

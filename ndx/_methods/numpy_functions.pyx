@@ -370,6 +370,11 @@ cdef object call_with(Call call, object function, tuple args, dict kwargs):
             taken = (*taken[:place], callback(call, taken[place]), *taken[place + 1:])
         elif name in kwargs:
             named[name] = callback(call, named[name])
+    if function is np.piecewise:
+        # A condition without axes is a number to NumPy, where operators return numbers.
+        condition = taken[1] if len(args) > 1 else None
+        if isinstance(condition, np.ndarray) and condition.ndim == 0:
+            taken = (taken[0], condition[()], *taken[2:])
     if "initial" in kwargs:
         # A scalar must fit the dtype of the result; an array would be cast.
         initial = number_of(kwargs["initial"])

@@ -49,6 +49,8 @@ cdef dict OPERATORS = COMPARISONS | {
     "bitwise_right_shift": operator.rshift,
 }
 
+cdef dict EQUALITIES = {"equal": "__eq__", "not_equal": "__ne__"}
+
 # The axes of ``x @= y``, by which NumPy refuses a product of another shape than `x`.
 cdef list AXES_OF_VECTOR = [(-1,), (-2, -1), (-1,)]
 cdef list AXES_OF_MATRIX = [(-2, -1)] * 3
@@ -82,8 +84,24 @@ cdef object answer(Ufunc ufunc, object operation, object public, object x1, obje
             return NotImplemented
         return public(x1, x2)
     if is_forward and has_priority(other):
+        if ufunc.name in EQUALITIES and hasattr(other, "__dlpack__"):
+            return compared_by(ufunc, x1, other)
         return NotImplemented
     return None if is_convertible(ufunc, x1, x2) else NotImplemented
+
+
+cdef object compared_by(Ufunc ufunc, object x, object other):
+    """Compare with an array of another library by its operator.
+
+    If this declines, too, Python would compare identities, and return a bool.
+    """
+    found = getattr(type(other), EQUALITIES[ufunc.name])(other, x)
+    if found is NotImplemented:
+        raise TypeError(
+            f"{ufunc.name} does not compare an NDArray with a "
+            f"{type(other).__qualname__}; convert one of them: ndx.from_dlpack makes an "
+            "NDArray of the other")
+    return found
 
 
 # NumPy's words where no operand computes: the class of one may decline unknown arrays.
@@ -110,7 +128,8 @@ cdef object operate_in_place_with(Ufunc ufunc, BaseArray x, object other):
 cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
     """Whether NumPy is to convert an operand; raise where Python has a fallback.
 
-    Python would repeat a sequence that is neither a list nor a tuple.
+    Python would repeat a sequence that is neither a list nor a tuple, and append the
+    bytes of an array to bytes.
     """
     cdef BaseArray array = x1 if is_array(x1) else x2
     cdef object other = x2 if is_array(x1) else x1
@@ -123,6 +142,8 @@ cdef bint is_convertible(Ufunc ufunc, object x1, object x2) except -1:
             raise operand_error(ufunc, x1, x2)
         return not NDX_CALCULATES(other)
     if ufunc.name == "multiply" and NDX_REPEATS(other):
+        raise operand_error(ufunc, x1, x2)
+    if ufunc.name == "add" and isinstance(other, bytes):
         raise operand_error(ufunc, x1, x2)
     return other is not None and not isinstance(other, (str, bytes)) \
         and array.block.device == 0

@@ -1,4 +1,4 @@
-"""`ndarray` and `ufunc` of `ndx.numpy`: names for NumPy's classes and ours."""
+"""Classes of `ndx.numpy` in place of NumPy's: of arrays, ufuncs and some scalars."""
 
 import functools
 import types
@@ -9,7 +9,7 @@ from ndx._core import NDArray
 from ndx._numpy.calls import call_function
 from ndx._numpy.wrappers import NumPyUfunc
 
-__all__ = ["ndarray", "ufunc"]
+__all__ = ["ndarray", "timedelta64", "ufunc", "void"]
 
 
 class _Subclass(np.ndarray):
@@ -130,3 +130,39 @@ class ufunc(metaclass=_UfuncType):
     def __new__(cls):
         msg = "a ufunc is made by numpy.frompyfunc, or in C"
         raise TypeError(msg)
+
+
+class _ScalarType(type):
+    """Lets a class stand for NumPy's, which it is derived from.
+
+    Calls make objects of NumPy's class, from numbers of ours, too: NumPy knows its own
+    scalars by their classes alone.
+    """
+
+    def __call__(cls, *args, **kwargs):
+        if isinstance(cls.__base__, _ScalarType):
+            return super().__call__(*args, **kwargs)
+        return call_function(cls.__base__, *args, **kwargs)
+
+    def __eq__(cls, other):
+        return cls is other or other is cls.__base__
+
+    def __hash__(cls):
+        return hash(cls.__base__)
+
+    def __instancecheck__(cls, instance):
+        return cls.__subclasscheck__(type(instance))
+
+    def __subclasscheck__(cls, subclass):
+        if isinstance(cls.__base__, _ScalarType):
+            return super().__subclasscheck__(subclass)
+        return issubclass(subclass, cls.__base__)
+
+
+def _standing_in(numpys):
+    own = {"__doc__": numpys.__doc__, "__module__": __name__}
+    return _ScalarType(numpys.__name__, (numpys,), own)
+
+
+timedelta64 = _standing_in(np.timedelta64)
+void = _standing_in(np.void)

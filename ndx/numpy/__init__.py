@@ -20,7 +20,7 @@ import numpy as _numpy
 
 from ndx._api.inspection import __array_namespace_info__
 from ndx._numpy import namespace as _namespace
-from ndx._numpy.array_class import ndarray, ufunc
+from ndx._numpy.array_class import ndarray, timedelta64, ufunc, void
 from ndx._numpy.errors import errstate, seterr
 from ndx._numpy.files import load
 from ndx._numpy.vectorized import vectorize

@@ -148,3 +148,10 @@ def test_functions_that_were_imported_by_name(first):
     pytest.importorskip("array_api_compat")
     expected = "[1.0, 2.0, 3.0] [1.0, 2.0, 3.0] 2.0\n[4.0]\n"
     assert run_python(first + IMPORTED_BEFORE) == expected
+
+
+def test_a_comparison_is_not_one_of_identities():
+    with pytest.raises(TypeError, match="convert one"):
+        torch.ones(3) == ndx.ones(3)  # noqa: B015
+    with pytest.raises(TypeError, match="convert one"):
+        ndx.ones(3) != torch.ones(3)  # noqa: B015

@@ -258,3 +258,32 @@ def test_fused_functions_ask_numbers_that_compute_themselves(name):
         for side in (forward, reflected):
             expected = done(lambda f: f, compute, side)
             assert done(ndx.fuse, compute, side) == expected
+
+
+@pytest.mark.parametrize("name", ["eq", "ne"])
+def test_arrays_that_compare_with_none_of_ours_are_not_compared_by_identity(name):
+    class Tensor:
+        __array_priority__ = 1000
+        __hash__ = None
+
+        def __eq__(self, other):
+            return "equal" if type(other) is Tensor else NotImplemented
+
+        __ne__ = __eq__
+
+        def __dlpack__(self):
+            raise AssertionError
+
+    class Comparing(Tensor):
+        def __eq__(self, other):
+            return name
+
+        __ne__ = __eq__
+
+    compare = getattr(operator, name)
+    x = ndx.ones(3)
+    for pair in ((x, Tensor()), (Tensor(), x), (x[0], Tensor()), (Tensor(), x[0])):
+        with pytest.raises(TypeError, match="with a .*Tensor; convert"):
+            compare(*pair)
+    assert compare(x, Comparing()) == name
+    assert compare(Comparing(), x) == name

@@ -360,6 +360,16 @@ def test_what_is_no_operand(name, other):
             inplace(name, x, other)
 
 
+@pytest.mark.parametrize("function", [operator.add, operator.iadd])
+@pytest.mark.parametrize("x", [ndx.ones(1), ndx.ones(1)[0], ndx.ones(1, dtype="int8")])
+def test_bytes_are_no_operand(function, x):
+    """Python would append the bytes of the array."""
+    with pytest.raises(TypeError):
+        function(b"a", x)
+    with pytest.raises(TypeError):
+        function(x, b"a")
+
+
 def test_equality_with_what_is_no_operand():
     x = ndx.ones(3)
     assert (x == "a") is False

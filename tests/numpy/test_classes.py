@@ -237,3 +237,33 @@ def test_functions_are_equal_to_numpys():
     assert np.add(own, 1) == own + np.arange(3) == "added"
     assert np.multiply(2, own) == "multiplied"
     assert np.sum(own) == numpy.sum(own) == "summed"
+
+
+def test_scalars_of_types_that_know_their_own_take_numbers():
+    given = np.arange(5)[2]
+    assert np.timedelta64(given, "D") == numpy.timedelta64(2, "D")
+    assert type(np.timedelta64(given, "D")) is numpy.timedelta64
+    assert np.void(given) == numpy.void(2)
+    assert np.void(b"ab") == numpy.void(b"ab")
+
+
+@pytest.mark.parametrize("name", ["timedelta64", "void"])
+def test_classes_of_scalars_are_those_of_numpy(name):
+    ours, numpys = getattr(np, name), getattr(numpy, name)
+    dtype = numpy.dtype("V3" if name == "void" else "m8[s]")
+    assert ours == numpys
+    assert {numpys: 1}[ours] == 1
+    assert numpy.issubdtype(dtype, ours)
+    assert dtype.type == ours
+    assert isinstance(numpys(3), ours)
+    assert not isinstance(numpys(3), type("Mine", (ours,), {}))
+    assert not issubclass(numpy.float64, ours)
+    assert numpy.zeros(2, dtype).astype(ours).dtype.type is numpys
+    assert pickle.loads(pickle.dumps(ours)) is ours
+
+
+def test_a_subclass_of_a_scalar_class_is_called_as_numpys():
+    mine = type("Mine", (np.timedelta64,), {})
+    assert mine(3) == numpy.timedelta64(3)
+    assert issubclass(mine, np.timedelta64)
+    assert not issubclass(numpy.timedelta64, mine)

@@ -240,3 +240,13 @@ def test_what_an_archive_claims_works(tmp_path, monkeypatch):
         assert "first" in archive
         assert "first" in archive.keys()  # noqa: SIM118
         assert "third" not in archive
+
+
+@pytest.mark.parametrize("name", ["save", "savez"])
+def test_a_write_names_the_file_that_the_array_is_mapped_from(tmp_path, name):
+    np.save(tmp_path / "x.npy", np.arange(1_000_000.0))
+    x = ndx.open(tmp_path / "x.npy", "r")
+    os.truncate(tmp_path / "x.npy", 50_000)
+    with pytest.raises(ndx.MappedFileError, match="cut it short"):
+        getattr(face, name)(tmp_path / "copy", x)
+    assert os.listdir(tmp_path) == ["x.npy"]

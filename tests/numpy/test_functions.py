@@ -88,3 +88,19 @@ def test_sequences_of_arrays(kind):
         assert_same(namespace.concatenate(kind([x, y])), np.concatenate(kind([a, b])))
         found = namespace.stack(kind([x, y]), axis=1)
         assert_same(found, np.stack(kind([a, b]), axis=1))
+
+
+@pytest.mark.parametrize("condition", ["x > 3", "[x > 3]", "True", "[x > 3, x < 3]"])
+@pytest.mark.parametrize("make", ["asarray(5)", "asarray([2, 5])", "int64(5)"])
+def test_conditions_of_arrays_without_axes(make, condition):
+    """Operators of NumPy return scalars there, those of ndx arrays."""
+    results = []
+    for library in (np, face):
+        x = eval(f"library.{make}")
+        try:
+            found = library.piecewise(x, eval(condition), [4, 0])
+        except Exception as error:
+            results.append(type(error))
+        else:
+            results.append((found.tolist(), found.shape, str(found.dtype)))
+    assert results[0] == results[1]
