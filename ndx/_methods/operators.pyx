@@ -99,8 +99,8 @@ cdef object compared_by(Ufunc ufunc, object x, object other):
     if found is NotImplemented:
         raise TypeError(
             f"{ufunc.name} does not compare an NDArray with a "
-            f"{type(other).__qualname__}; convert one of them: ndx.from_dlpack makes an "
-            "NDArray of the other")
+            f"{type(other).__qualname__}; convert one of them: ndx.from_dlpack makes "
+            "an NDArray of the other")
     return found
 
 

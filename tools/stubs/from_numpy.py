@@ -54,6 +54,9 @@ def namespace(path: Path, root: Path) -> list[ast.stmt]:
                 own[name] = f"from {node.module} import {each.name} as {name}"
     if "ndarray" in own:
         own["ndarray"] = "ndarray = NDArray"
+    for name in own.keys() & {"timedelta64", "void"}:
+        # Calls make objects of NumPy's class.
+        own[name] = f"from numpy import {name} as {name}"
     found = getattr(source, "__all__", vars(source))
     names = sorted(name for name in found if not name.startswith("_"))
     for name in names:
