@@ -10,8 +10,8 @@ Usage: ``python tools/libraries.py [NAME ...] [-n PROCESSES]``, with names of th
 """
 
 import argparse
+import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,26 +20,14 @@ import xml.etree.ElementTree as ET
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from numpys_suite import rewritten
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "tools/tables/libraries.toml"
 FOLDER = ROOT / "build/libraries"
 FACES = ("numpy", "ndx.numpy")
 # A part of a library may be stuck where another kind of array comes back to it.
 TIMEOUT = 60
-IMPORTS = (
-    (r"\bimport numpy as ", "import ndx.numpy as "),
-    (r"\bimport numpy\b(?!\.)", "import ndx.numpy as numpy"),
-    (r"\bimport (numpy(?:\.\w+)+) as ", r"import ndx.\1 as "),
-    (r"\bimport (numpy(?:\.\w+)+)", r"import ndx.\1; import ndx.numpy as numpy"),
-    (r"\bfrom (numpy(?:\.\w+)*) import ", r"from ndx.\1 import "),
-)
-
-
-def replaced(source: str) -> str:
-    """Return source text that imports `ndx.numpy` in NumPy's place."""
-    for pattern, replacement in IMPORTS:
-        source = re.sub(rf"(?<!ndx\.)(?<![\w.]){pattern}", replacement, source)
-    return source
 
 
 def distribution(library: dict) -> Path:
@@ -69,8 +57,9 @@ def copies(library: dict) -> dict[str, Path]:
         (made[face],) = folder.iterdir()
         describe(library, made[face])
     for path in made["ndx.numpy"].rglob("*.py"):
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        path.write_text(replaced(text), encoding="utf-8", errors="surrogateescape")
+        # What is no module of Python 3 is not imported either.
+        with contextlib.suppress(SyntaxError, ValueError):
+            path.write_text(rewritten(path.read_text("utf-8")), "utf-8")
     return made
 
 

@@ -49,17 +49,24 @@ OPTIONS = (
 
 def rewritten(source: str) -> str:
     """Return a module with imports of NumPy's public modules replaced by ours."""
-    lines = source.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(source)):
-        line = getattr(node, "lineno", 1) - 1
-        if isinstance(node, ast.ImportFrom) and is_ours(node.module):
-            before, after = lines[line].split("from numpy", 1)
-            lines[line] = f"{before}from ndx.numpy{after}"
-        elif isinstance(node, ast.Import):
-            names = ", ".join(map(imported, node.names))
-            before, _ = lines[line].split("import ", 1)
-            lines[line] = f"{before}import {names}\n"
-    return "".join(lines)
+    lines = source.encode().splitlines(keepends=True)
+    imports = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    # From the end, so that the places of those before in a line stay as they are.
+    for node in sorted(imports, key=lambda node: node.col_offset, reverse=True):
+        first, last, start = node.lineno - 1, node.end_lineno, node.col_offset
+        before, statement = lines[first][:start], lines[first][start:]
+        if isinstance(node, ast.Import):
+            names = ", ".join(map(imported, node.names)).encode()
+            after = lines[last - 1][node.end_col_offset :]
+            lines[first] = before + b"import " + names + after
+            lines[first + 1 : last] = [b""] * (last - first - 1)
+        elif node.level == 0 and is_ours(node.module):
+            lines[first] = before + statement.replace(b" numpy", b" ndx.numpy", 1)
+    return b"".join(lines).decode()
 
 
 def imported(name: ast.alias) -> str:

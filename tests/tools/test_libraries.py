@@ -3,32 +3,9 @@
 import tomllib
 
 import libraries
-import pytest
 
 LIBRARY = {"name": "some", "version": "1.0", "tests": ["tests"]}
 DIFFERENCE = {"cause": "A reason.", "tests": ["*::test_b*"]}
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("import numpy as np", "import ndx.numpy as np"),
-        ("    import numpy", "    import ndx.numpy as numpy"),
-        ("import numpy, sys", "import ndx.numpy as numpy, sys"),
-        ("import numpy.linalg as la", "import ndx.numpy.linalg as la"),
-        ("import numpy.ma", "import ndx.numpy.ma; import ndx.numpy as numpy"),
-        ("from numpy import sin, cos", "from ndx.numpy import sin, cos"),
-        ("from numpy.linalg import inv", "from ndx.numpy.linalg import inv"),
-        (">>> import numpy as np", ">>> import ndx.numpy as np"),
-        ("import numpydoc", "import numpydoc"),
-        ("from autograd.numpy import sin", "from autograd.numpy import sin"),
-        ("import autograd.numpy as np", "import autograd.numpy as np"),
-        ("import ndx.numpy as np", "import ndx.numpy as np"),
-    ],
-)
-def test_imports_are_replaced(source, expected):
-    assert libraries.replaced(source) == expected
-    assert libraries.replaced(expected) == expected
 
 
 def found(**outcomes):
