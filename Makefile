@@ -225,14 +225,13 @@ $(VENV)/cuda12 $(VENV)/cuda13: $(VENV)/cuda%: $(VENV)/installed
 	NDX_BUILD_EXT=0 $(PIP) install --no-build-isolation --editable '.[cuda$*]'
 	@touch $@
 
-# The list notices files that went away; a stale extension would shadow a module. Several
-# `make` may write it at the same time, each to a file of its own.
+# The list notices files that went away. Several `make` may write it at the same time,
+# each to a file of its own.
 $(VENV)/sources: FORCE | $(VENV)/python
 	@new=$@.$$$$; $(COMPILED) | LC_ALL=C sort > $$new || exit 1; \
 	if cmp -s $@ $$new; then rm $$new; else mv $$new $@; fi
 
 $(VENV)/built: $(VENV)/installed $(VENV)/sources setup.py $(shell $(COMPILED))
-	@for file in $$(find ndx -name '*.so' -o -name '*.pyd'); do \
-	    [ -e "$${file%%.*}.pyx" ] || rm -f "$$file"; done
+	@find ndx \( -name '*.so' -o -name '*.pyd' \) ! -name '_compiled.*' -exec rm -f {} +
 	$(PY) setup.py --quiet build_ext --inplace
 	@touch $@

@@ -1,4 +1,4 @@
-"""Build the extensions: every ``ndx/**/*.pyx``, all with the same directives.
+"""Build the extension: every ``ndx/**/*.pyx``, in one library, `ndx._compiled`.
 
 Environment switches (each combination builds in its own folder under ``build/``):
 ``NDX_SANITIZE=address,undefined`` debug build, ``NDX_TRACE=1`` line tracing (coverage),
@@ -11,88 +11,180 @@ import os
 import sys
 import sysconfig
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import Cython
 import numpy as np
 from Cython.Build import cythonize
 from Cython.Compiler import Options
-from Cython.Compiler.ParseTreeTransforms import InterpretCompilerDirectives
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SANITIZE = os.environ.get("NDX_SANITIZE", "")
 TRACE = os.environ.get("NDX_TRACE") == "1"
 ANNOTATE = os.environ.get("NDX_ANNOTATE") == "1"
-JOBS, DEBUG = os.cpu_count() or 1, os.environ.get("NDX_DEBUG_INFO", "-g0")
+JOBS = os.cpu_count() or 1
 DIRECTIVES = {
-    "language_level": 3, "binding": True, "embedsignature": False, "auto_pickle": False,
-    "boundscheck": True, "wraparound": False, "initializedcheck": False,  # of tuples
-    "cdivision": True, "linetrace": TRACE, "annotation_typing": False,  # for stubs
-    "warn.maybe_uninitialized": True, "warn.unreachable": True, "warn.unused": True,
-}  # fmt: skip
+    "language_level": 3,
+    "auto_pickle": False,
+    # Methods of a `cdef class` are CPython's descriptors, which check `self`: the class
+    # says "binding(False)". Cython's own functions do not, so that `NDArray.sum(5)`
+    # would read an int's memory.
+    "binding": True,
+    "embedsignature": False,
+    "embedsignature.format": "clinic",
+    "boundscheck": True,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+    "annotation_typing": False,  # annotations are for the stubs
+    "linetrace": TRACE,
+    "warn.maybe_uninitialized": True,
+    "warn.unreachable": True,
+    "warn.unused": True,
+}
 Options.warning_errors = True
-# Methods of `cdef class` are CPython's descriptors, which check `self`. Cython's own
-# functions ("binding") do not, so that `NDArray.sum(5)` would read an int's memory.
-OF_CLASSES = {"binding": False, "embedsignature": True,
-              "embedsignature.format": "clinic"}  # fmt: skip
-
-
-def visit_class(self, node):
-    """Compile a `cdef class` with its own directives, and with those above."""
-    own, of_body = self._extract_directives(node, "cclass")
-    return self.visit_with_directives(node, own | OF_CLASSES, of_body | OF_CLASSES)
-
-
-assert InterpretCompilerDirectives.visit_CClassDefNode
-InterpretCompilerDirectives.visit_CClassDefNode = visit_class
-MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-          ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")]  # fmt: skip
+MACROS = [
+    ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+]
 CFLAGS, LDFLAGS = [], []
-if os.name == "posix":  # IEEE as written; the -Wno are what Cython generates on purpose
-    CFLAGS += ["-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unused-parameter",
-               "-Wno-unused-function", "-Wno-sign-compare", "-Wno-cast-function-type",
-               "-Wno-missing-field-initializers", DEBUG]  # fmt: skip
+if os.name == "posix":
+    # IEEE as written; the -Wno are what Cython generates on purpose.
+    CFLAGS += [
+        "-O3",
+        "-ffp-contract=off",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-parameter",
+        "-Wno-unused-function",
+        "-Wno-sign-compare",
+        "-Wno-cast-function-type",
+        "-Wno-missing-field-initializers",
+        os.environ.get("NDX_DEBUG_INFO", "-g0"),
+        "-MD",  # for `is_current`
+    ]
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
     MACROS += [("NDX_CHECKED", "1")]  # assertions on memory: ndx/include/ndx/checked.h
-MACROS += [("CYTHON_TRACE_NOGIL", "1")] * TRACE
+if TRACE:
+    MACROS += [("CYTHON_TRACE_NOGIL", "1")]
 
 # File times don't show a change of these, so each combination has its own folder.
-INPUTS = (Path(__file__).read_text(), Cython.__version__, np.__version__, SANITIZE,
-          TRACE, ANNOTATE, sysconfig.get_config_var("EXT_SUFFIX"), CFLAGS)  # fmt: skip
+INPUTS = (
+    DIRECTIVES, MACROS, CFLAGS, ANNOTATE, Cython.__version__, np.__version__,
+    sysconfig.get_config_var("EXT_SUFFIX"),
+)  # fmt: skip
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
+CYTHON = Path("build/cython", KEY)
+C_FILES = ["ndx/_files/mappings.c", "ndx/_compute/pool.c"]
 
 
-class CythonizeFirst(build_ext):
-    """Translate as a part of the build, so that metadata and sdist need no C."""
+class BuildModules(build_ext):
+    """Translate and compile each module that has changed, and link the library."""
 
-    def build_extensions(self):
-        """Replace each extension's ``.pyx`` by its C file, then compile."""
+    def build_extension(self, ext):
+        """Build the library; `ext.sources` are all its sources."""
+        modules = {
+            ".".join(Path(source).with_suffix("").parts): source
+            for source in ext.sources
+            if source.endswith(".pyx")
+        }
         if sys.platform == "linux":  # the workers must inherit `warning_errors`
             multiprocessing.set_start_method("fork", force=True)
-        made = cythonize([*self.extensions], build_dir=f"build/cython/{KEY}",
-                         nthreads=JOBS if sys.platform == "linux" else 0,
-                         annotate=ANNOTATE, compiler_directives=DIRECTIVES)  # fmt: skip
-        sources = {extension.name: extension.sources for extension in made}
-        for extension in self.extensions:
-            extension.sources = sources[extension.name]
-        super().build_extensions()
+        made = cythonize(
+            [Extension(name, [source]) for name, source in modules.items()],
+            build_dir=str(CYTHON),
+            include_path=["."],
+            nthreads=JOBS if sys.platform == "linux" else 0,
+            annotate=ANNOTATE,
+            compiler_directives=DIRECTIVES,
+        )
+        write_list([each.name for each in made if each.name != ext.name])
+        sources = [(each.sources[0], initialise(each.name)) for each in made]
+        with ThreadPoolExecutor(JOBS) as pool:
+            objects = list(
+                pool.map(
+                    lambda given: self.compile(ext, *given),
+                    [*sources, *((source, None) for source in C_FILES)],
+                )
+            )
+        library = self.get_ext_fullpath(ext.name)
+        if self.force or not is_newer(library, objects):
+            self.compiler.link_shared_object(
+                objects, library, extra_postargs=LDFLAGS, build_temp=self.build_temp
+            )
+
+    def compile(self, ext, source, function):
+        """Compile a C file if its object is out of date; return the object."""
+        (made,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+        if self.force or not is_current(made):
+            stem = Path(source).stem
+            named = [] if function is None else [(f"PyInit_{stem}", function)]
+            self.compiler.compile(
+                [source],
+                output_dir=self.build_temp,
+                macros=ext.define_macros + named,
+                include_dirs=ext.include_dirs,
+                extra_postargs=CFLAGS,
+            )
+        return made
+
+    def get_export_symbols(self, ext):
+        """Return no symbols: the C says what is exported."""
+        return ext.export_symbols
 
 
-C_FILES = {"mapping": ["ndx/_files/mappings.c"], "threads": ["ndx/_compute/pool.c"]}
-HEADERS = [p.as_posix() for p in sorted(Path("ndx").rglob("*.h"))]
+def initialise(name):
+    """Return the name of the C function that initialises a module.
+
+    Cython calls it by the last part of the module's name, which is not unique. Python
+    looks for the library's own by that name.
+    """
+    short = name.rpartition(".")[2]
+    return (
+        f"PyInit_{short}" if short == "_compiled" else "ndx_" + name.replace(".", "__")
+    )
+
+
+def write_list(names):
+    """Write the list of modules, if it is another one, for ``ndx/_compiled.pyx``."""
+    path = CYTHON / "modules.h"
+    text = "".join(f'MODULE("{name}", {initialise(name)})\n' for name in names)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def is_current(target):
+    """Whether an object is newer than what its ``.d`` file says it was made from."""
+    try:
+        rule = Path(target).with_suffix(".d").read_text().replace("\\\n", " ")
+    except OSError:  # not compiled yet, or by a compiler that writes none
+        return False
+    return is_newer(target, rule.partition(": ")[2].split())
+
+
+def is_newer(target, sources):
+    """Whether a file exists and is newer than others."""
+    try:
+        made = os.stat(target).st_mtime_ns
+        return all(os.stat(source).st_mtime_ns < made for source in sources)
+    except OSError:
+        return False
+
+
+LIBRARY = Extension(
+    "ndx._compiled",
+    [*(path.as_posix() for path in sorted(Path("ndx").rglob("*.pyx"))), *C_FILES],
+    define_macros=MACROS,
+    include_dirs=[".", "ndx/include", np.get_include(), str(CYTHON)],
+    export_symbols=[],
+)
 setup(
-    cmdclass={"build_ext": CythonizeFirst},
-    options={"build": {"build_base": f"build/{KEY}"}, "build_ext": {"parallel": JOBS}},
-    ext_modules=[
-        Extension(".".join(p.with_suffix("").parts),
-                  [p.as_posix(), *C_FILES.get(p.stem, ())], define_macros=MACROS,
-                  depends=HEADERS, include_dirs=[".", "ndx/include", np.get_include()],
-                  extra_compile_args=CFLAGS, extra_link_args=LDFLAGS)
-        for p in sorted(Path("ndx").rglob("*.pyx"))
-        if os.environ.get("NDX_BUILD_EXT") != "0"
-    ],
-)  # fmt: skip
+    cmdclass={"build_ext": BuildModules},
+    options={"build": {"build_base": f"build/{KEY}"}},
+    ext_modules=[LIBRARY] if os.environ.get("NDX_BUILD_EXT") != "0" else [],
+)

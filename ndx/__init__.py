@@ -38,7 +38,7 @@ from os import environ as _environ
 from ndx._lib import built as _built
 
 # isort: split
-from ndx import _cuda, backends, cuda, fft, linalg, memory, random
+from ndx import _cuda, backends
 from ndx._api import elementwise as _elementwise
 from ndx._api import searching as _searching
 from ndx._api.creation import *
@@ -89,37 +89,44 @@ from ndx._lib.errors import (
 )
 from ndx._methods.numpy_functions import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
+from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import workspace
 from ndx._workspaces.workspace import Workspace
 
 newaxis = None
 
-# Tools that use this namespace, and so are imported when they are first asked for:
-# their names, and the modules that have them (a module of ndx is its own).
-_TOOLS = {
+# Names that are imported when they are first asked for, and the modules that have them
+# (a module of ndx is its own): tools that use this namespace, and chapters that not
+# every program opens.
+_LATER = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",
     "WorkspacePlan": "ndx._pipelines.plans",
+    "cuda": "ndx.cuda",
     "evaluate": "ndx._pipelines.evaluation",
+    "fft": "ndx.fft",
+    "linalg": "ndx.linalg",
+    "memory": "ndx.memory",
     "metrics": "ndx.metrics",
     "no_prefetch": "ndx._pipelines.marks",
     "parallel": "ndx.parallel",
     "prefetch": "ndx._pipelines.prefetching",
+    "random": "ndx.random",
     "use_workspaces": "ndx._pipelines.switch",
 }
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray, _searching.where)
 _set_engine(_cuda.load)
-_name_functions(_sys.modules[__name__], linalg, fft, random, memory, backends, cuda)
+_name_functions(globals(), vars(backends))
 # Each version has all of the one before.
 _set_namespace(
     _sys.modules[__name__],
     ("2021.12", "2022.12", "2023.12", "2024.12", __array_api_version__),
 )
 # Without `abs`, `open`, `sum` and the like, which would replace Python's.
-__all__ = _star_names(globals() | _TOOLS)
+__all__ = _star_names(globals() | _LATER)
 
 
 # Modules that register NDArrays with other libraries, when these are imported.
@@ -152,13 +159,13 @@ _import_hooks.register_on_import(
 
 
 def __dir__():
-    return _public_names(globals() | _TOOLS)
+    return _public_names(globals() | _LATER)
 
 
 def __getattr__(name):
-    if name not in _TOOLS:
+    if name not in _LATER:
         raise _missing_name(__name__, name)
-    tool = _import_module(_TOOLS[name])
-    if _TOOLS[name] != f"{__name__}.{name}":
-        tool = globals()[name] = getattr(tool, name)
-    return tool
+    found = _import_module(_LATER[name])
+    if _LATER[name] != f"{__name__}.{name}":
+        found = globals()[name] = getattr(found, name)
+    return found

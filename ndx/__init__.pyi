@@ -33,11 +33,6 @@ from math import nan as nan
 from math import pi as pi
 
 from ndx import backends as backends
-from ndx import cuda as cuda
-from ndx import fft as fft
-from ndx import linalg as linalg
-from ndx import memory as memory
-from ndx import random as random
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
 from ndx._api.creation_matrices import *
@@ -85,8 +80,13 @@ from ndx._workspaces.workspace import Workspace as Workspace
 __array_api_version__: str
 __version__: str
 newaxis: None
+from ndx import cuda as cuda
+from ndx import fft as fft
+from ndx import linalg as linalg
+from ndx import memory as memory
 from ndx import metrics as metrics
 from ndx import parallel as parallel
+from ndx import random as random
 from ndx._pipelines.evaluation import evaluate as evaluate
 from ndx._pipelines.marks import no_prefetch as no_prefetch
 from ndx._pipelines.plans import WorkspacePlan as WorkspacePlan

@@ -10,6 +10,8 @@ What is replaced is data: a module for each library (`ndx.pandas`, ...) has a tu
 warnings still name the line that called it.
 """
 
+cimport cython
+
 import functools
 import inspect
 import sys
@@ -63,6 +65,8 @@ cdef object convert(object value, int how):
     return without(value, 2 if how == AS_ITEMS else 1 if isinstance(value, dict) else 0)
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class ReturningNumPys:
     """A user's function whose NDArrays are returned as NumPy's arrays.
 

@@ -95,6 +95,8 @@ cdef tuple versions = ()
 
 @cython.final
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NDArray(NumPyMethods):
     """An n-dimensional array of one dtype, in memory that ndx controls.
 

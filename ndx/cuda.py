@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, overload
 
+from ndx._api.public import name_functions
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -92,3 +94,6 @@ def graph(function=None, /, *, max_graphs=8):
 
 def __dir__():
     return __all__
+
+
+name_functions(globals())

@@ -14,6 +14,7 @@ from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
 from ndx._api.manipulation_joining import concat
 from ndx._api.manipulation_repeating import roll
+from ndx._api.public import name_functions
 from ndx._compute.fourier import frequencies, transform, transform_axes
 from ndx._compute.numpy_calls import (
     argument,
@@ -558,3 +559,6 @@ def _axes(axes, ndim):
 
 def __dir__():
     return __all__
+
+
+name_functions(globals())

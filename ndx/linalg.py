@@ -31,6 +31,7 @@ from ndx._api.linear_algebra import (
 from ndx._api.manipulation_joining import stack
 from ndx._api.manipulation_views import expand_dims, unstack
 from ndx._api.numpy_names import missing_name
+from ndx._api.public import name_functions
 from ndx._api.statistical import sum as _sum
 from ndx._compute.lapack import linalg
 from ndx._compute.norms import euclidean_norm
@@ -457,3 +458,6 @@ if not TYPE_CHECKING:  # which would take every name for one that is there
 
     def __getattr__(name):
         raise missing_name(__name__, name)
+
+
+name_functions(globals())

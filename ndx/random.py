@@ -17,6 +17,7 @@ from ndx._api.indexing import take
 from ndx._api.manipulation_broadcasting import broadcast_to
 from ndx._api.manipulation_views import reshape
 from ndx._api.numpy_names import missing_name
+from ndx._api.public import name_functions
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._core import NDArray
 from ndx._lib.bit_generators import numpy_generator
@@ -448,3 +449,6 @@ if not TYPE_CHECKING:  # which would take every name for one that is there
 
     def __getattr__(name):
         raise missing_name(__name__, name)
+
+
+name_functions(globals())

@@ -27,8 +27,8 @@ class Controller(threadpoolctl.LibController):
 
     user_api = "ndx"
     internal_api = "ndx"
-    # The extension module with the pool; others of this name lack its function.
-    filename_prefixes = ("threads.",)
+    # The library with the pool; others of this name lack its function.
+    filename_prefixes = ("_compiled.",)
     check_symbols = ("ndx_parallel_for",)
 
     def get_num_threads(self):

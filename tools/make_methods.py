@@ -28,6 +28,8 @@ A method is ndx's own function where that does the same. Otherwise it is NumPy's
 view of the array, with its new arrays in memory of ndx.
 """
 
+cimport cython
+
 import numpy as np
 
 from ndx._array.storage cimport as_number, same_view
@@ -60,6 +62,8 @@ def set_functions(namespace):
 {assigned}
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NumPyMethods(NumPyAttributes):
     """Base class of `ndx.NDArray`: the methods that NumPy's arrays have, too."""
 '''

@@ -9,6 +9,8 @@ from ndx._array.dispatch import synchronize
 __all__ = ["name_functions", "public_names", "star_names"]
 
 _FUNCTIONS = (FunctionType, type(synchronize))  # plain and compiled functions
+# Function -> what stands for it in all modules that have it.
+_NAMED = {}
 _DUNDERS = (
     "__all__",
     "__array_api_version__",
@@ -36,13 +38,18 @@ def star_names(namespace):
     ]
 
 
-def name_functions(*modules):
-    """Replace the functions of modules by `Function` objects, one for each function."""
-    named = {}
-    for module in modules:
-        for name, value in list(vars(module).items()):
+def name_functions(*namespaces):
+    """Replace functions by `Function` objects, one for each function.
+
+    Parameters
+    ----------
+    *namespaces : dict
+        The ``globals()`` of public modules.
+    """
+    for namespace in namespaces:
+        for name, value in list(namespace.items()):
             if name.startswith("_") or type(value) not in _FUNCTIONS:
                 continue
-            if value not in named:
-                named[value] = Function(value, name, module.__name__)
-            setattr(module, name, named[value])
+            if value not in _NAMED:
+                _NAMED[value] = Function(value, name, namespace["__name__"])
+            namespace[name] = _NAMED[value]

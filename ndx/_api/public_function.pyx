@@ -23,6 +23,8 @@ cdef extern from "Python.h":
 
 
 @cython.final
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Function:
     """A function with a public name, for its repr, pickles and errors.
 

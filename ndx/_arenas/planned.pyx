@@ -18,6 +18,8 @@ from ndx._blocks.block cimport Block
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class PlannedArena(Arena):
     """An arena whose offsets are planned from the lifetimes of a cycle's blocks."""
 

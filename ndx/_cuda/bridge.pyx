@@ -4,6 +4,8 @@ CuPy's view of an array keeps the bytes in place, as every export does. CuPy all
 its results in memory of ndx, so that the bridge only has to describe them.
 """
 
+cimport cython
+
 import sys
 
 import numpy as np
@@ -310,6 +312,8 @@ cdef size_t nbytes_of(BaseArray x) noexcept:
     return x.size * itemsize_of[x.dtype]
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Bridge:
     """Takes arrays to CuPy and back, on one GPU.
 
@@ -456,6 +460,8 @@ cdef class Bridge:
         return self.pointer(memory, offset)
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class AtWork:
     """Context manager: CuPy computes on one GPU, and allocates in ndx's memory.
 

@@ -4,6 +4,7 @@ This module knows nothing of the content of files: `_files.replace` makes and re
 files, `_files.npy` reads and writes their headers.
 """
 
+cimport cython
 from libc.stdint cimport INT64_MAX, int64_t
 
 import os
@@ -17,6 +18,8 @@ from ndx._files.mapping import forget_mapping
 from ndx._lib.errors import MappedFileError
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class MappedFile:
     """A file that is mapped from its start, and its descriptor.
 

@@ -94,6 +94,8 @@ cdef extern from "Python.h":
 
 
 @cython.final
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Entry:
     """One recording of a signature: its program, or the reason why it has none."""
 
@@ -158,6 +160,8 @@ cdef uint64_t hash_of(const Words *found) noexcept:
 
 
 @cython.final
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class FusedFunction:
     """A function that `ndx.fuse` has made; see there.
 

@@ -1,4 +1,4 @@
-"""Imported first: says what is wrong with an installation, as far as it can be seen."""
+"""Imported first: makes the compiled modules known, or says why there are none."""
 
 import os
 import warnings
@@ -11,9 +11,9 @@ if _other is not None:  # three levels up is what imports ndx
     warnings.warn(explanation(_other, _folder), RuntimeWarning, stacklevel=3)
 
 try:
-    import ndx._lib.dtypes  # noqa: F401
+    from ndx._compiled import register
 except ModuleNotFoundError as error:
-    if not (error.name or "").startswith("ndx."):
+    if error.name != "ndx._compiled":
         raise
     import sys
 
@@ -30,3 +30,5 @@ except ModuleNotFoundError as error:
     else:
         _text += " Install it again: `pip install --force-reinstall ndxarray`"
     raise ImportError(_text, name="ndx", path=_folder) from None
+
+register()

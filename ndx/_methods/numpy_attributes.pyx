@@ -106,6 +106,8 @@ cdef dict NAMES = {
 # The collector clears neither arrays nor what holds them: Python could use an object
 # that was cleared.
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Flags:
     """NumPy's flags of an array: attributes, or keys such as ``"C_CONTIGUOUS"``.
 
@@ -221,6 +223,8 @@ cdef object elements_of(object x):
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class FlatIterator:
     """The elements of an array in C order: `NDArray.flat`.
 
@@ -311,6 +315,8 @@ cdef class FlatIterator:
         return self.base.flatten()
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NumPyAttributes(BaseArray):
     """Base class of `ndx.NDArray`: the attributes that NumPy's arrays have, too."""
 

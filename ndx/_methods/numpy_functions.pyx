@@ -42,13 +42,11 @@ from ndx._methods.values cimport (
     stores_objects,
 )
 
-from ndx._methods.exact import EXACT, MANY as EXACT_MANY
 
-# NumPy's function -> what computes it in its place.
-cdef dict exact = EXACT
-
-# The fewest terms that `exact` adds in another way.
-cdef Py_ssize_t MANY = EXACT_MANY
+# NumPy's function -> what computes it in its place; of `ndx._methods.exact`, which the
+# first call of a function of NumPy loads, with the fewest terms that it adds otherwise.
+cdef dict exact = None
+cdef Py_ssize_t MANY = 0
 
 # Functions that are exact but for integers as `dtype` -> the parameters before that.
 cdef dict RANGES = {np.arange: 3, np.linspace: 5}
@@ -222,9 +220,11 @@ cdef int load_modules() except -1:
 
     These would be in memory of ndx, for good, if a function loaded them.
     """
-    global loaded
+    global loaded, exact, MANY
     loaded = True
     import_module("numpy.ma")
+    found = import_module("ndx._methods.exact")
+    exact, MANY = found.EXACT, found.MANY
     return 0
 
 
@@ -241,10 +241,6 @@ def call_back(Call call not None, object function, /, *args, **kwargs):
     """Call a caller's function for NumPy, with NDArrays in place of its arrays."""
     return function(*call.wrap(args, 0), **kwargs)
 
-
-cdef frozenset SHUFFLES = frozenset((
-    np.random.shuffle, np.random.Generator.shuffle, np.random.RandomState.shuffle,
-))
 
 # So many are sorted by indices of 8 bytes; NumPy does not check that these fit.
 cdef object MOST_KEYS = 1 << 58
@@ -357,7 +353,8 @@ cdef object call_with(Call call, object function, tuple args, dict kwargs):
     """Return the result of NumPy's function for the arguments of a call."""
     if not loaded:
         load_modules()
-    if function in SHUFFLES and not any_array(args) and not any_array(kwargs.values()):
+    if getattr(function, "__name__", None) == "shuffle" and not any_array(args) \
+            and not any_array(kwargs.values()):
         # It is the caller's sequence that is shuffled.
         return call_numpy(function, args, kwargs)
     args, kwargs = checked_arguments(function, args, kwargs)

@@ -5,6 +5,8 @@ A method is ndx's own function where that does the same. Otherwise it is NumPy's
 view of the array, with its new arrays in memory of ndx.
 """
 
+cimport cython
+
 import numpy as np
 
 from ndx._array.storage cimport as_number, same_view
@@ -35,7 +37,6 @@ cdef object ndx_argmin = None
 cdef object ndx_argsort = None
 cdef object ndx_cumulative_prod = None
 cdef object ndx_cumulative_sum = None
-cdef object ndx_linalg_trace = None
 cdef object ndx_max = None
 cdef object ndx_mean = None
 cdef object ndx_min = None
@@ -55,9 +56,9 @@ cdef object ndx_zeros = None
 def set_functions(namespace):
     """Set the functions that the methods call; done once, at import."""
     global ndx_all, ndx_any, ndx_argmax, ndx_argmin, ndx_argsort, ndx_cumulative_prod, \
-        ndx_cumulative_sum, ndx_linalg_trace, ndx_max, ndx_mean, ndx_min, \
-        ndx_nonzero, ndx_permute_dims, ndx_prod, ndx_repeat, ndx_reshape, \
-        ndx_squeeze, ndx_std, ndx_sum, ndx_take, ndx_var, ndx_zeros
+        ndx_cumulative_sum, ndx_max, ndx_mean, ndx_min, ndx_nonzero, \
+        ndx_permute_dims, ndx_prod, ndx_repeat, ndx_reshape, ndx_squeeze, ndx_std, \
+        ndx_sum, ndx_take, ndx_var, ndx_zeros
     ndx_all = namespace.all
     ndx_any = namespace.any
     ndx_argmax = namespace.argmax
@@ -65,7 +66,6 @@ def set_functions(namespace):
     ndx_argsort = namespace.argsort
     ndx_cumulative_prod = namespace.cumulative_prod
     ndx_cumulative_sum = namespace.cumulative_sum
-    ndx_linalg_trace = namespace.linalg.trace
     ndx_max = namespace.max
     ndx_mean = namespace.mean
     ndx_min = namespace.min
@@ -82,6 +82,8 @@ def set_functions(namespace):
     ndx_zeros = namespace.zeros
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NumPyMethods(NumPyAttributes):
     """Base class of `ndx.NDArray`: the methods that NumPy's arrays have, too."""
 
@@ -713,7 +715,7 @@ cdef class NumPyMethods(NumPyAttributes):
         if (
                 is_matrix(self) and offset == 0 and axis1 == 0 and axis2 == 1 and dtype
                 is None and out is None):
-            return ndx_linalg_trace(self)
+            return ndx_sum(self.diagonal())
         named = {
             "offset": offset, "axis1": axis1, "axis2": axis2, "dtype": dtype,
             "out": out}

@@ -1,5 +1,6 @@
 """NumPy's functions and ufuncs as objects whose results are NDArrays."""
 
+cimport cython
 from cpython.object cimport PyObject
 
 import functools
@@ -43,6 +44,8 @@ cdef int describe(object wrapper, object function, str name, str module) except 
     return 0
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NumPyFunction:
     """A function of NumPy that computes on NDArrays, and returns them.
 
@@ -186,6 +189,8 @@ cdef dict given(dict keywords):
     return {key: value for key, value in keywords.items() if value is not NO_VALUE}
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class NumPyUfunc:
     """A ufunc of NumPy that computes on NDArrays, and returns them.
 

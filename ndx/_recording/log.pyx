@@ -5,6 +5,7 @@ newest events: when it is full, it forgets the arrays that died first, and if th
 little, the older half of what is no array's.
 """
 
+cimport cython
 from cpython.mem cimport (
     PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc,
 )
@@ -18,6 +19,8 @@ cdef enum:
     FORGOTTEN = 255              # a kind
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Log:
     """Events of one recording.
 

@@ -5,6 +5,8 @@ array, and one test of a number for each block that ends. The number, a serial, 
 assigned at the birth of a block. Recordings keep numbers and strings, no arrays.
 """
 
+cimport cython
+
 import threading
 import weakref
 
@@ -65,6 +67,8 @@ cdef tuple active = ()
 cdef uint64_t last_serial = 0
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Recorder:
     """One recording: a log, and the tables that its events index.
 

@@ -1,5 +1,7 @@
 """Workspaces as users see them: arenas, entered and left."""
 
+cimport cython
+
 import threading
 import weakref
 
@@ -32,6 +34,8 @@ __all__ = ["Workspace"]
 cdef object maker = object()
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Workspace(Member):
     """A cyclic arena: what is made in its scope is reclaimed when that ends.
 
@@ -531,6 +535,8 @@ cdef class Workspace(Member):
         return preformatted(table_of([self]))
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Borrowed(Scope):
     """The scope of `Workspace.borrow`."""
 

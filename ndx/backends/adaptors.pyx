@@ -41,6 +41,8 @@ cdef int MOST_NESTED = 100
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Adaptor(Backend):
     """Base class: counts the requests that pass. Override the methods that are called.
 
@@ -252,6 +254,8 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
 register_class("adaptor", Adaptor)
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class LimitingAdaptor(Adaptor):
     """Let no more than so many bytes of live ranges pass.
 
@@ -286,6 +290,8 @@ cdef class LimitingAdaptor(Adaptor):
         return self.bound
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class LoggingAdaptor(Adaptor):
     """Write each request to a file, in the CSV format of RMM's logs.
 
@@ -341,6 +347,8 @@ cdef class LoggingAdaptor(Adaptor):
             file.close()
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class TrackingAdaptor(Adaptor):
     """Remember each live range, and who made it.
 
@@ -400,6 +408,8 @@ class Turns(threading.local):
     left = 0
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class FailureCallbackAdaptor(Adaptor):
     """Ask a function what to do when there is no more memory.
 

@@ -4,6 +4,7 @@ A backend hands out ranges of memory and takes them back. Nothing else in the
 package knows how memory is obtained, and a backend knows nothing of arrays.
 """
 
+cimport cython
 from libc.string cimport memcpy, memset
 
 from ndx._lib.sizes import parse_limit
@@ -15,6 +16,8 @@ IS_BASE = ("is a base class and has no memory: derive from it, or take one of nd
            "own, such as 'host'")
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Backend:
     """Base class of all kinds of memory.
 

@@ -18,6 +18,8 @@ __all__ = ["Buffer"]
 
 @cython.final
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Buffer:
     """A range of a backend's memory, or of what that falls back to.
 

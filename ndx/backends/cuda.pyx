@@ -326,6 +326,8 @@ class CudaOptions(GpuOptions):
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class CudaBackend(PooledBackend):
     """A pool of a GPU's memory, on which CuPy computes.
 

@@ -27,6 +27,8 @@ cdef enum:
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class CudaAsyncSource(CudaSource):
     """A pool of CUDA's, for this source alone.
 

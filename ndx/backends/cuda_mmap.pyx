@@ -23,6 +23,8 @@ cdef enum:
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class CudaFileSource(CudaSource):
     """Files without names in a directory, as a GPU's memory.
 
@@ -74,6 +76,8 @@ class CudaMmapOptions(GpuOptions):
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class CudaMmapBackend(CudaBackend):
     """Files as a GPU's memory, where it can address them: there is most of it.
 

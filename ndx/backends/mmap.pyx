@@ -6,6 +6,8 @@ disk is reserved when memory is first handed out, so that a full disk raises an 
 at that point. Idle space is given back as a hole in the file.
 """
 
+cimport cython
+
 import os
 
 from cpython.exc cimport PyErr_SetObject
@@ -188,6 +190,8 @@ class MmapOptions(PoolOptions):
     keep_idle: int | str = "256MiB"
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class MmapBackend(PooledBackend):
     """Memory in files of a directory: it may be larger than the machine's.
 

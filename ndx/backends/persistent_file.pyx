@@ -33,6 +33,8 @@ cdef enum:
 
 # Not cleared by the collector: an arena that dies with it gives its memory back to it.
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class FileBackend(Backend):
     """A file, of which one range is lent at a time: from its start on.
 

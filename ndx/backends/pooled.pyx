@@ -59,6 +59,8 @@ cdef Pool NO_POOL = Pool(Source())
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class PooledBackend(Backend):
     """A backend whose memory a pool keeps: base class, and for sources of one's own.
 

@@ -28,6 +28,8 @@ cdef struct Acquired:
 
 # Not cleared by the collector: arrays that die with it give their memory back to it.
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class PythonBackend(Backend):
     """Base class for a backend that is written in Python.
 

@@ -17,6 +17,8 @@ cdef extern from "Python.h":
 
 
 @cython.no_gc_clear
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class PythonSource(Source):
     """Base class for a source of large ranges that is written in Python.
 

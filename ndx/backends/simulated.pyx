@@ -4,6 +4,7 @@ Its memory is the host's, of a fixed capacity, dirty when it is new. Streams hav
 work that is done when the test says so, and any call can be made to fail.
 """
 
+cimport cython
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
@@ -26,6 +27,8 @@ cdef enum:
     DIRT = 0xA5
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class SimulatedSource(Source):
     """The device: what it has, what was asked of it, and what fails.
 

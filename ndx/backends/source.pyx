@@ -4,11 +4,14 @@ A source knows large ranges only. It is called without the pool's lock, by any
 thread, with or without the GIL.
 """
 
+cimport cython
 from libc.string cimport memset
 
 __all__ = ["Source"]
 
 
+@cython.binding(False)
+@cython.embedsignature(True)
 cdef class Source:
     """Base class of the sources that pools take memory from.
 

@@ -4,11 +4,9 @@ Sizes are in bytes. A workspace counts with the backend of its arena;
 ``ndx.workspace(name).stats()`` describes its content.
 """
 
+from ndx._api.public import name_functions as _name_functions
 from ndx._blocks.block import TRACEMALLOC_DOMAIN
 from ndx._lib.collector import gc_window, periodic_gc
-
-# It lets backends know of idle arenas.
-from ndx._workspaces import idle as _idle  # noqa: F401
 from ndx._workspaces.listing import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
 from ndx.backends._pressure import add_callback as on_oom
@@ -81,6 +79,9 @@ __all__ = [
     "workspace_summary",
     "workspaces",
 ]
+
+
+_name_functions(globals())
 
 
 def __dir__():

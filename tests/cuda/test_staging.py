@@ -1,6 +1,7 @@
 """Large copies of pageable memory: through page-locked buffers, in turn."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -50,6 +51,19 @@ def test_the_source_may_change_and_go_at_once(machine):
     assert 32 * MIB <= pinned["peak_reserved_bytes"] <= 60 * MIB
     for array, value in ((g, 1.0), (h, 2.0), (last, 3.0)):
         assert float(ndx.min(array)) == float(ndx.max(array)) == value
+
+
+def test_a_look_at_idle_memory_does_not_wait(machine):
+    """It comes by time, between any two requests."""
+    with ndx.use("pinned", idle_release=0.01):
+        pinned = ndx.current_backend()
+        end = time.monotonic() + 60
+        while pinned.events()["trims"] < 3 and time.monotonic() < end:
+            ndx.ones(MIB).to_device("cuda:0")
+            machine.calls.clear()
+            ndx.ones(MIB)
+            assert waits(machine) == []
+    assert pinned.events()["trims"] >= 3
 
 
 def test_a_long_copy_waits_for_buffers_in_turn(machine):

@@ -151,7 +151,7 @@ def public_functions():
     """
     found = set()
     for prefix, module in (("", ndx), ("linalg.", ndx.linalg), ("fft.", ndx.fft)):
-        names = set(dir(ndx)) - {*ndx._TOOLS} if module is ndx else module.__all__
+        names = set(dir(ndx)) - {*ndx._LATER} if module is ndx else module.__all__
         for name in names:
             value = getattr(module, name)
             public = not name.startswith("_") and callable(value)

@@ -9,17 +9,15 @@ call with a foreign object that is no TypeError.
 import contextlib
 import gc
 import importlib
-import importlib.machinery
-import pkgutil
 import sys
 
 import numpy as np
+from ndx._compiled import PLACES
 
 import ndx
 
 MOST = 4  # arguments beside `self`
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-SUFFIXES = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 
 
 class Slotted:
@@ -27,11 +25,8 @@ class Slotted:
 
 
 def compiled():
-    """Yield each compiled module of ndx."""
-    for each in pkgutil.walk_packages(ndx.__path__, "ndx."):
-        spec = each.module_finder.find_spec(each.name)
-        if spec.origin.endswith(SUFFIXES):
-            yield importlib.import_module(each.name)
+    """Return each compiled module of ndx."""
+    return map(importlib.import_module, PLACES)
 
 
 def types():

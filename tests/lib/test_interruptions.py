@@ -165,7 +165,7 @@ def test_an_interruption_while_another_error_is_kept():
             def emit(self, record):
                 self.records += 1
                 if self.records == 2:
-                    os.kill(os.getpid(), signal.SIGINT)
+                    signal.raise_signal(signal.SIGINT)
 
         logger = logging.getLogger("ndx")
         logger.setLevel(logging.INFO)

@@ -67,7 +67,7 @@ def package(path: Path, root: Path) -> list[ast.stmt]:
             for each, module in value.items():
                 text = f"from ndx.backends.{module} import {each} as {each}"
                 body.append(statement(text))
-        elif name == "_TOOLS":
+        elif name == "_LATER":
             for each, module in value.items():
                 source = "ndx" if module == f"ndx.{each}" else module
                 body.append(statement(f"from {source} import {each} as {each}"))

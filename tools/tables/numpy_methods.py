@@ -146,7 +146,7 @@ _REDUCTIONS = [
         "offset=0, axis1=0, axis2=1, dtype=None, out=None",
         "Return the sums along the diagonals of two axes.",
         _X + ">>> x.trace()\nNDArray(4.)",
-        direct="ndx.linalg.trace(self)",
+        direct="ndx.sum(self.diagonal())",
         only="is_matrix(self)",
     ),
     _reduction(

@@ -112,7 +112,8 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     if pool.lost:
         return 0
     if pool.source.streams:
-        pool_settle(pool, target == 0)
+        # What is in flight was in use of late: only a release of all waits for it.
+        pool_settle(pool, target == 0 and before == <uint64_t>-1 and not spare)
     ndx_lock_acquire(&pool.lock)
     pool.extra.trims += 1
     pool.flush_quick()

@@ -1,0 +1,79 @@
+"""The compiled modules of ndx: one library has them all, and here is its loader.
+
+The modules are compiled one by one, and linked to one library: it is opened once, where
+160 libraries would be found, opened and bound one after the other. The build writes
+their list, ``modules.h``.
+
+References
+----------
+PEP 489, multi-phase initialisation: https://peps.python.org/pep-0489/
+"""
+
+from cpython.object cimport PyObject
+
+import sys
+from importlib.machinery import ModuleSpec
+
+cdef extern from "Python.h":
+    ctypedef struct PyModuleDef:
+        pass
+    object PyModule_FromDefAndSpec(PyModuleDef *definition, object spec)
+    PyModuleDef *PyModule_GetDef(object module) except NULL
+    int PyModule_ExecDef(object module, PyModuleDef *definition) except -1
+
+cdef extern from *:
+    """
+    #define MODULE(name, initialise) PyMODINIT_FUNC initialise(void);
+    #include "modules.h"
+    #undef MODULE
+    #define MODULE(name, initialise) {name, initialise},
+    static const struct {
+        const char *name;
+        PyObject *(*initialise)(void);
+    } ndx_modules[] = {
+    #include "modules.h"
+        {NULL, NULL},
+    };
+    #undef MODULE
+    """
+    ctypedef PyObject *(*Initialise)() except NULL
+    ctypedef struct Module:
+        const char *name
+        Initialise initialise
+    const Module *ndx_modules
+
+# Names of the modules; each has its place in the list.
+PLACES = {}
+while ndx_modules[len(PLACES)].name != NULL:
+    PLACES[ndx_modules[len(PLACES)].name.decode()] = len(PLACES)
+
+
+class Modules:
+    """Finds and loads the compiled modules of ndx."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Return the spec of a compiled module; None for any other."""
+        if name not in PLACES:
+            return None
+        spec = ModuleSpec(name, Modules, origin=__file__)
+        spec.has_location = True
+        return spec
+
+    @staticmethod
+    def create_module(spec):
+        """Return the module of a spec, before its code has run."""
+        definition = <PyModuleDef *>ndx_modules[<Py_ssize_t>PLACES[spec.name]] \
+            .initialise()
+        return PyModule_FromDefAndSpec(definition, spec)
+
+    @staticmethod
+    def exec_module(module):
+        """Run the code of a module."""
+        PyModule_ExecDef(module, PyModule_GetDef(module))
+
+
+def register():
+    """Let Python find the modules. Others than these cost the look at a dict."""
+    if Modules not in sys.meta_path:
+        sys.meta_path.insert(0, Modules)
