@@ -25,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint stubs methods format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo test thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -34,6 +34,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STUBS = $$(find ndx -name '*.pyi')
 COMPILED := find ndx -name '*.pyx' -o -name '*.pxd' -o -name '*.[ch]'
+GENERATORS := $(wildcard tools/make_methods.py tools/make_stubs.py tools/stubs/*.py tools/tables/*method*.py)
 TREE := build/sanitize$(if $(findstring thread,$(SANITIZERS)),-thread)/$(TAG)
 
 help:  ## list the targets
@@ -104,18 +105,10 @@ lint: $(VENV)/built $(VENV)/group-lint $(VENV)/group-bench  ## check style, laye
 	$(PY) tools/check_layers.py
 	$(PY) tools/check_memory.py
 	$(PY) tools/check_sizes.py
-	$(PY) tools/make_methods.py --check
-	$(PY) tools/make_stubs.py --check
 	$(PY) -m codespell_lib
 	$(PY) -m mypy $(STUBS) tests/typing/sample.py
 	$(PY) -m pyright --pythonpath $(PY) $(STUBS) tests/typing/sample.py
 	cd asv_bench && $(CURDIR)/$(PY) -m asv check --python=same
-
-stubs: $(VENV)/group-lint  ## write the stubs of compiled modules from their sources
-	$(PY) tools/make_stubs.py
-
-methods: $(VENV)/group-lint  ## write NumPy's methods of NDArray from their table
-	$(PY) tools/make_methods.py
 
 format: $(VENV)/group-lint  ## apply what `make lint` can repair
 	$(PY) -m ruff check --fix
@@ -166,7 +159,7 @@ docs: $(VENV)/built $(VENV)/group-docs  ## build the documentation (build/docs),
 notebooks: $(VENV)/group-docs  ## make the tutorials' notebooks from their pages
 	$(PY) tools/make_notebooks.py
 
-build: $(VENV)/built  ## build the extensions in place
+build: $(VENV)/built  ## write stubs and NumPy's methods, and build the library, in place
 
 annotate: $(VENV)/installed  ## show which lines call Python (build/cython/*-annotate-*/**/*.html)
 	NDX_ANNOTATE=1 $(PY) setup.py --quiet build_ext
@@ -231,7 +224,7 @@ $(VENV)/sources: FORCE | $(VENV)/python
 	@new=$@.$$$$; $(COMPILED) | LC_ALL=C sort > $$new || exit 1; \
 	if cmp -s $@ $$new; then rm $$new; else mv $$new $@; fi
 
-$(VENV)/built: $(VENV)/installed $(VENV)/sources setup.py $(shell $(COMPILED))
+$(VENV)/built: $(VENV)/installed $(VENV)/sources setup.py $(GENERATORS) $(shell $(COMPILED))
 	@find ndx \( -name '*.so' -o -name '*.pyd' \) ! -name '_compiled.*' -exec rm -f {} +
 	$(PY) setup.py --quiet build_ext --inplace
 	@touch $@

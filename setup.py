@@ -19,7 +19,13 @@ import numpy as np
 from Cython.Build import cythonize
 from Cython.Compiler import Options
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+
+sys.path.insert(0, str(Path(__file__).parent / "tools"))
+
+import make_methods
+import make_stubs
 
 SANITIZE = os.environ.get("NDX_SANITIZE", "")
 TRACE = os.environ.get("NDX_TRACE") == "1"
@@ -68,7 +74,7 @@ if os.name == "posix":
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
-    MACROS += [("NDX_CHECKED", "1")]  # assertions on memory: ndx/include/ndx/checked.h
+    MACROS += [("NDX_CHECKED", "1")]  # assertions on memory: ndx/include/ndx/internal/checked.h
 if TRACE:
     MACROS += [("CYTHON_TRACE_NOGIL", "1")]
 
@@ -83,8 +89,22 @@ CYTHON = Path("build/cython", KEY)
 C_FILES = ["ndx/_files/mappings.c", "ndx/_compute/pool.c"]
 
 
+class GenerateFirst(build):
+    """Write the stubs before the files of the package are collected."""
+
+    def run(self):
+        """Build the package."""
+        make_stubs.write()
+        super().run()
+
+
 class BuildModules(build_ext):
     """Translate and compile each module that has changed, and link the library."""
+
+    def run(self):
+        """Build the library, and write the stubs of its modules."""
+        make_stubs.write()
+        super().run()
 
     def build_extension(self, ext):
         """Build the library; `ext.sources` are all its sources."""
@@ -176,6 +196,7 @@ def is_newer(target, sources):
         return False
 
 
+make_methods.write()  # it is one of the sources
 LIBRARY = Extension(
     "ndx._compiled",
     [*(path.as_posix() for path in sorted(Path("ndx").rglob("*.pyx"))), *C_FILES],
@@ -184,7 +205,7 @@ LIBRARY = Extension(
     export_symbols=[],
 )
 setup(
-    cmdclass={"build_ext": BuildModules},
+    cmdclass={"build": GenerateFirst, "build_ext": BuildModules},
     options={"build": {"build_base": f"build/{KEY}"}},
     ext_modules=[LIBRARY] if os.environ.get("NDX_BUILD_EXT") != "0" else [],
 )

@@ -154,8 +154,3 @@ def returned() -> dict[str, set[str]]:
                     kind = "Any" if node.returns is None else ast.unparse(node.returns)
                     found.setdefault(node.name, set()).add(kind)
     return found
-
-
-def is_of_another_version(text: str) -> bool:
-    """Whether a stub was made from another version of NumPy than this one."""
-    return SAID in text and f"{SAID}{VERSION}." not in text
