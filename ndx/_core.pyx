@@ -679,7 +679,20 @@ cdef class NDArray(NumPyMethods):
     # ------------------------------------------------------------ protocols
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
-        """Return the namespace, `ndx`."""
+        """Return `ndx`, the namespace of the functions for this array.
+
+        Parameters
+        ----------
+        api_version : str, optional
+            The version of the array API standard that is wanted: "2021.12", "2022.12",
+            "2023.12", "2024.12" or "2025.12". Each version contains the one before, so
+            one namespace serves all of them.
+
+        Raises
+        ------
+        ValueError
+            For any other version.
+        """
         if api_version is not None and api_version not in versions:
             raise ValueError(
                 f"version {api_version!r} of the array API is not supported; valid "

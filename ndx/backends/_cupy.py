@@ -39,8 +39,8 @@ def load():
     Raises
     ------
     DeviceError
-        If CuPy, the driver, a GPU or CUDA's libraries are missing; it says which, and
-        what to do.
+        If CuPy, the driver, a GPU, CUDA's libraries or array-api-compat are missing;
+        it says which, and what to do.
     """
     global _cupy
     if _forked:
@@ -50,9 +50,10 @@ def load():
         )
         raise DeviceError(msg)
     if _cupy is None:
-        module = _import()
+        module = _import("cupy", "CuPy")
         _count(module)
         _check_libraries(module)
+        _import("array_api_compat", "array-api-compat")
         _cupy = module
     return _cupy
 
@@ -77,13 +78,14 @@ def is_loaded():
     return _cupy is not None
 
 
-def _import():
+def _import(name, title):
+    """Import a package of the extras `cuda12` and `cuda13`, and return its module."""
     try:
-        return importlib.import_module("cupy")
+        return importlib.import_module(name)
     except ImportError as error:
-        reason = "CuPy is not installed"
-        if not isinstance(error, ModuleNotFoundError) or error.name != "cupy":
-            reason = f"CuPy can't be imported ({error})"
+        reason = f"{title} is not installed"
+        if not isinstance(error, ModuleNotFoundError) or error.name != name:
+            reason = f"{title} can't be imported ({error})"
         msg = f"CUDA can't be used: {reason}. Install it: {_INSTALL}"
         raise DeviceError(msg) from error
 

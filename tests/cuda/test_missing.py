@@ -102,6 +102,14 @@ def test_the_libraries_are_looked_for_once(without):
     assert _cupy.load() is _cupy.check_device(0) is module
 
 
+def test_array_api_compat_is_missing(without, monkeypatch):
+    without(cupy_that(1))
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    expected = r"array-api-compat .*pip install 'ndxarray\[cuda13\]'"
+    with pytest.raises(ndx.DeviceError, match=expected):
+        ndx.use("cuda")
+
+
 @pytest.mark.parametrize("count", [-100, 0])
 def test_the_gpu_is_missing(without, count):
     without(cupy_that(count))

@@ -51,6 +51,7 @@ LIBRARIES = (
         (f"{INTEROP}array_api_compat.py::test_[!ae]*",
          f"{INTEROP}array_api_compat.py::test_an_array*"),
         "finds the namespace, the device and the size",
+        "lets it find the namespace of numbers (`ndx.array_api_compat`)",
     ),
     Library(
         "array-api-extra", "array-api-extra",
