@@ -14,7 +14,7 @@
 
 /* Fills of at least so many bytes bypass the caches. A plain store reads its cache line
  * first, which doubles the traffic. But data that fit in the last-level cache should
- * stay there for the next reader. Measured: docs/performance.md. */
+ * stay there for the next reader. Measured: docs/internals/performance_diary.md. */
 #define NDX_FILL_PAST_CACHES ((size_t)32 << 20)
 
 /* The unit of ndx_fill_large: one check per part, whether its pages are in memory. */
