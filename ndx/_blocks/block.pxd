@@ -17,13 +17,13 @@ cdef struct Export:
     Export *next
     Export *prev
 
-# What is known of few blocks.
+# Facts that few blocks have, kept out of the block.
 cdef struct Note:
     PyObject *origin             # str, strong: the line that made it, if recorded
     uint64_t serial              # of its birth, in recordings; 0: not recorded
     size_t purged                # bytes of its own memory that were given back
 
-# What a block has of its own.
+# Which memory a block owns.
 cdef enum Holding:
     NOT_OWN = 0                  # nothing: in an arena, somebody else's, or no bytes
     OWN_RANGE                    # a range, which `backend` takes back

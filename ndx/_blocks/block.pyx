@@ -131,7 +131,7 @@ cdef Block *block_new(Backend backend, size_t nbytes, bint zero,
     cdef Memory memory
     cdef Block *block
     cdef int reason
-    # Borrowed: a reference of its own would be counted for each array.
+    # A borrowed reference: an owned one would be counted up and down for each array.
     cdef PyObject *server = <PyObject *>backend
     cdef Backend other
     if 0 < nbytes <= room and backend.take_cell(nbytes):
@@ -283,7 +283,8 @@ cdef void block_release_memory(Block *block) noexcept:
     cdef uint64_t serial = block_serial(block)
     ndx_require(block.pins == 0, "the memory of a pinned block goes back")
     cdef int ending = ending_of(block) if serial else DROPPED
-    # The block lets go of both first: a backend or an owner of memory may run Python.
+    # The block lets go of its backend and its owner of memory first: both may run
+    # Python.
     block.backend = NULL
     block.memory_owner = NULL
     block.ptr = NULL
@@ -308,7 +309,7 @@ cdef void block_release_memory(Block *block) noexcept:
 
 
 cdef void block_set_free(Block *block) noexcept:
-    """Take a block out of its workspace: no scope reclaims it from now on."""
+    """Take a block out of its workspace: no scope reclaims the block from now on."""
     cdef PyObject *clock = block.clock
     block.now = &off_host if block.device else &always
     block.generation = 0
@@ -376,7 +377,7 @@ cdef int block_wait_for_device(Block *block) except -1:
     """Wait until a block can be used by the CPU again."""
     cdef Memory memory = block_memory(block)
     (<Backend>block.backend).finish(&memory)
-    # Closed in the meantime, by another thread?
+    # Another thread may have closed the block in the meantime.
     if block.now == &read_by_device:
         block.now = &always
     return 0
@@ -477,7 +478,7 @@ cdef Export *export_new(Block *block, size_t low, size_t high) except NULL:
 
 
 cdef void export_free(Export *export) noexcept:
-    """Forget an export: the foreign code is done."""
+    """Forget an export, which the foreign code no longer reads."""
     global idle_exports, idle_export_count
     cdef Block *block = export.block
     if export.prev != NULL:

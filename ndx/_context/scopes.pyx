@@ -33,11 +33,11 @@ cdef enum Event:
     COVER            # a scope is entered within it
     UNCOVER          # the last scope within it has ended
     LEAVE            # its exit comes, in its own thread or task
-    CLOSE            # its exit comes in another one, by GeneratorExit
-    INTRUDE          # its exit comes in another one, by anything else
+    CLOSE            # its exit comes in another thread or task, by GeneratorExit
+    INTRUDE          # its exit comes in another thread or task, by anything else
     INHERIT          # its exit comes after its thread or task has ended
     DESTROY          # its workspace is to be destroyed
-    RECLAIM          # the same, after its thread or task has ended
+    RECLAIM          # as DESTROY, after its thread or task has ended
 
 cdef enum Action:
     PASS
@@ -88,7 +88,7 @@ cdef Rule[5][9] table
 
 
 cdef int read_rules() except -1:
-    """Fill the table. Pairs without a rule can't happen, and are refused."""
+    """Fill the table of rules. A pair without a rule can't happen, and is refused."""
     cdef int state, event
     for state in range(5):
         for event in range(9):

@@ -130,7 +130,7 @@ cdef int explain(object error) except -1:
 
 
 def explain_refusal(error):
-    """Do so outside of scopes, for a MemoryError that ends a program."""
+    """Set ndx's refusal as the cause of a MemoryError that ends a program."""
     explain(error)
 
 

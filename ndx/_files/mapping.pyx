@@ -169,9 +169,9 @@ cdef void end_freezing() noexcept nogil:
 
 
 cdef int freeze_mapping(char *start) noexcept nogil:
-    """Let later writes to a mapping stay out of its file, for ever.
+    """Keep later writes to a mapping out of its file, for ever.
 
-    Between `begin_freezing` and `end_freezing`.
+    Call it between `begin_freezing` and `end_freezing`.
     """
     return ndx_range_freeze(start)
 

@@ -152,7 +152,7 @@ class Replacement:
     def reopen(self):
         """Reopen an installed file by its path, so that `fd` has a name in /proc.
 
-        It is done if it can be: others may have moved or replaced the file already.
+        If others have moved or replaced the file already, nothing happens.
         """
         try:
             fd = os.open(self.path, os.O_RDWR | _BINARY | _NO_WAIT)

@@ -23,7 +23,7 @@ _BLOCKED = {
 
 
 class _OfThread(threading.local):
-    """What each thread knows of the one that started it.
+    """The signals that the program blocks, as a thread of ndx knows them.
 
     Attributes
     ----------
@@ -71,11 +71,12 @@ class BackgroundThread(threading.Thread):
         self._program: set[Any] | None = None
 
     def start(self) -> None:
-        """Start the thread, which inherits what its starter blocks meanwhile."""
+        """Start the thread with all signals blocked; the caller's mask is restored."""
         if not _HAS_MASKS:
             super().start()
             return
-        # Asked first: to block may raise, by the handler of a signal that came before.
+        # The mask is read first: blocking signals may raise, from the handler of one
+        # that arrived before.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._program = before if _thread.program is None else _thread.program
         try:
@@ -85,17 +86,17 @@ class BackgroundThread(threading.Thread):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def run(self) -> None:
-        """Run the target, and let `signals_of_program` know what the starter blocks."""
+        """Run the target; record which signals the program blocks for this thread."""
         _thread.program = self._program
         super().run()
 
 
 @contextlib.contextmanager
 def signals_of_program() -> Iterator[None]:
-    """Block in this scope what the program blocks, for a process that is started.
+    """Give this thread the signal mask of the program, while a process is started.
 
-    Processes inherit what the thread blocks that starts them, so that one that a thread
-    of ndx has started would take no SIGTERM.
+    A process inherits the signals that the thread which starts it blocks. A process
+    that a thread of ndx started would take no SIGTERM.
     """
     if _thread.program is None:
         yield

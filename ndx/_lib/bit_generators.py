@@ -18,9 +18,9 @@ class StandIn(type):
 
 
 def seed_of(seed):
-    """Return a seed with Python's numbers and NumPy's arrays in place of ours.
+    """Return a seed with Python's numbers and NumPy's arrays in place of NDArrays.
 
-    NumPy asks a seed for its class in compiled code, which knows its own.
+    NumPy checks the class of a seed in compiled code, which knows only NumPy's classes.
     """
     if isinstance(seed, (list, tuple)):
         return [seed_of(item) for item in seed]

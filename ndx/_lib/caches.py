@@ -35,7 +35,7 @@ def register(
     read: Callable[[], tuple[int, int]],
     empty: Callable[[], object],
 ) -> None:
-    """Make a cache known under a name."""
+    """Add a cache to those that `ndx.memory.caches` reports, under a name."""
     known[name] = Cache(most, read, empty)
 
 

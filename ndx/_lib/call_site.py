@@ -48,7 +48,7 @@ def shown(filename):
     try:
         label = shell and shell().compile.format_code_name(filename)
     except Exception:
-        # No shell runs, or it has cells of another kind.
+        # There is no shell of IPython, or one that names cells otherwise.
         return filename
     return label[1] if label else filename
 

@@ -6,10 +6,10 @@ cdef int collect_for_memory() except -1
 cdef int scope_ended() except -1
 
 cdef inline bint pause_collector() noexcept:
-    """Let no allocation of an object start a collection; return what resumes it.
+    """Stop the cyclic collector; return the value that `resume_collector` needs.
 
-    For a few lines between which no finalizer may run, since it could leave the scope
-    that they are about. They don't release the GIL.
+    For a few lines during which no finalizer may run, because it could leave the scope
+    that these lines change. The lines don't release the GIL.
     """
     return PyGC_Disable()
 

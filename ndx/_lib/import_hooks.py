@@ -14,17 +14,17 @@ import warnings
 
 __all__ = ["register_on_import"]
 
-# Modules of ours that import the library themselves, and so were not ready to register
-# when it had been imported. They do so at their own end.
+# Our modules whose import of a library has triggered their own registration. They had
+# not run to their end then, so they register at their end.
 _waiting = set()
 
-# Libraries that import ndx while they are imported themselves, and the modules of ours.
-# Nothing is called at the end of their import: the next import after it registers.
+# By library that was still being imported when ndx was: our module that registers with
+# it. No hook runs at the end of that import; the next import after it registers.
 _begun = {}
 
 
 class _Loader:
-    """Runs a module by its own loader, and then what registers arrays with it."""
+    """Loads a library by the loader found for it, then calls our ``register()``."""
 
     def __init__(self, loader, ours):
         self._loader = loader
@@ -46,7 +46,7 @@ class _Loader:
 
 
 class _Finder:
-    """Finds the modules of a table by the other finders."""
+    """Wraps the loaders of the libraries in a table; other finders find the modules."""
 
     def __init__(self, table):
         self._table = table
@@ -70,7 +70,7 @@ class _Finder:
 
 
 def _register(ours):
-    """Call a module's ``register()``; a failure doesn't break the other's import."""
+    """Call ``register()`` of one of our modules; its failure is only a warning."""
     try:
         module = importlib.import_module(ours)
         if not hasattr(module, "register"):  # it is being imported
@@ -136,7 +136,8 @@ def register_on_import(table, names="all"):
     # None: the import is forbidden.
     present = [name for name in table if sys.modules.get(name) is not None]
     for name in filter(_is_being_imported, present):
-        # By another thread, perhaps: then this waits for its end. It may fail there.
+        # Another thread may be importing it: this waits for the end, which may be an
+        # error there.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     waiting = {name: table[name] for name in table if name not in present}

@@ -46,7 +46,7 @@ def _allocate_from_ndx():
 
 
 cdef int find_variable() except -1:
-    """Find NumPy's variable and its default, in a context that has no other."""
+    """Find NumPy's context variable and its default, in a context without others."""
     global looked, of_ndx, of_numpy, variable
     looked = True
     context = contextvars.Context()

@@ -11,7 +11,8 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from ndx._lib.unraisable cimport raise_later
 
 
-# Not cleared by the collector: what it belongs to is used until its memory is back.
+# no_gc_clear: a backend that the collector has cleared still gives memory back, and
+# calls these methods.
 @cython.no_gc_clear
 cdef class Refusals:
     """The last refusal of each thread."""

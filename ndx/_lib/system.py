@@ -69,8 +69,8 @@ def memory_for_pages(root="/"):
 def bound_memory_for_pages(nbytes):
     """Set the most that `memory_for_pages` returns; None for no bound.
 
-    The system takes pages of files back when it needs memory. One that counts the
-    resident memory of the process, and ends it above a limit, does not know that.
+    The system takes pages of files back when it needs memory. A supervisor that counts
+    them as resident memory, and ends the process above a limit, does not.
     """
     global _most_for_pages
     _most_for_pages = math.inf if nbytes is None else nbytes

@@ -53,14 +53,14 @@ cdef int raise_pending(void *error) noexcept:
 cdef bint raise_later(object error) noexcept:
     """Have the main thread raise an interruption that was caught in it.
 
-    Return False, without any effect, if the exception is none, was caught in another
-    thread, or too many wait.
+    Return False, without any effect, if the exception is no interruption, was caught in
+    another thread, or too many are pending.
     """
     try:
         if threading.get_ident() != threading.main_thread().ident:
             return False
     except BaseException as other:
-        # Of the handler of a signal, which runs in the main thread alone.
+        # From a signal's handler, which runs in the main thread alone: raise that, too.
         queue(other)
     return is_interruption(error) and queue(error)
 

@@ -3,8 +3,9 @@ from libc.stdint cimport uint64_t
 cdef enum:
     SOME = 16                    # requests, of which one reads the clock in fast loops
 
-# What each request looks at, without a lock: whether something depends on the time.
-# That is idle memory, which goes back, or a limit on the process, which others fill.
+# The state that each request reads, without a lock, to learn whether something depends
+# on the time: idle memory, which goes back, or a limit on the process, whose memory
+# others fill.
 cdef struct Watch:
     bint on                      # if not, no request reads the clock
     bint over                    # ndx or the process has more than its limit allows

@@ -70,7 +70,7 @@ cdef bint watch_has_come() noexcept nogil:
 
 
 cdef void watch_begin(uint64_t next_look) noexcept nogil:
-    """Let requests read the clock from now on, and look at the pools by then."""
+    """Let requests read the clock; the pools are looked at by `next_look`."""
     ndx_lock_acquire(&lock)
     watch.on = watch.slow = True
     watch.next = min(watch.next, next_look)
@@ -78,7 +78,7 @@ cdef void watch_begin(uint64_t next_look) noexcept nogil:
 
 
 cdef bint watch_claim(uint64_t now) noexcept nogil:
-    """Whether the caller is the one that looks at the pools now; then others don't."""
+    """Claim the look at the pools that is due; False if none is, or another has it."""
     cdef bint due
     ndx_lock_acquire(&lock)
     due = watch.on and now >= watch.next
@@ -89,7 +89,7 @@ cdef bint watch_claim(uint64_t now) noexcept nogil:
 
 
 cdef void watch_go_on(bint needed, uint64_t next_look) noexcept nogil:
-    """Say when pools are due again, and whether any of them has to be looked at."""
+    """Set the time of the next look at the pools, and whether any pool needs one."""
     ndx_lock_acquire(&lock)
     if resident_limit == <size_t>-1:
         watch.on = needed or watch.over
@@ -98,7 +98,7 @@ cdef void watch_go_on(bint needed, uint64_t next_look) noexcept nogil:
 
 
 cdef void note_excess() noexcept nogil:
-    """Note whether more is held than a limit allows; with the lock."""
+    """Note whether more is held than a limit allows; the caller has the lock."""
     watch.over = held > limit or (
         resident_limit != <size_t>-1 and known_present() > resident_limit)
     if watch.over or resident_limit != <size_t>-1:
@@ -113,8 +113,9 @@ cdef bint budget_is_lazy() noexcept nogil:
 cdef bint budget_take(size_t nbytes) noexcept nogil:
     """Count bytes before they are obtained; False if a limit forbids them.
 
-    As far as is known: `budget_look` may know better. What was taken is given back
-    (`budget_give`); before that it arrives, or is given up (`budget_arrive`).
+    The answer relies on what is known of the process: `budget_look` may correct it.
+    Each count ends with `budget_arrive` (the bytes are there, or were not obtained)
+    and, when they are no longer held, with `budget_give`.
     """
     global held, peak, taken
     cdef bint fits
@@ -131,21 +132,21 @@ cdef bint budget_take(size_t nbytes) noexcept nogil:
 
 
 cdef bint resident_allows(size_t nbytes) noexcept nogil:
-    """Whether so many bytes fit into what the process may have; with the lock."""
+    """Whether `nbytes` more fit under the limit on the process; with the lock."""
     cdef size_t present = known_present()
     return ndx_milliseconds() - looked < KNOWN_FOR and present <= resident_limit \
         and nbytes <= resident_limit - present
 
 
 cdef size_t known_present() noexcept nogil:
-    """Return what the process has in memory, or will have at once; with the lock."""
+    """Return the bytes that are, or will be at once, in memory; with the lock."""
     return max(resident + (taken - arrived_then), held)
 
 
 cdef bint budget_look() noexcept nogil:
-    """Ask the system what the process has; return whether that is of any use.
+    """Ask the system for the process's memory; False if there is no limit on that.
 
-    That takes about a microsecond, and is done with no lock.
+    The call takes about a microsecond, and is made without a lock.
     """
     global resident, looked, arrived_then
     cdef size_t present, before
@@ -160,7 +161,7 @@ cdef bint budget_look() noexcept nogil:
     if present:
         resident = present
         arrived_then = before
-    # Or else the last answer stands: there may be no file descriptor left.
+    # Without an answer the last one stands: there may be no file descriptor left.
     looked = ndx_milliseconds()
     note_excess()
     ndx_lock_release(&lock)
@@ -168,15 +169,15 @@ cdef bint budget_look() noexcept nogil:
 
 
 cdef bint budget_obtain(size_t nbytes) noexcept nogil:
-    """Count bytes as `budget_take`, by what is known or, if that forbids it, is so."""
+    """Count bytes as `budget_take` does; ask the system before a refusal."""
     return budget_take(nbytes) or (budget_look() and budget_take(nbytes))
 
 
 cdef void budget_arrive(void *pages, size_t nbytes) noexcept nogil:
-    """Count bytes that were taken as there, or given up; without a lock.
+    """Count bytes of `budget_take` as obtained, or as given up; without a lock.
 
-    Where a limit on the process needs it, fresh pages (NULL: none of the system's) are
-    written to, so that the system counts them from now on.
+    `pages` is their address; NULL if no new pages were obtained. Under a limit on the
+    process fresh pages are written to, so that the system counts them from now on.
     """
     global arrived
     cdef bint lazy
@@ -191,7 +192,7 @@ cdef void budget_arrive(void *pages, size_t nbytes) noexcept nogil:
 
 
 cdef void budget_give(size_t nbytes) noexcept nogil:
-    """Count bytes as given back, once they are."""
+    """Count bytes as no longer held, after they were given back."""
     global held
     ndx_lock_acquire(&lock)
     held -= nbytes
@@ -201,7 +202,7 @@ cdef void budget_give(size_t nbytes) noexcept nogil:
 
 
 cdef size_t budget_short(size_t nbytes) noexcept nogil:
-    """Return how many bytes must go back before so many more can be held."""
+    """Return how many bytes must go back before `nbytes` more can be held."""
     cdef size_t missing
     budget_look()
     ndx_lock_acquire(&lock)
@@ -213,7 +214,7 @@ cdef size_t budget_short(size_t nbytes) noexcept nogil:
 
 
 cdef bint budget_is_process(size_t nbytes) noexcept nogil:
-    """Whether of both limits it is that on the process which forbids so many bytes."""
+    """Whether the limit on the process, not that on ndx, forbids `nbytes` more."""
     cdef bint found
     ndx_lock_acquire(&lock)
     found = resident_limit != <size_t>-1 and (
@@ -228,7 +229,7 @@ cdef size_t beyond(size_t most, size_t present, size_t more) noexcept nogil:
 
 
 cdef bint gpu_take(int gpu, size_t nbytes) noexcept nogil:
-    """Count bytes of a GPU before they are obtained; False beyond its limit."""
+    """Count bytes of a GPU before they are obtained; False if a limit forbids it."""
     cdef bint fits
     if gpu > GPUS:
         return True
@@ -241,7 +242,7 @@ cdef bint gpu_take(int gpu, size_t nbytes) noexcept nogil:
 
 
 cdef void gpu_give(int gpu, size_t nbytes) noexcept nogil:
-    """Count bytes of a GPU as given back, once they are."""
+    """Count bytes of a GPU as no longer held, after they were given back."""
     if gpu > GPUS:
         return
     ndx_lock_acquire(&lock)
@@ -250,7 +251,7 @@ cdef void gpu_give(int gpu, size_t nbytes) noexcept nogil:
 
 
 cdef size_t gpu_short(int gpu, size_t nbytes) noexcept nogil:
-    """Return how many bytes must go back before so many more can be held of a GPU."""
+    """Return how many bytes of a GPU must go back before `nbytes` more can be held."""
     cdef size_t missing
     if gpu > GPUS:
         return 0
@@ -260,11 +261,11 @@ cdef size_t gpu_short(int gpu, size_t nbytes) noexcept nogil:
     return missing
 
 
-# Address space is reserved in advance, and has an end, too: the more segments have
-# some, the less the next one gets.
+# Address space is reserved in advance, and is finite, too: the more segments there are,
+# the less the next one gets.
 
 cdef size_t space_share(size_t extent) noexcept nogil:
-    """Return how much address space to reserve, of an extent that one would like."""
+    """Return how much address space to reserve for a segment that asks for `extent`."""
     return min(extent, max(SPACE // (segments + 1), min(extent, <size_t>LEAST_SPACE)))
 
 
@@ -277,7 +278,7 @@ cdef void space_take() noexcept nogil:
 
 
 cdef void space_give() noexcept nogil:
-    """Count one as given back."""
+    """Count a segment of address space as given back."""
     global segments
     ndx_lock_acquire(&lock)
     segments -= 1
@@ -291,14 +292,14 @@ cdef void budget_lock() noexcept nogil:
 cdef void budget_unlock(bint child) noexcept nogil:
     global looked, arrived
     if child:
-        # It has memory of its own, and no thread that waits for some.
+        # A forked child has memory of its own, and no thread that waits for a count.
         looked = 0
         arrived = taken
     ndx_lock_release(&lock)
 
 
 def warn_beyond(size_t nbytes, total, str whose):
-    """Warn of a limit that forbids nothing."""
+    """Warn of a limit that is larger than `total`, and so forbids nothing."""
     if total is not None and nbytes > total:
         warnings.warn(
             f"the limit of {format_size(nbytes)} is more than {whose} can have, "
@@ -324,7 +325,7 @@ def set_process_limit(value):
 
 
 def set_resident_limit(value):
-    """Set the limit on what the process has in memory, whoever has asked for it."""
+    """Set the limit on the resident memory of the process, of all libraries."""
     global resident_limit, looked
     cdef size_t nbytes = <size_t>-1
     if value is not None:
@@ -340,7 +341,7 @@ def set_resident_limit(value):
     looked = 0
     note_excess()
     ndx_lock_release(&lock)
-    # Later the system may have no answer: then there is this one to go by.
+    # The system may have no answer later: this one is kept.
     budget_look()
 
 
@@ -372,12 +373,12 @@ def gpu_reserved(int gpu):
 
 
 def missing_of_gpu(int gpu, size_t nbytes):
-    """Return how many bytes must go back before so many more can be held of a GPU."""
+    """Return how many bytes of a GPU must go back before `nbytes` more can be held."""
     return gpu_short(gpu, nbytes)
 
 
 def missing_of_process(size_t nbytes):
-    """Return how many bytes must go back before so many more can be held."""
+    """Return how many bytes must go back before ndx can hold `nbytes` more."""
     return budget_short(nbytes)
 
 

@@ -42,7 +42,7 @@ def waiting():
 
 
 def wait_or_owe(wait):
-    """Call what waits for a GPU: in the thread that captures, when that is over."""
+    """Wait for a GPU by calling `wait`; in a capturing thread, after the capture."""
     if _capturing_thread == threading.get_ident():
         _owed.append(wait)
         return
@@ -52,7 +52,7 @@ def wait_or_owe(wait):
 
 @contextlib.contextmanager
 def try_waiting():
-    """Do the same, but say at once whether it may: for what can be left undone."""
+    """Wait for GPUs only if no thread captures now; yield whether this may wait."""
     mine = _capturing_thread == threading.get_ident()
     found = not mine and _lock.acquire(blocking=False)
     try:

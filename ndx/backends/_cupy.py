@@ -1,4 +1,4 @@
-"""The door to CuPy, which computes on GPUs: imported when first needed, never before.
+"""Access to CuPy, which computes on GPUs: imported when first needed, never before.
 
 All of ndx gets CuPy from here, so that tests can put something else in its place.
 """
@@ -27,7 +27,7 @@ _INSTALL = "pip install 'ndxarray[cuda13]' (for CUDA 12: 'ndxarray[cuda12]')"
 _NO_DRIVER = (34, 35)  # cudaErrorStubLibrary, cudaErrorInsufficientDriver
 
 _cupy = None
-_cupyx = None  # where it is no module
+_cupyx = None  # a stand-in for the module `cupyx`; None: the module itself
 _namespace = None
 _cublas = None
 _forked = False

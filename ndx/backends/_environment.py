@@ -52,7 +52,8 @@ def check_names(environment, kinds, all_options):
     ]
     if not unknown:
         return
-    # An import should cost little: most programs set none.
+    # Imported here, since most programs set no such variable, and `import ndx` is to be
+    # fast.
     from difflib import get_close_matches
 
     for name in unknown:
@@ -77,7 +78,7 @@ def error_of(reason):
 
 
 def is_of_environment(error):
-    """Whether an error says already which variable is the reason for it."""
+    """Whether an error already names the variable that caused it."""
     return getattr(error, "is_of_environment", False)
 
 

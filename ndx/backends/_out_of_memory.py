@@ -119,7 +119,7 @@ def _explain(backend, nbytes, reason, raised):
 
 def _of_limit(backend, limit):
     if limit is None:
-        # Raised meanwhile, by another thread.
+        # The limit was raised meanwhile, by another thread.
         return "its limit forbade it", []
     page = getattr(backend, "page_nbytes", 0)
     remedy = f"raise the limit: ndx.use({backend.name!r}, limit=...)"
@@ -131,7 +131,7 @@ def _of_limit(backend, limit):
 def _of_device(backend):
     limit = gpu_limits().get(backend.gpu)
     if limit is None:
-        # Raised meanwhile, by another thread.
+        # The limit was raised meanwhile, by another thread.
         return "the limit of its device forbade it", []
     text = (
         f"the limit of {backend.device!r} is {format_size(limit)} ({limit} bytes), of "
@@ -144,7 +144,7 @@ def _of_device(backend):
 def _of_process():
     limit = resident_bound()
     if limit is None:
-        # Raised meanwhile, by another thread.
+        # The limit was raised meanwhile, by another thread.
         return "the limit of the process forbade it", []
     held = process_reserved()
     present = max(resident_nbytes(), held)
@@ -167,7 +167,7 @@ def _of_ndx():
 
 
 def _of_size(backend):
-    """Say that it is more than there is, of whatever it is."""
+    """Explain a request for more than the memory, disk or device has in all."""
     place = getattr(backend, "place", None)
     total = backend.memory_info()[1]
     if place is not None:
@@ -183,7 +183,7 @@ def _of_size(backend):
 
 
 def _of_source(backend, nbytes):
-    """Say how full the disk or the device is."""
+    """Explain a full disk or device: how much of it is in use."""
     place = getattr(backend, "place", None)
     free, total = backend.memory_info()
     if place is None:
@@ -206,7 +206,7 @@ def _of_source(backend, nbytes):
 
 
 def _of_adaptor(backend, nbytes):
-    """Say which adaptor did not let a request pass."""
+    """Explain a request that an adaptor refused: which adaptor."""
     found = backend
     while is_adaptor(found):
         bound = getattr(found, "allowed", None)
@@ -282,7 +282,7 @@ def _arenas(arenas):
 
 
 def _makers(backend):
-    """Return the lines of code that made most, as lines of a message."""
+    """Return the lines of code that made most live memory, as lines of a message."""
     makers = largest_makers(backend)
     if not makers:
         return ""

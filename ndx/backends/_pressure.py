@@ -54,7 +54,8 @@ _classes = {}
 # Backends that keep idle memory, which others may need more.
 pooled = weakref.WeakSet()
 
-# Turns of one callback for one request: one that always says yes may not hang it.
+# The most calls of one callback for one request: one that always returns True may not
+# loop for ever.
 TURNS = 3
 
 _callbacks = []
@@ -70,10 +71,10 @@ _held_arenas = _largest_makers = _nothing
 
 
 class _Here(threading.local):
-    """What is known of each thread."""
+    """The state of the current thread."""
 
-    calling = False  # a callback
-    asked_again = False  # a backend, for a request that was refused before
+    calling = False  # a callback is running
+    asked_again = False  # a backend is asked again, after it has refused a request
 
 
 _here = _Here()
@@ -136,18 +137,18 @@ def callbacks(nbytes):
 
 
 def note_asked_again():
-    """Note from now on what `is_asked_again` returns, which takes time."""
+    """Keep the answer of `is_asked_again` up to date from now on, which takes time."""
     global turns_matter
     turns_matter = True
 
 
 def is_asked_again():
-    """Whether a backend is asked by this thread for what was refused before."""
+    """Whether this thread asks a backend again for a request that it refused."""
     return _here.asked_again
 
 
 def set_asked_again(value):
-    """Set what `is_asked_again` returns; return what it has returned."""
+    """Set the answer of `is_asked_again` for this thread; return the previous one."""
     before, _here.asked_again = _here.asked_again, value
     return before
 
@@ -179,7 +180,7 @@ def is_pool(backend):
 
 
 def innermost(backend):
-    """Return the backend that adaptors are around."""
+    """Return the backend inside of all adaptors."""
     while is_adaptor(backend):
         backend = backend.upstream
     return backend
@@ -205,13 +206,13 @@ def release_own(backend):
 
 
 def set_held_arenas(function):
-    """Set what returns a `HeldArena` for each arena of a workspace."""
+    """Set the function that returns a `HeldArena` for each arena of a workspace."""
     global _held_arenas
     _held_arenas = function
 
 
 def set_largest_makers(function):
-    """Set what returns the makers of a backend's live arrays, if they are recorded."""
+    """Set the function that returns the recorded makers of a backend's live arrays."""
     global _largest_makers
     _largest_makers = function
 
@@ -270,8 +271,9 @@ def release_others(backend, nbytes, reason):
         released = sum(each.release() for each in arenas)
         return released + sum(each.trim() for each in others)
     if missing > (own := _idle_of(found)):
-        # The backend gives its own idle memory itself, once that is enough with what
-        # others give. If it was enough from the start, the backend did so in vain.
+        # The backend gives its own idle memory back itself, once that and what others
+        # give are enough. If its own alone was enough, the backend has tried, and was
+        # refused.
         missing -= own
     if missing > sum(each.nbytes for each in arenas) + sum(map(_idle_of, others)):
         return 0
@@ -323,9 +325,9 @@ def _idle_of(backend):
 
 
 def _shrink_just_enough(pools, missing):
-    """Let pools give back idle memory until no more is missing; return the bytes.
+    """Let pools give back idle memory, until `missing` bytes went back; return these.
 
-    What `initial` and `reserve` have set aside goes last.
+    Memory that `initial` and `reserve` have set aside goes last.
     """
     released = 0
     for kept in (False, True):

@@ -69,7 +69,7 @@ cdef str name_of(int reason, size_t nbytes):
 
 
 cdef size_t missing_of(Pool pool, size_t nbytes, int reason) noexcept nogil:
-    """Return how many bytes must go back before a limit allows so many more."""
+    """Return how many bytes must go back before a limit allows `nbytes` more."""
     cdef size_t wanted
     if reason == OWN_LIMIT:
         wanted = pool.counters.reserved + nbytes
@@ -103,7 +103,7 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
 
     Returns ALLOCATED, or why the last attempt failed.
     """
-    # Blocks that streams are done with may be merged even if nothing goes back.
+    # Free blocks of streams that are done may be merged even if nothing goes back.
     cdef bint streams = pool.source.streams
     cdef size_t need = pool.round(nbytes)
     cdef size_t missing
@@ -116,7 +116,7 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
     if reason == ALLOCATED or pool.kind == ARENA:
         return reason
     if limited:
-        # More may be held than is allowed by now, whatever serves the request.
+        # More may be held than a lowered limit allows, whatever serves the request.
         missing = missing_of(pool, 0, reason)
         if missing and pool_shrink(pool, missing, True):
             reason = pool.allocate(nbytes, stream, out, clean)
@@ -139,11 +139,11 @@ cdef int retry_from_idle(Pool pool, size_t nbytes, size_t stream, int reason,
 
 @cython.final
 cdef class Candidate:
-    """One that may serve a request: a backend, or its fallback."""
+    """A backend that may serve a request: the one asked, or a fallback."""
 
-    cdef Backend backend         # that is asked
-    cdef Backend short           # that is short of memory: the same, or its fallback
-    cdef int reason              # of its last refusal
+    cdef Backend backend         # the backend to ask
+    cdef Backend short           # the one short of memory: this, or its fallback
+    cdef int reason              # reason of its last refusal
 
 
 cdef Candidate new_candidate(Backend backend, Backend short, int reason):
@@ -156,15 +156,15 @@ cdef Candidate new_candidate(Backend backend, Backend short, int reason):
 
 @cython.final
 cdef class Request:
-    """A request that was refused, and all that may still serve it."""
+    """A refused request, and the backends that may still serve it."""
 
-    cdef Backend backend         # that refused
-    cdef list candidates         # it, its fallback, the one beyond
+    cdef Backend backend         # the backend that refused it
+    cdef list candidates         # that backend, its fallback, the one beyond
     cdef size_t nbytes
     cdef bint zero
     cdef const size_t *stream    # NULL: the backend's current one
     cdef Memory *out
-    cdef Backend server          # that has served it
+    cdef Backend server          # the backend that has served it; None so far
 
     cdef int ask(self, Candidate each) except -1:
         if not _pressure.turns_matter:
@@ -193,7 +193,7 @@ cdef class Request:
         return 0
 
     cdef bint ask_all(self) except -1:
-        """Ask the candidates in turn; return whether one has served."""
+        """Ask the candidates in turn; return whether one has served the request."""
         cdef Candidate each
         for each in self.candidates:
             self.ask(each)
@@ -202,7 +202,7 @@ cdef class Request:
         return False
 
     cdef bint go_on(self) except -1:
-        """Do the same after the first has refused."""
+        """Ask the fallbacks, after the backend refused; return whether one served."""
         cdef Candidate each = self.candidates[0]
         each.reason = find_reason(each.short, self.nbytes, each.reason)
         if self.press(each):
@@ -214,7 +214,9 @@ cdef class Request:
         return False
 
     cdef bint press(self, Candidate each) except -1:
-        """If one has refused, ask again once closed arenas and other pools gave enough.
+        """Free what competes with a candidate that has refused, and ask it again.
+
+        Closed arenas and other pools give memory back. Returns whether it has served.
         """
         if each.reason not in (ALLOCATED, TOO_LARGE) and _pressure.release_others(
                 each.short, self.nbytes, REASONS[each.reason]):
@@ -241,20 +243,20 @@ cdef int find_reason(Backend backend, size_t nbytes, int reason) except -1:
 
 
 def trim(Request request not None):
-    """Let a backend without a pool give back what it keeps idle."""
+    """Give back the idle memory of the backend, if that has no pool; a step."""
     if _pressure.release_own(request.backend):
         yield
 
 
 def collect(Request request not None):
-    """Let the cyclic collector run."""
+    """Run the cyclic collector; a step."""
     if collect_for_memory():
         _pressure.release_own(request.backend)
         yield
 
 
 def call_callbacks(Request request not None):
-    """Call the functions that users gave for this case."""
+    """Call the functions of `ndx.memory.on_oom`; a step."""
     for _ in _pressure.callbacks(request.nbytes):
         _pressure.release_own(request.backend)
         yield
@@ -327,6 +329,9 @@ cdef Backend relieve(Backend backend, Backend beyond, size_t nbytes, bint zero,
 
 
 cdef int insist(Backend backend, size_t nbytes, Memory *out, int reason) except -1:
-    """Do the same, but let no fallback serve it."""
+    """Serve a refused request from the backend itself, without its fallback.
+
+    Returns 0 with `out` filled, or raises OutOfMemoryError.
+    """
     serve(new_request(backend, nbytes, out, reason))
     return 0

@@ -9,10 +9,10 @@ __all__ = ["warm_up"]
 
 
 def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
-    """Let a backend serve one request; return the bytes that it holds more since.
+    """Let a backend serve one request, and take it back; return the bytes newly held.
 
-    Raises OutOfMemoryError, with nothing changed, if it can't; its fallback is not
-    asked. What the backend is to keep it must know before.
+    What the backend is to keep must be set before. Raises OutOfMemoryError, with
+    nothing changed, if the backend can't serve; its fallback is not asked.
     """
     cdef Counters before, after
     cdef Memory memory
@@ -28,7 +28,7 @@ def warm_up(Backend backend not None, size_t nbytes, bint touch) -> int:
             memset(memory.ptr, 0, nbytes)
     backend.release(&memory)
     backend.read_counters(&after)
-    # It was no use of memory.
+    # The request was no use of memory: it doesn't count as a peak.
     backend.rewind_peak()
     backend.lift_peak(before.peak_allocated, after.peak_reserved)
     return after.reserved - min(before.reserved, after.reserved)

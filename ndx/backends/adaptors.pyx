@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 
-# Until `__init__` has set another one: derived classes may not call it, and what is
-# asked of their instances must not crash.
+# The upstream until `__init__` sets another: derived classes may not call it, and calls
+# of their methods must not crash then.
 cdef Backend NO_UPSTREAM = Backend()
 
 
@@ -131,8 +131,8 @@ cdef class Adaptor(Backend):
     cdef size_t trim_idle(self) noexcept nogil:
         return self.upstream.trim_idle()
 
-    # The memory is upstream's, of its device: only upstream can touch and order it. A
-    # range of the fallback's is the CPU's, which no stream uses.
+    # The memory is upstream's, on its device: only upstream can touch and order it. A
+    # range of the fallback is the CPU's, and no stream uses it.
 
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
         self.upstream.clear(ptr, nbytes)
@@ -181,14 +181,14 @@ cdef int Adaptor_pass(Adaptor self, size_t nbytes, bint zero, bint fallback,
 
 cdef int Adaptor_allocate(Adaptor self, size_t nbytes, bint zero, bint fallback,
                           Memory *out) except -1:
-    """Pass a request on if it keeps to the bound."""
+    """Pass a request on to upstream, if the adaptor's bound allows it."""
     cdef size_t live
     if not self.before(nbytes):
         return NOT_PASSED
     live = self.counters.allocated + self.on_their_way
     if nbytes > self.bound - min(self.bound, live):
         return NOT_PASSED
-    # Counted before it is obtained: upstream may let other threads run.
+    # Counted before the range is obtained: upstream may let other threads run.
     self.on_their_way += nbytes
     try:
         return Adaptor_obtain(self, nbytes, zero, fallback, out)
@@ -246,7 +246,8 @@ cdef void Adaptor_release(Adaptor self, Memory *memory) noexcept:
     except BaseException as error:
         report_ignored(self, error)
     Adaptor_server(self, memory, True).release(memory)
-    # Live until now: `released` and upstream may let other threads run.
+    # The range counts as live until now: `released` and upstream may let other threads
+    # run.
     counters_remove(&self.counters, nbytes)
     put_error_back(pending)
 
@@ -402,7 +403,7 @@ def by_size(item):
 
 
 class Turns(threading.local):
-    """Of each thread: whether the function is called, and how often it still may be."""
+    """Whether this thread runs the callback, and how often it may still call it."""
 
     calling = False
     left = 0

@@ -187,7 +187,7 @@ cdef class Backend:
         return False
 
     cdef void give_cell(self, char *ptr, size_t nbytes) noexcept nogil:
-        """Count such an array as gone."""
+        """Count an array of `take_cell` as gone."""
 
     cdef void read_counters(self, Counters *out) noexcept nogil:
         out[0] = self.counters

@@ -93,12 +93,12 @@ cdef class Buffer:
 
     @property
     def address(self) -> int:
-        """Where it begins; 0 if it has no memory."""
+        """Address of the first byte; 0 if the buffer has no memory."""
         return <uintptr_t>self.memory.ptr
 
     @property
     def rounded(self) -> int:
-        """Bytes of the pool that it takes."""
+        """Bytes of the pool that the buffer takes, after rounding."""
         if self.memory.ptr == NULL or not isinstance(self.backend, PooledBackend):
             return 0
         return (<PoolBlock *>self.memory.cookie).nbytes

@@ -35,7 +35,7 @@ cdef dict capturing = {}
 # handle of a stream being captured -> the stream that it stands for
 cdef dict replaying = {}
 
-# Looked up now: at exit the module may be empty.
+# Looked up at import: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
 
 cdef extern from "Python.h":
@@ -49,11 +49,11 @@ cdef enum:
     NO_MORE_MEMORY = 2           # cudaErrorMemoryAllocation
     NO_SUCH_HANDLE = 400         # cudaErrorInvalidResourceHandle
     NOT_READY = 600              # cudaErrorNotReady
-    ANY_WAY = 4                  # cudaMemcpyDefault: as the addresses tell
+    ANY_WAY = 4                  # cudaMemcpyDefault: by the addresses
     SPARE_EVENTS = 256
 
 
-# Not cleared by the collector: its pool needs it to give its memory back.
+# no_gc_clear: the pool needs its source to give its memory back.
 @cython.no_gc_clear
 cdef class CudaSource(Source):
     """A GPU's memory, from which a pool takes large ranges.

@@ -62,7 +62,8 @@ cdef class CudaAsyncSource(CudaSource):
         with gil:
             if not on_stream(self, "freeAsync", <uintptr_t>cookie,
                              (<uintptr_t>ptr, <uintptr_t>cookie)):
-                # By the default stream, then: all that used it is done.
+                # Freed on the default stream: all work that used the range is done by
+                # then.
                 call(self, "freeAsync", <uintptr_t>ptr, 0)
 
     cdef size_t trim_pool(self) noexcept:

@@ -31,7 +31,7 @@ cdef enum:
     LINE = 64                            # bytes; the unit of arenas
 
 
-# Not cleared by the collector: an arena that dies with it gives its memory back to it.
+# no_gc_clear: an arena that dies with the file gives its memory back to it.
 @cython.no_gc_clear
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -95,14 +95,15 @@ cdef class FileBackend(Backend):
         return 0
 
     def locked(self, size):
-        """Lock the file; return its descriptor, and whether it was made for that."""
+        """Lock the file; return its descriptor, and whether this call created it."""
         while True:
             fd, made = self.descriptor(size)
             try:
                 self.lock(fd)
-                # Another workspace may have deleted it, or another program moved it.
+                # Another workspace may have deleted the file, or another program moved
+                # it.
                 if self.is_at_path(fd):
-                    # Others may have made it, too, and written to it.
+                    # Other processes may have created the file, too, and written to it.
                     return fd, made and not os.fstat(fd).st_size
             except BaseException:
                 os.close(fd)
@@ -116,7 +117,7 @@ cdef class FileBackend(Backend):
             return False
 
     def descriptor(self, size):
-        """Return a descriptor of the file, and whether there was none."""
+        """Return a descriptor of the file, and whether this call created the file."""
         try:
             return open_regular(self.path, os.O_RDWR), False
         except FileNotFoundError:
@@ -139,7 +140,7 @@ cdef class FileBackend(Backend):
                 "it") from None
 
     def set_aside(self, fd, nbytes):
-        """Have the disk's space for all of the file, holes included."""
+        """Reserve disk space for all of the file, holes included."""
         try:
             reserve(fd, nbytes)
         except OSError as error:
@@ -212,18 +213,18 @@ cdef class FileBackend(Backend):
         return 0
 
     cdef int leave(self) except -1:
-        """Let go of the file, now or when the last use of its memory ends."""
+        """Let go of the file: now, or when the last use of its memory ends."""
         self.leaving = True
         if not self.lent:
             self.let_go()
         return 0
 
     cdef void let_go(self) noexcept nogil:
-        """Close the file, for another workspace to have."""
+        """Close the file and unlock it, for another workspace."""
         self.file.unmap()
         if self.file.fd >= 0 and self.process == ndx_process_id():
-            # Children that were forked meanwhile keep the lock with the descriptor. In
-            # them it is the parent's, and stays.
+            # Children that were forked meanwhile keep the lock with the descriptor.
+            # There the file is the parent's, and stays locked.
             unlock_file(self.file.fd)
         self.file.close()
 

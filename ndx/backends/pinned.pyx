@@ -1,11 +1,12 @@
 """Page-locked memory of the host, which GPUs read and write by themselves.
 
-A copy between it and a GPU goes on after the call that started it has returned. So
-what a copy still reads is not handed out again before that is done: each copy leaves
-an event with its range, which stays with it when it is freed. The pool rather grows
-than that the CPU waits; at its limit, it waits.
+A copy between page-locked memory and a GPU goes on after the call that started it has
+returned. A range that a copy still reads is not handed out again before the copy is
+done: each copy records an event, which stays with the range when that is freed. The
+pool grows rather than let the CPU wait; at its limit, the CPU waits.
 
-The same memory can be a GPU's: what its own has no room for (`CudaHostBackend`).
+The same memory can serve as a GPU's, where the GPU's own has no room
+(`CudaHostBackend`).
 """
 
 cimport cython
@@ -36,7 +37,8 @@ cdef enum:
     PORTABLE = 1                 # cudaHostAllocPortable: page-locked for every GPU
     MAPPED = 2                   # cudaHostAllocMapped: every GPU can address it
 
-# Two threads that wait for one range must not both take its events away.
+# Held while a range's events are waited for: of two threads that wait for one range,
+# each must find its events.
 cdef object finishing = threading.RLock()
 
 
@@ -52,7 +54,7 @@ cdef class HostAllocSource(CudaSource):
 
     def __cinit__(self, *args, **options):
         self.granularity = PAGE
-        # Unlike a GPU's own, it is the machine's memory.
+        # Unlike a GPU's own memory, page-locked memory is the machine's.
         self.budgeted = True
         self.gpu = 0
         self.resource = "machine"
@@ -72,7 +74,7 @@ cdef class HostAllocSource(CudaSource):
 
 @cython.no_gc_clear
 cdef class PinnedSource(HostAllocSource):
-    """The same for the CPU, which waits for what GPUs still do with its ranges."""
+    """Page-locked memory for the CPU, which waits for what GPUs still do with it."""
 
     def __cinit__(self, *args, **options):
         self.alignment = ALIGN
@@ -106,7 +108,7 @@ cdef class PinnedSource(HostAllocSource):
 
 
 cdef uintptr_t PinnedSource_record(PinnedSource self, size_t stream) noexcept:
-    """Return an event of the current GPU's stream; 0 if that is done."""
+    """Record an event on the current GPU's stream; return 0 if its work is done."""
     cdef uintptr_t event
     try:
         index = self.runtime.getDevice()
@@ -169,7 +171,7 @@ cdef class PinnedBackend(PooledBackend):
         drop_done(self.source, block)
         event = <PoolEvent *>malloc(sizeof(PoolEvent))
         if event == NULL:
-            # No memory for so little: the CPU waits.
+            # There is no memory for the event: the CPU waits.
             done = self.source.record(stream)
             if done != NULL:
                 self.source.wait(CPU, done)
@@ -189,7 +191,7 @@ cdef class PinnedBackend(PooledBackend):
 
 
 cdef void drop_done(PinnedSource source, PoolBlock *block) noexcept nogil:
-    """Forget the events of a block in use that are done."""
+    """Drop the events of a block in use whose work is done."""
     cdef PoolEvent **link = &block.events
     cdef PoolEvent *event
     while link[0] != NULL:

@@ -53,8 +53,8 @@ cdef uint64_t FOR_EVER = <uint64_t>-1
 cdef size_t LARGE = <size_t>1 << 30
 
 
-# Until there is another one: derived classes may not call `__init__`, and what is asked
-# of their instances must not crash. Its source gives no memory.
+# The pool until `setup` makes another: derived classes may not call `__init__`, and
+# calls of their methods must not crash then. Its source gives no memory.
 cdef Pool NO_POOL = Pool(Source())
 
 
@@ -135,7 +135,7 @@ cdef class PooledBackend(Backend):
         return self._options.among(given)
 
     cdef int setup(self, Source source, object options) except -1:
-        """Make the pool."""
+        """Make the backend's pool, over a source."""
         cdef size_t total = 0
         known = (options.is_share or options.reserve_fraction) and source.info(
             NULL, &total)
@@ -252,7 +252,7 @@ cdef class PooledBackend(Backend):
         self.respect_limits()
 
     cdef void respect_limits(self) noexcept nogil:
-        """Give idle memory back that is above a limit: it was lowered meanwhile."""
+        """Give back idle memory above a limit that was lowered meanwhile."""
         cdef size_t most = min(self.pool.counters.reserved, self.pool.limit)
         if watch.over and self.pool.source.budgeted:
             most -= min(most, budget_short(0))
@@ -278,7 +278,7 @@ cdef class PooledBackend(Backend):
         self.pool.record_use(<PoolBlock *>memory.cookie, stream)
 
     cdef void purge(self, Memory *memory, size_t low, size_t high) noexcept nogil:
-        # Once; and small ranges are worth more whole.
+        # A range is purged once; and small ranges are worth more whole.
         if memory.purged or memory.nbytes <= self.pool.quick_max:
             return
         memory.purged = pool_purge_used(
@@ -347,7 +347,7 @@ cdef class PooledBackend(Backend):
         ndx_lock_release(&self.pool.lock)
 
     cdef int notify(self, str action, size_t nbytes, char *ptr) except -1:
-        # A hook may drop arrays of the pool: the hooks are told of that.
+        # A hook may drop arrays of the pool, whose release calls the hooks again.
         entered = self.inside.enter(None if action == "free" else (
             f"a hook of backend {self.name!r} made an array in this very backend; it "
             "must make none: inside of it, use another backend or NumPy"))
@@ -570,9 +570,9 @@ cdef class PooledBackend(Backend):
         self.hooked = bool(kept)
 
     def __del__(self):
-        # In a reference cycle with ranges of the pool, the collector may clear a hook
-        # before these are released: a function without its defaults can't be called.
-        # `hooks` itself stays; it is NULL if a base class's constructor failed.
+        # During a cyclic collection a hook may be half-cleared, and a function without
+        # its defaults can't be called: hooks are not called any more. `hooks` itself
+        # stays; it is NULL if a base class's constructor failed.
         self.hooked = False
 
 
@@ -597,7 +597,7 @@ cdef int warn_of_limit(Source source, size_t nbytes) except -1:
 
 cdef void tell_of_release(PooledBackend self, Memory *memory) noexcept:
     cdef PendingError pending
-    # Arrays die while exceptions pass, too; Python must not run over one.
+    # Arrays are also freed while an exception is pending, over which no Python may run.
     pending = set_error_aside()
     try:
         self.notify("free", memory.nbytes, memory.ptr)

@@ -19,14 +19,14 @@ from ndx.backends.base import IS_BASE
 
 __all__ = ["PythonBackend"]
 
-# Keeps an acquired range. The buffer's own `obj` may differ from the acquired object
-# (if that has a `__buffer__` in Python), or be NULL.
+# An acquired range. The buffer's own `obj` may differ from the acquired object (if that
+# has a `__buffer__` in Python), or be NULL.
 cdef struct Acquired:
     Py_buffer view
     PyObject *source             # strong
 
 
-# Not cleared by the collector: arrays that die with it give their memory back to it.
+# no_gc_clear: arrays that die with the backend give their memory back to it.
 @cython.no_gc_clear
 @cython.binding(False)
 @cython.embedsignature(True)
@@ -117,7 +117,8 @@ cdef class PythonBackend(Backend):
     cdef void release(self, Memory *memory) noexcept nogil:
         cdef PendingError pending
         with gil:
-            # Arrays die while exceptions pass, too; Python must not run over one.
+            # Arrays are also freed while an exception is pending, over which no Python
+            # may run.
             pending = set_error_aside()
             PythonBackend_release(self, memory)
             put_error_back(pending)
@@ -131,9 +132,9 @@ cdef int PythonBackend_allocate(PythonBackend self, size_t nbytes, bint zero,
         return OWN_LIMIT if nbytes <= <size_t>self.limit_nbytes else TOO_LARGE
     if not budget_obtain(nbytes):
         return PROCESS_LIMIT
-    # When its owner writes to it is not known.
+    # Counted as resident: when the buffer's owner writes to its pages is not known.
     budget_arrive(NULL, nbytes)
-    # Reserved before it is obtained: `acquire` may let other threads run.
+    # Reserved before the buffer is obtained: `acquire` may let other threads run.
     self.counters.reserved += nbytes
     try:
         acquired = PythonBackend_acquire(self, nbytes + ALIGNMENT)
@@ -182,7 +183,7 @@ cdef void PythonBackend_release(PythonBackend self, Memory *memory) noexcept:
     counters_remove(&self.counters, memory.nbytes)
     end_buffer(self.inside, self, &acquired.view, acquired.source)
     free(acquired)
-    # Held until now: `discard` may let other threads run.
+    # Counted as held until now: `discard` may let other threads run.
     self.counters.reserved -= memory.nbytes
     budget_give(memory.nbytes)
     self.counters.system_frees += 1

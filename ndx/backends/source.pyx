@@ -40,9 +40,9 @@ cdef class Source:
         return None
 
     # To override. `reserve` gives a range of nbytes, a multiple of `granularity`, and
-    # returns RESERVED; or with nothing changed NO_RANGE (the system refused) or NO_ROOM
-    # (the device or the disk is full); or RAISED with an exception set. `whole`: it is
-    # to be memory throughout, of a paged source too.
+    # returns RESERVED. Otherwise it changes nothing, and returns NO_RANGE (the system
+    # refused), NO_ROOM (the device or the disk is full), or RAISED with an exception
+    # set. `whole`: all of the range is to have memory, also of a paged source.
 
     cdef int reserve(self, size_t nbytes, bint whole, void **ptr,
                      void **cookie) noexcept nogil:

@@ -22,7 +22,7 @@ import sys
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
 
-# Had now: at exit the module may be empty.
+# Looked up at import: at exit the module may be empty.
 cdef object is_finalizing = sys.is_finalizing
 
 # The threads by which this process, its parent, and so on, were forked.
@@ -38,7 +38,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=note_fork)
 
 
-# Not cleared by the collector: what it belongs to is used until its memory is back.
+# no_gc_clear: a backend that the collector has cleared still gives memory back, and
+# calls these methods.
 @cython.no_gc_clear
 cdef class UserCode:
     """Which threads are in the user's code of one backend, source or hook."""
@@ -114,12 +115,12 @@ cdef void end_buffer(UserCode inside, object owner, Py_buffer *view,
         # system takes all back.
         PyBuffer_Release(view)
         return
-    # A nested one is that of an array which discard itself made and dropped.
+    # A nested call comes from an array that `discard` itself made and dropped.
     entered = inside.enter(None)
     try:
         PyBuffer_Release(view)
         owner.discard(held)
-        # Its end may run code of the user, too.
+        # The end of the buffer's owner may run code of the user, too.
         held = None
     except BaseException as error:
         report_ignored(owner, error)

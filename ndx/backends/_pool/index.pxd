@@ -72,7 +72,7 @@ cdef struct PoolIndex:
 
 
 cdef inline void copy_block(const PoolBlock *block, PoolBlock *out) noexcept nogil:
-    """Copy what is known of a block to another description."""
+    """Copy the fields that describe a block to another description."""
     cdef unsigned short place = out.place
     out[0] = block[0]
     out.place = place

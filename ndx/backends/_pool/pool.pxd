@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 from ndx.backends._pool.index cimport PoolBlock, PoolSegment
 from ndx.backends._pool.store cimport PoolStore, ndx_lock
 
-# The result of `find`, and the steps that remain to be done without the lock.
+# What `Pool.find` found for a request, and the steps left to do without the lock.
 cdef struct Grant:
     PoolBlock *block
     PoolBlock *spare             # descriptor of the part to split off, if any

@@ -52,11 +52,11 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
-    SPARE = 8                    # that one turn may need
+    SPARE = 8                    # descriptions that one request may need
     LOOK_SHIFT = 4               # looks in the time after which idle memory goes back
-    USUAL_TIME = 30000           # milliseconds, where that is never
+    USUAL_TIME = 30000           # milliseconds, for pools whose idle memory stays
     HUGE = 2097152               # 2 MiB: what devices hand out, and a huge page
-    SHOWN_SHIFT = 5              # part of what was shown before that is shown at a time
+    SHOWN_SHIFT = 5              # a step of `show`: this part of what was shown before
 
 # All pools, for a fork, which needs every lock to be free in the child.
 cdef ndx_lock pools_lock
@@ -95,7 +95,7 @@ if ndx_at_fork(before_fork, after_fork) != 0:
     raise MemoryError("ndx: no memory to register its fork handlers")
 
 
-# Not cleared by the collector: it needs its source to give its memory back.
+# no_gc_clear: a pool needs its source to give its memory back.
 @cython.final
 @cython.no_gc_clear
 cdef class Pool(PoolStore):
@@ -252,7 +252,8 @@ cdef class Pool(PoolStore):
         if grant.fresh != NULL:
             self.arrive(grant.fresh, grant.fresh_nbytes)
         if grant.stolen:
-            # Recorded now, later than need be: it covers all that may still use it.
+            # The event is recorded now, later than necessary: it covers all work that
+            # may still use the block.
             event = self.record_on(grant.owner)
             if event != NULL:
                 self.source.wait(stream, event)
@@ -278,9 +279,9 @@ cdef class Pool(PoolStore):
     cdef int show(self, PoolSegment *segment, char *end) noexcept nogil:
         """Show a segment to tools that watch memory, at least up to an address.
 
-        It is done in order, for no part twice. What is beyond was in no block in use
-        yet, nor is it before this returns: the source may map it anew. The steps grow
-        with the segment, so that there are few.
+        Parts are shown in order, each once. Memory beyond them was in no block in use
+        before this returns: the source may map it anew. The steps grow with the
+        segment, so that there are few.
         """
         cdef int status = RESERVED
         cdef size_t low, high
@@ -350,7 +351,8 @@ cdef class Pool(PoolStore):
         if block.events != NULL:
             self.pending += 1
             if self.source.cpu_waits:
-                # Without a slot for it, it is found in its turn, and waited for.
+                # If there is no slot left, the block goes to slot 0, where it is found
+                # in its turn, and waited for.
                 block.slot = <unsigned short>max(0, self.slot_of(IN_FLIGHT))
         self.free_block(block, stamp)
         ndx_lock_release(&self.lock)
@@ -368,7 +370,7 @@ cdef class Pool(PoolStore):
         return reserved - min(reserved, self.extra.rounded)
 
     cdef void note_idle(self, uint64_t now) noexcept nogil:
-        """Let time be looked at if much is idle; the caller has read the clock."""
+        """Let requests read the clock if much is idle; the caller has just read it."""
         cdef uint64_t next_look = now + self.look_period()
         if self.idle() > QUICK_SHARE and (not watch.on or watch.next > next_look):
             watch_begin(next_look)
@@ -380,7 +382,7 @@ cdef class Pool(PoolStore):
         return ((self.idle_after or USUAL_TIME) >> LOOK_SHIFT) + 1
 
     cdef void order_release(self, PoolBlock *block, size_t stream) noexcept nogil:
-        """See to it that a block's memory goes back after a stream's work."""
+        """Make the release of a block's memory wait for the work of a stream."""
         cdef size_t owner = <size_t>block.segment.cookie
         cdef void *event
         if not self.source.ordered:
@@ -392,7 +394,7 @@ cdef class Pool(PoolStore):
                 self.source.drop_event(event)
 
     cdef bint would_hit(self, size_t nbytes) noexcept nogil:
-        """Whether a request could be served from what is held; this takes the lock."""
+        """Whether idle memory could serve a request; this takes the lock."""
         cdef size_t need = self.round(nbytes)
         cdef bint found
         ndx_lock_acquire(&self.lock)
@@ -403,7 +405,7 @@ cdef class Pool(PoolStore):
         return found
 
     cdef void record_events(self, PoolBlock *block) noexcept nogil:
-        """Note where the other streams that used a block are now."""
+        """Record an event on each other stream that used a block."""
         cdef PoolEvent *event
         cdef int slot
         for slot in range(SLOTS):
@@ -422,7 +424,7 @@ cdef class Pool(PoolStore):
         block.uses = 0
 
     cdef void record_use(self, PoolBlock *block, size_t stream) noexcept nogil:
-        """Remember that a stream other than the block's own uses it, too."""
+        """Note that a stream other than the block's own uses the block, too."""
         cdef int slot
         if not self.source.streams:
             return
@@ -448,7 +450,7 @@ cdef class Pool(PoolStore):
                 ndx_highest_bit(nbytes - 1) + 1, self.cutoff))
         return max(ndx_round_up(nbytes, step), step)
 
-    # --- all below runs with the lock, but what grows ---------------------------------
+    # --- called with the lock --------------------------------------------------------
 
     cdef bint find(self, size_t need, int slot, Grant *grant) noexcept nogil:
         """Take a free block that fits, split to size unless `grant.cut` is set."""
@@ -485,7 +487,7 @@ cdef class Pool(PoolStore):
 
     cdef bint find_cold(self, size_t need, int small, int slot,
                         Grant *grant) noexcept nogil:
-        """Warm up as little as will do, next to a free block where that saves some."""
+        """Warm up the least that serves a request, next to a free block if possible."""
         cdef PoolBlock *cold = self.best_joint(need, small, slot)
         cdef PoolBlock *block = NULL
         cdef PoolBlock *fresh
@@ -521,23 +523,23 @@ cdef class Pool(PoolStore):
         ndx_require(self.counters.reserved <= self.limit, "a grant beyond a limit")
         return True
 
-    # --- these run without the lock ---------------------------------------------------
+    # --- called without the lock -----------------------------------------------------
 
     cdef int check_size(self, size_t need) noexcept nogil:
-        """Return TOO_LARGE for a size (rounded; 0: beyond all) that can never be."""
+        """Return TOO_LARGE for a rounded size (0: beyond all) that can never be."""
         if need == 0 or need > self.limit or need > self.most \
                 or self.kind == ARENA and need > self.initial:
             return TOO_LARGE
         return ALLOCATED
 
     cdef int grow(self, size_t need, int small, int slot) except -1 nogil:
-        """Get a segment in which a block of that size fits."""
+        """Get a segment from the source in which a block of `need` bytes fits."""
         if self.kind == SPLIT and self.source.paged:
             return self.grow_paged(need, small, slot)
         return self.grow_plain(need, small, slot)
 
     cdef int grow_paged(self, size_t need, int small, int slot) except -1 nogil:
-        """Reserve address space; that costs nothing until it is used."""
+        """Reserve address space for a new segment, without memory so far."""
         cdef void *ptr = NULL
         cdef void *cookie = NULL
         cdef size_t least = ndx_round_up(need, HUGE)
@@ -545,7 +547,7 @@ cdef class Pool(PoolStore):
         cdef size_t nbytes = max(extent >> (4 if small else 0), least)
         cdef int status
         if least > extent >> 2 and least < self.most:
-            # Room to grow for those that are large for an extent, too.
+            # Blocks larger than an extent get room to grow, too.
             nbytes = max(nbytes, 4 * least)
         while True:
             status = self.source.reserve(nbytes, False, &ptr, &cookie)
@@ -560,7 +562,7 @@ cdef class Pool(PoolStore):
         return status
 
     cdef int grow_plain(self, size_t need, int small, int slot) except -1 nogil:
-        """Get memory: as much as will serve others too, or else just enough."""
+        """Get memory for a new segment: for other blocks too, or just enough."""
         cdef size_t exact = ndx_round_up(need, self.source.granularity)
         cdef size_t nbytes = exact
         cdef int status

@@ -65,7 +65,7 @@ cdef dict pool_stats(Pool pool):
 
 
 cdef dict pool_events(Pool pool):
-    """Return how often things happened."""
+    """Return the counts of a pool's events: hits, misses, splits and so on."""
     cdef PoolCounters extra
     cdef uint64_t allocations
     ndx_lock_acquire(&pool.lock)
@@ -86,7 +86,7 @@ cdef dict pool_events(Pool pool):
 
 
 cdef Entry *copy_entries(Pool pool, size_t *count) except NULL:
-    """Return a copy of all blocks, to be freed."""
+    """Return a copy of the descriptions of all blocks, which the caller frees."""
     cdef Entry *entries
     cdef Entry *entry
     cdef PoolSegment *segment

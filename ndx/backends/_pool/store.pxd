@@ -200,7 +200,7 @@ cdef inline bint quick_give(PoolStore self, PoolBlock *block) noexcept nogil:
 
 
 cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
-    """Count an array whose elements lie in its object; False if it may not be had."""
+    """Count an array whose elements lie in its object; False if a limit forbids it."""
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     cdef bint fits
     while True:
@@ -217,7 +217,7 @@ cdef inline bint cell_take(PoolStore self, size_t nbytes) noexcept nogil:
 
 
 cdef inline void cell_give(PoolStore self, size_t nbytes) noexcept nogil:
-    """Count such an array as gone."""
+    """Count an array whose elements lie in its object as gone."""
     cdef size_t units = (nbytes + CELL_UNIT - 1) // CELL_UNIT
     ndx_lock_acquire(&self.lock)
     counters_remove(&self.counters, nbytes)

@@ -97,7 +97,7 @@ cdef class PoolStore:
             self.extra.crest = self.extra.rounded
 
     cdef PoolBlock *find_warm(self, size_t need, int small, int slot) noexcept nogil:
-        """Return a block that fits: of the stream's own, of none's, of another's."""
+        """Return a free block that fits: of the stream, of no stream, or of another."""
         cdef PoolBlock *block = NULL
         cdef int other
         if self.kind in (ROUND, NAIVE, UNPOOLED):
@@ -108,7 +108,8 @@ cdef class PoolStore:
             if other == -1 and slot == 0:
                 continue
             if other > 0 and self.source.cpu_waits:
-                # Its blocks may still be in use: the pool grows rather than wait.
+                # Blocks of that slot may still be in use: the pool grows rather than
+                # wait.
                 break
             block = self.slot_search(
                 slot if other == -2 else 0 if other == -1 else other, small, need)
@@ -124,7 +125,7 @@ cdef class PoolStore:
         return index_search_exact(index, need)
 
     cdef PoolBlock *best_joint(self, size_t need, int small, int slot) noexcept nogil:
-        """Return the cold block after the largest warm one that it can complete."""
+        """Return the cold block that completes the largest warm block before it."""
         cdef PoolIndex *index = self.cold[small]
         cdef PoolBlock *best = NULL
         cdef PoolBlock *cold
@@ -152,7 +153,7 @@ cdef class PoolStore:
 
     cdef PoolBlock *warm_up(self, PoolBlock *cold, size_t nbytes,
                             int slot) noexcept nogil:
-        """Make the first bytes of a cold block a warm one, in no list."""
+        """Make the first bytes of a cold block a warm block, which is in no list."""
         index_remove(self.cold[cold.segment.small], cold)
         cold.segment.cold -= nbytes
         if cold.nbytes > nbytes:
@@ -184,7 +185,7 @@ cdef class PoolStore:
         return tail
 
     cdef void cut(self, PoolBlock *block, size_t need, int slot) noexcept nogil:
-        """Give back what a block has too much, if that is worth it."""
+        """Cut what a block has beyond `need`, and free it, if that is worth it."""
         cdef PoolBlock *tail
         cdef size_t rest = block.nbytes - need
         if self.kind not in (SPLIT, ARENA) or rest == 0 or rest < (
@@ -192,7 +193,7 @@ cdef class PoolStore:
                 max(self.rest, block.nbytes >> self.rest_shift)):
             return
         if block.events != NULL:
-            return                   # the rest would have to wait for them, too
+            return                   # the rest would have to wait for the same events
         tail = self.split(block, need)
         tail.slot = slot
         self.extra.splits += 1
@@ -226,7 +227,7 @@ cdef class PoolStore:
         index_remove(self.slots[block.slot].warm[block.segment.small], block)
 
     cdef void insert_cold(self, PoolBlock *block) noexcept nogil:
-        """Make a block cold, whose pages are gone, and merge it with cold ones."""
+        """Make a block without pages cold, and merge it with its cold neighbours."""
         cdef PoolIndex *index = self.cold[block.segment.small]
         block.segment.cold += block.nbytes
         block.requested = 0
@@ -244,7 +245,7 @@ cdef class PoolStore:
         index_remove(self.cold[block.segment.small], block)
 
     cdef void flush_quick(self) noexcept nogil:
-        """Merge what is in the quick lists."""
+        """Merge the blocks of the quick lists with their free neighbours."""
         cdef PoolBlock *block
         cdef size_t i = 0
         cdef uint64_t stamp = ndx_milliseconds()
@@ -258,10 +259,10 @@ cdef class PoolStore:
             i += 1
 
     cdef int over(self) noexcept nogil:
-        """Return the limit that what is held exceeds, or ALLOCATED.
+        """Return the limit that the held bytes exceed, or ALLOCATED if there is none.
 
-        A limit may have been lowered, and others fill the process. Nothing is granted
-        then, not even from idle memory, before enough has gone back.
+        A limit may have been lowered, and others fill the process. No request is
+        granted then, not even from idle memory, before enough has gone back.
         """
         if self.counters.reserved > self.limit:
             return OWN_LIMIT
@@ -272,10 +273,10 @@ cdef class PoolStore:
         return ALLOCATED
 
     cdef int reserve_bytes(self, size_t nbytes) noexcept nogil:
-        """Count bytes that will be held; or return the limit that forbids it.
+        """Count bytes that are about to be held; or return the limit that forbids them.
 
-        They `arrive` when they are obtained, without the lock. Memory is the machine's,
-        for which the process has a limit, or a GPU's.
+        `arrive` tells, without the lock, that they were obtained. The process has a
+        limit on the machine's memory; each GPU has one, too.
         """
         if self.counters.reserved > self.limit \
                 or nbytes > self.limit - self.counters.reserved:
@@ -288,13 +289,13 @@ cdef class PoolStore:
         return ALLOCATED
 
     cdef void arrive(self, void *pages, size_t nbytes) noexcept nogil:
-        """Say that bytes which were counted are there (NULL: given up); no lock."""
+        """Report that counted bytes were obtained, or not (NULL); without the lock."""
         if self.source.budgeted:
             # Only lazy pages are not yet in memory.
             budget_arrive(pages if self.source.paged else NULL, nbytes)
 
     cdef void note_peak(self) noexcept nogil:
-        """Remember what is held, now that it has been obtained."""
+        """Raise the recorded peak to what is held, after it was obtained."""
         counters_lift(&self.counters, 0, self.counters.reserved)
 
     cdef void return_bytes(self, size_t nbytes) noexcept nogil:
@@ -320,7 +321,7 @@ cdef class PoolStore:
             self.drop_idle_slabs(IDLE_SLABS)
 
     cdef void drop_idle_slabs(self, size_t most) noexcept nogil:
-        """Give wholly unused slabs back, but for some."""
+        """Give wholly unused slabs back to the system, except for `most`."""
         cdef Slab *slab
         while self.idle_slabs > most:
             slab = <Slab *>self.slabs.prev
@@ -362,7 +363,7 @@ cdef class PoolStore:
         return fits
 
     cdef size_t drop_cell_room(self, size_t most) noexcept nogil:
-        """Count as given back what small arrays don't need; return the bytes."""
+        """Give up counted room that small arrays don't need; return its bytes."""
         cdef size_t page = self.source.granularity
         cdef size_t nbytes = 0
         if self.cell_room > most:
@@ -373,7 +374,7 @@ cdef class PoolStore:
         return nbytes
 
     cdef bint stock(self) noexcept nogil:
-        """Get descriptions for the turns to come; this takes the lock."""
+        """Allocate descriptions for the requests to come; this takes the lock."""
         cdef Slab *slab = <Slab *>ndx_reserve(sizeof(Slab), True)
         cdef int i
         if slab == NULL:
@@ -393,7 +394,7 @@ cdef class PoolStore:
         return True
 
     cdef int slot_of(self, size_t stream) noexcept nogil:
-        """Return the slot of a stream, a new one at first; -1 if there is none."""
+        """Return the slot of a stream, a new one if need be; -1 if all are taken."""
         cdef int slot, small
         if self.nslots and (not self.source.streams
                             or self.source.cpu_waits and stream == CPU):
@@ -420,7 +421,7 @@ cdef class PoolStore:
         return slot
 
     cdef void *record_on(self, size_t stream) noexcept nogil:
-        """Return an event of a stream, NULL if it is done; without the lock."""
+        """Record an event on a stream; NULL if its work is done; without the lock."""
         cdef void *event
         if stream == <size_t>NO_STREAM:
             return NULL
@@ -437,7 +438,7 @@ cdef class PoolStore:
                 self.forget_stream(stream)
 
     cdef void forget_stream(self, size_t stream) noexcept nogil:
-        """Let another have the slot of a stream that is over; this takes the lock."""
+        """Free the slot of a stream that has ended; this takes the lock."""
         cdef int slot
         ndx_lock_acquire(&self.lock)
         for slot in range(1, self.nslots):
@@ -447,7 +448,7 @@ cdef class PoolStore:
 
     cdef int add_segment(self, void *ptr, size_t nbytes, void *cookie, int small,
                          int slot, bint paged) except -1 nogil:
-        """Take in a range of the source; this takes the lock."""
+        """Add a range of the source as a segment; this takes the lock."""
         cdef PoolSegment *segment = <PoolSegment *>calloc(1, sizeof(PoolSegment))
         cdef PoolBlock *block = NULL
         if segment == NULL:
@@ -512,7 +513,7 @@ cdef class PoolStore:
             segments = segment.next
             if self.source.host_accessible:
                 ndx_unpoison_space(segment.ptr, segment.nbytes)
-            # Counted after it is done, so that the limit holds at every moment.
+            # Counted only after the release, so that the limit holds at every moment.
             self.source.release(segment.ptr, segment.nbytes, segment.cookie)
             if segment.paged:
                 space_give()

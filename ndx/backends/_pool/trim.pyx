@@ -22,12 +22,12 @@ cdef extern from "ndx/internal/arithmetic.h" nogil:
     size_t ndx_round_down(size_t nbytes, size_t step)
 
 cdef enum:
-    LOOP = 4000                  # milliseconds in which a loop comes round
-    TURNS = 4                    # that make a loop
+    LOOP = 4000                  # milliseconds between the turns of a loop
+    TURNS = 4                    # turns that make a loop
 
 
 cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
-    """Return how many bytes can be given back of a free block."""
+    """Return how many bytes of a free block can be given back to the source."""
     cdef size_t page = pool.source.granularity
     cdef size_t low, high
     if not block.segment.paged:
@@ -38,24 +38,25 @@ cdef inline size_t returnable(Pool pool, PoolBlock *block) noexcept nogil:
 
 
 cdef size_t pool_trim(Pool pool, size_t target, uint64_t before) noexcept nogil:
-    """Give free memory back, what has been so longest first; return the bytes.
+    """Give free memory back to the source, the longest idle first; return the bytes.
 
-    Stops when no more than `target` bytes are held; leaves what became free at
-    `before` or later alone.
+    Stops when no more than `target` bytes are held. Leaves alone what became free at
+    `before` or later.
     """
     return trim(pool, target, before, False)
 
 
 cdef size_t pool_trim_spare(Pool pool, size_t target) noexcept nogil:
-    """Do the same for what the pool has not needed, of which it may need the rest.
+    """Give free memory back down to the bytes that the pool has needed, `target`.
 
-    A segment that can only go back as a whole does so if it is spare for the most part.
+    A segment that can only go back as a whole goes back if most of it is above
+    `target`. Returns the bytes.
     """
     return trim(pool, target, <uint64_t>-1, True)
 
 
 cdef size_t pool_shrink(Pool pool, size_t nbytes, bint kept) noexcept nogil:
-    """Give back up to so many idle bytes; what is to be kept only if `kept` is set."""
+    """Give back up to `nbytes` of idle memory; what is set aside only if `kept`."""
     cdef size_t reserved = pool.counters.reserved
     cdef size_t target = reserved - min(reserved, nbytes)
     if not kept:
@@ -66,9 +67,10 @@ cdef size_t pool_shrink(Pool pool, size_t nbytes, bint kept) noexcept nogil:
 cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcept nogil:
     """Take a block back, and keep no more than about `most` bytes idle.
 
-    A loop that makes a large array in each turn would pay for fresh pages each time. It
-    is recognized by memory that went back and was needed again, some times in a row. It
-    keeps its memory. The system may take that of large blocks when it needs pages.
+    A loop that makes a large array in each turn would pay for fresh pages each time.
+    Such a loop is recognized by memory that went back and was needed again several
+    times in a row, and its memory is kept. The system may take that of large blocks
+    when it needs pages.
     """
     cdef size_t reserved = pool.counters.reserved
     cdef size_t page = pool.source.granularity
@@ -85,7 +87,7 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
         pool.regrown += 1
     if pool.regrown == TURNS:
         pool.shrunk = now
-        # Before others can get the block.
+        # Offered before another thread can get the block.
         low = ndx_round_up(<size_t>block.ptr, page)
         high = ndx_round_down(<size_t>block.ptr + block.nbytes, page)
         if block.segment.paged and high > low and block.nbytes >= most >> 2:
@@ -93,7 +95,8 @@ cdef void pool_release_bounded(Pool pool, PoolBlock *block, size_t most) noexcep
         pool.release(block)
         return
     pool.release(block)
-    # Down to half, so that many releases pay for one walk through the blocks.
+    # The pool is trimmed to half of `most`, so that many releases pay for one walk
+    # through the blocks.
     pool_trim(pool, max(pool.counters.reserved - pool.idle() + (most >> 1), pool.kept),
               <uint64_t>-1)
     pool.shrunk = now
@@ -127,7 +130,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
     while segment != NULL:
         block = segment.first
         while block != NULL:
-            # Those of other slots were used since all was synchronized.
+            # Blocks of other slots were used since all streams were synchronized.
             if block.state == FREE and block.slot == 0 and block.events == NULL \
                     and block.stamp < before and returnable(pool, block):
                 pool.remove(block)
@@ -167,7 +170,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
         released += give_back(pool, block)
     if target:
         return released
-    # Address space of which nothing is held any more.
+    # Segments of which nothing is held any more: their address space goes back.
     ndx_lock_acquire(&pool.lock)
     segment = pool.segments
     while segment != NULL:
@@ -188,7 +191,7 @@ cdef size_t trim(Pool pool, size_t target, uint64_t before, bint spare) noexcept
 
 
 cdef PoolBlock *cut_to(Pool pool, PoolBlock *block, size_t nbytes) noexcept nogil:
-    """Keep what of a BUSY block need not be given back; with the lock."""
+    """Split off what of a BUSY block need not be given back; with the lock."""
     cdef size_t page = pool.source.granularity
     cdef size_t start = <size_t>block.ptr
     cdef size_t cut = start + block.nbytes
@@ -204,7 +207,7 @@ cdef PoolBlock *cut_to(Pool pool, PoolBlock *block, size_t nbytes) noexcept nogi
 
 
 cdef PoolBlock *sort_by_age(PoolBlock *chain) noexcept nogil:
-    """Return a chain with what became free first at its head (a merge sort)."""
+    """Return a chain of blocks sorted by age, the longest free first (a merge sort)."""
     cdef PoolBlock *slow = chain
     cdef PoolBlock *fast
     cdef PoolBlock *other
@@ -244,7 +247,7 @@ cdef bint lock_with_spares(Pool pool) noexcept nogil:
 
 
 cdef size_t give_back(Pool pool, PoolBlock *block) noexcept nogil:
-    """Turn a BUSY block cold, but for what is less than a page; return the bytes."""
+    """Make a BUSY block cold, except for partial pages; return the bytes given back."""
     cdef size_t page = pool.source.granularity
     cdef size_t before, nbytes = returnable(pool, block)
     cdef uint64_t stamp = block.stamp
@@ -308,7 +311,7 @@ cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
 
 cdef PoolBlock *split_before(Pool pool, PoolBlock *block,
                              size_t nbytes) noexcept nogil:
-    """Cut a block, whose description stays that of the rest; return the first part."""
+    """Cut a block, which keeps its description for the rest; return the first part."""
     cdef PoolBlock *head = pool.take_spare()
     copy_block(block, head)
     head.nbytes = nbytes
@@ -327,12 +330,12 @@ cdef PoolBlock *split_before(Pool pool, PoolBlock *block,
 
 
 cdef void pool_synchronize(Pool pool) noexcept nogil:
-    """Wait for all streams; what is free by now is then safe for each of them."""
+    """Wait for all streams, after which any of them may use all free blocks."""
     pool_settle(pool, True)
 
 
 cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
-    """Let any stream have what is free on streams that are done; or wait for them."""
+    """Move free blocks of streams that are done to slot 0; if `wait`, wait for all."""
     cdef PoolSegment *segment
     cdef PoolBlock *block
     cdef PoolBlock *chain = NULL
@@ -341,7 +344,8 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
     cdef int slot, nslots
     if not pool.source.streams or pool.lost:
         return
-    # First taken out: what is freed in the meantime may have work of its own.
+    # Blocks are taken out of the lists first: one that is freed meanwhile may belong to
+    # a stream with pending work.
     ndx_lock_acquire(&pool.lock)
     nslots = pool.nslots
     segment = pool.segments
@@ -359,7 +363,8 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil:
     for slot in range(1, nslots):
         if wait:
             pool.synchronize_with(pool.slots[slot].stream)
-        # Where the CPU waits, each block has its events, and slots are no streams.
+        # Where the CPU waits (`cpu_waits`), each block has events of its own, and slots
+        # are no streams.
         if wait or not pool.source.cpu_waits and is_stream_done(pool, slot):
             done |= <uint64_t>1 << slot
     while chain != NULL:
@@ -402,6 +407,6 @@ cdef void drop_done_events(Pool pool, PoolBlock *block) noexcept nogil:
 
 
 cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil:
-    """Forget a stream, once it is done; its memory is then safe for all others."""
+    """Wait for a stream and forget it; other streams may use its free blocks then."""
     pool_synchronize(pool)
     pool.forget_stream(stream)
