@@ -32,7 +32,7 @@ cdef extern from "ndx/internal/poison.h":
     void ndx_poison(void *ptr, size_t nbytes)
     void ndx_unpoison(void *ptr, size_t nbytes)
 
-# A block to be copied out, and its new memory.
+# A block that is copied out of an arena, and its new memory.
 cdef struct Move:
     Block *block
     PyObject *backend            # of the memory; borrowed
@@ -89,7 +89,7 @@ cdef inline void enlist(Arena arena, Block *block, size_t needed) noexcept:
     counts_made(&arena.counts, needed)
 
 
-# Not cleared by the collector: it needs its backend to give its memory back.
+# no_gc_clear: an arena needs its backend to give its memory back.
 @cython.no_gc_clear
 cdef class Arena(Watcher):
     """The memory of one workspace; it knows nothing of contexts or arrays.
@@ -126,7 +126,8 @@ cdef class Arena(Watcher):
         self.patience = 1
 
     def __dealloc__(self):
-        # Every live or pinned block holds a reference to this, so there is none.
+        # Every live or pinned block holds a reference to its arena: there are none
+        # left.
         if self.size:
             unpoison(self.home, self.chunk.ptr, self.size)
             untrace(self.chunk.ptr)
@@ -136,11 +137,11 @@ cdef class Arena(Watcher):
         return self.chunk_backend if self.size else self.home
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
-        """Return where in the chunk a block of a size goes; NULL: nowhere."""
+        """Return where in the chunk a block of `needed` bytes goes; NULL: nowhere."""
         return NULL
 
     cdef void vacate(self, Block *block) noexcept:
-        """Note that a block left the chunk before the cycle's end."""
+        """Take note of a block that leaves the chunk before the cycle's end."""
 
     cdef int find_free(self) except -1:
         """Find the free ranges of the chunk, for a new cycle."""
@@ -150,14 +151,14 @@ cdef class Arena(Watcher):
         self.sizing.observe(self.counts.cycle_bytes)
 
     cdef int prepare(self) except -1:
-        """Make a cycle possible; the one before has expired."""
+        """Get the chunk that a new cycle needs; the cycle before has expired."""
         self.spills_all = spill_everything
         self.fit()
         self.find_free()
         return 0
 
     cdef void begin(self) noexcept:
-        """Start the cycle that was prepared."""
+        """Start the cycle for which `prepare` was called."""
         self.offset = 0
         counts_begin(&self.counts)
         self.used = True
@@ -167,7 +168,7 @@ cdef class Arena(Watcher):
             self.mirror.begin()
 
     cdef int finish(self) except -1:
-        """The scope ends: count the cycle, and learn. Its arrays may live on."""
+        """End the scope of the cycle: count and learn. Its arrays may live on."""
         self.clock.open = False
         mark_cycle(self, False)
         if self.mirror is not None:
@@ -180,7 +181,8 @@ cdef class Arena(Watcher):
     cdef int expire(self, Backend outside) except -1:
         """Let all blocks of the cycle go stale, and take their memory back.
 
-        What escapes goes to `outside`. Everything is done before an error is raised.
+        Escaping arrays move to `outside`. The cycle ends completely before an error is
+        raised.
         """
         cdef Block *block
         raised = None
@@ -193,7 +195,7 @@ cdef class Arena(Watcher):
             try:
                 self.escape(outside)
             except BaseException as error:
-                # Ctrl-C, say: all have left all the same.
+                # An interruption, such as Ctrl-C, comes after all blocks have left.
                 raised = graver(raised, error)
         self.clock.now += 1
         self.offset = 0
@@ -219,14 +221,14 @@ cdef class Arena(Watcher):
         return 0
 
     cdef void let_go(self, Block *block) noexcept:
-        """Forget an unlinked block of this cycle."""
+        """Remove a block from this cycle's counts, after it was unlinked."""
         self.clear(block)
         block.parent = NULL
-        # Never the last reference: the caller has one.
+        # Never the last reference to the arena: the caller holds one.
         Py_DECREF(self)
 
     cdef void clear(self, Block *block) noexcept:
-        """Poison a block that nothing may read any more, so that tools find readers."""
+        """Poison a block that nothing may read any more: sanitizers find readers."""
         if self.guarded:
             self.inspect(block)
             if block.nbytes and block.memory_owner == NULL:
@@ -306,10 +308,11 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int adopt(self, Block *block) except -1:
-        """Make a block over memory of another owner one of this cycle.
+        """Make a block over memory of another owner a block of this cycle.
 
-        It is moved to where new blocks are: into the chunk, if that has room. Where
-        the arena's backend would serve it, that owner does, and it counts as spilled.
+        Its data moves to where new blocks are: into the chunk, if that has room, or to
+        the backend of the spill policy. If that backend is the arena's own, the present
+        owner keeps the memory. A block outside of the chunk counts as spilled.
         """
         cdef size_t needed = lines(self, block.nbytes)
         cdef size_t extra = GUARD if self.guarded and block.nbytes else 0
@@ -346,7 +349,8 @@ cdef class Arena(Watcher):
                 set_guard(ptr + block.nbytes)
         if block.generation == self.clock.now:
             enlist(self, block, self.extent(block))
-            # Count the bytes that it will take in the chunk once there is room.
+            # The block counts with the bytes that it will take in the chunk once there
+            # is room.
             self.counts.cycle_bytes += needed + extra - self.extent(block)
             if spilled:
                 counts_spilled(&self.counts, lines(self, block.nbytes))
@@ -357,7 +361,7 @@ cdef class Arena(Watcher):
     cdef void block_freed(self, Block *block) noexcept:
         unlink(block)
         if block.retired or block.kept:
-            # The next cycle finds its range free.
+            # The next cycle finds the block's range free.
             self.pinned_count -= 1
             return
         if self.guarded:
@@ -374,7 +378,7 @@ cdef class Arena(Watcher):
         unlink(block)
 
     cdef size_t extent(self, Block *block) noexcept:
-        """Bytes that a block of this cycle counts for."""
+        """Return the bytes that a block counts for in this cycle."""
         if self.guarded and block.nbytes and block.memory_owner == NULL:
             return lines(self, block.nbytes) + GUARD
         return lines(self, block.nbytes)
@@ -389,7 +393,7 @@ cdef class Arena(Watcher):
             block = block.next
         blocks = <Block **>PyMem_RawMalloc(count * sizeof(Block *))
         if blocks == NULL:
-            # No memory for the list of them: they stay where they are.
+            # There is no memory for the list of blocks: they all stay where they are.
             while self.live.next != &self.live:
                 self.keep(self.live.next)
             return 0
@@ -417,7 +421,7 @@ cdef class Arena(Watcher):
         if outside.device_number != self.backend.device_number:
             outside = self.backend
         for i in range(count):
-            # To obtain memory may run Python, which may drop arrays.
+            # Obtaining memory may run Python, which may drop arrays.
             block_incref(blocks[i])
         try:
             if self.backend.device_number:
@@ -471,7 +475,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef void keep(self, Block *block) noexcept:
-        """Release a block with its memory: its own, or its range of the chunk."""
+        """Release a block with its memory, be that its own or a range of the chunk."""
         unlink(block)
         self.counts.live_bytes -= self.extent(block)
         if self.holds(block):
@@ -488,7 +492,7 @@ cdef class Arena(Watcher):
     # ---------------------------------------------------------------- the chunk
 
     cdef int fit(self) except -1:
-        """Make the chunk as large as it should be; between cycles.
+        """Give the chunk the size that the policies ask for; between cycles.
 
         If there is no memory for that, the chunk keeps its size until a later try.
         """
@@ -498,13 +502,14 @@ cdef class Arena(Watcher):
             self.resize(self.sizing.wanted)
             self.patience = 1
         except MemoryError:
-            # A failure is slow, since all steps of relief are tried. Back off.
+            # A failure is slow, since all steps of relief are tried: wait longer before
+            # the next.
             self.ask_again = self.counts.cycles + self.patience
             self.patience = min(2 * self.patience, <size_t>1024)
         return 0
 
     cdef int resize(self, size_t size) except -1:
-        """Get a chunk of another size; or raise, with one of the old size again."""
+        """Get a chunk of another size; or get one of the old size again, and raise."""
         cdef size_t before = self.size
         # The old chunk goes first, so that both need not fit into the limit. Only
         # exported ranges still live in it.
@@ -534,7 +539,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int drop_chunk(self) except -1:
-        """Give the chunk back now, or when the last use of it ends."""
+        """Give the chunk back: now, or when the last use of its ranges ends."""
         cdef RetiredChunk retired = None
         cdef Block *block
         cdef Block *after
@@ -573,7 +578,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int destroy(self) except -1:
-        """Give everything back; as new. Between cycles."""
+        """Give all memory back, and be as a new arena; between cycles."""
         self.drop_chunk()
         counts_reset(&self.counts)
         self.ask_again = 0
@@ -581,10 +586,10 @@ cdef class Arena(Watcher):
         return 0
 
     cdef int use_on(self, size_t stream) except -1:
-        """Prepare for work of a device's stream on this memory.
+        """Prepare for work of a device's stream on the arena's memory.
 
-        One stream at a time uses it: another waits, on the device, for all work of the
-        one before. So no range is reused too early, and the CPU never waits.
+        One stream at a time uses an arena: another waits, on the device, for all work
+        of the one before. So no range is reused too early, and the CPU never waits.
         """
         if stream != self.stream:
             if self.size:
@@ -594,10 +599,10 @@ cdef class Arena(Watcher):
         return 0
 
 
-# A block leaves with the chunk in which it lies; this gives that back in the end.
+# no_gc_clear: the last block that lies in the chunk gives it back through this object.
 @cython.no_gc_clear
 cdef class RetiredChunk(BlockParent):
-    """A chunk that its arena has outgrown, for as long as any of it is in use."""
+    """A chunk that its arena has outgrown, while any of its ranges is in use."""
 
     cdef Backend owning_backend(self):
         return self.backend

@@ -1,4 +1,4 @@
-"""A bitmap of the parts of a chunk that are taken, so that no two blocks share any.
+"""A bitmap of the ranges of a chunk that are in use, so that no two blocks overlap.
 
 A check, a mark or a search costs a word for each 64 granules. A granule is a line
 (64 bytes) up to chunks of 64 MiB, and more above, so that there are at most 2**20.
@@ -21,7 +21,7 @@ cdef uint64_t ONES = ~<uint64_t>0
 
 
 cdef size_t granule_of(size_t nbytes) noexcept nogil:
-    """Return the bytes that a bit stands for, in the map of a chunk of a size."""
+    """Return the bytes per bit in the map of a chunk of `nbytes`."""
     cdef size_t granule = ALIGNMENT
     while nbytes // granule > MOST_BITS:
         granule *= 2
@@ -29,7 +29,7 @@ cdef size_t granule_of(size_t nbytes) noexcept nogil:
 
 
 cdef int bitmap_reset(Bitmap *bitmap, size_t nbytes) except -1:
-    """Describe a chunk of a size, all of it free."""
+    """Describe a chunk of `nbytes`, all of it free."""
     cdef size_t granule = granule_of(nbytes), words
     cdef uint64_t *grown
     # A part of a granule at the end is not used.
@@ -73,7 +73,7 @@ cdef inline uint64_t mask_of(size_t word, size_t first, size_t end) noexcept nog
 
 
 cdef bint is_free(const Bitmap *bitmap, size_t low, size_t high) noexcept nogil:
-    """Whether a range lies in the chunk, and nothing has any of it."""
+    """Whether a range lies in the chunk, and no block has any part of it."""
     cdef size_t first = first_bit(bitmap, low), end = last_bit(bitmap, high), word
     if end > bitmap.nbits:
         return False
@@ -104,7 +104,7 @@ cdef void give(Bitmap *bitmap, size_t low, size_t high) noexcept nogil:
 
 
 cdef size_t next_bit(const Bitmap *bitmap, size_t start, bint taken) noexcept nogil:
-    """Return the first bit from `start` on that is taken (or free); or the end."""
+    """Return the first bit from `start` on that is set (or clear); or the end."""
     cdef uint64_t flip = 0 if taken else ONES
     cdef size_t word = start // 64
     cdef size_t words = (bitmap.nbits + 63) // 64
@@ -122,7 +122,7 @@ cdef size_t next_bit(const Bitmap *bitmap, size_t start, bint taken) noexcept no
 
 cdef Py_ssize_t find(const Bitmap *bitmap, size_t nbytes,
                      size_t start) noexcept nogil:
-    """Return the lowest offset from `start` on of a free range; -1: there is none."""
+    """Return the lowest offset, from `start` on, of a free range; -1 without one."""
     cdef size_t needed = (nbytes + bitmap.granule - 1) // bitmap.granule, end
     start = last_bit(bitmap, start)
     while True:

@@ -1,4 +1,7 @@
-"""The common arena: a cursor moves through what is free; nothing returns in a cycle."""
+"""The common arena: a cursor moves through the free ranges of the chunk.
+
+What is freed within a cycle is not used again before the next one.
+"""
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdlib cimport qsort
@@ -15,13 +18,13 @@ cdef int compare(const void *a, const void *b) noexcept nogil:
 
 
 cdef class BumpArena(Arena):
-    """An arena of which each cycle takes the sum of what it makes."""
+    """An arena of which a cycle needs the sum of the bytes that it allocates."""
 
     def __dealloc__(self):
         PyMem_RawFree(self.gaps)
 
     cdef int find_free(self) except -1:
-        """List the stretches between the pinned ranges, lowest first."""
+        """List the free ranges between the pinned ones, lowest first."""
         cdef Py_ssize_t count = 0, i
         cdef size_t start = 0, next_start
         cdef Range *gaps = self.gaps
@@ -55,7 +58,7 @@ cdef class BumpArena(Arena):
         return 0
 
     cdef char *place(self, Block *block, size_t needed) noexcept:
-        """Move the cursor of the first stretch that has room."""
+        """Take a block from the first free range that has room, at its cursor."""
         cdef Py_ssize_t i
         cdef Range *gap
         cdef char *ptr

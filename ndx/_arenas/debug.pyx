@@ -31,7 +31,7 @@ cdef Py_ssize_t check_guard(char *end) noexcept nogil:
 
 
 cdef void fill_dead(char *ptr, size_t nbytes) noexcept nogil:
-    """Fill reclaimed memory."""
+    """Fill reclaimed memory with a pattern that shows reads of it."""
     memset(ptr, DEAD_BYTE, nbytes)
 
 
@@ -50,8 +50,8 @@ cdef class Watcher(BlockParent):
     cdef void inspect(self, Block *block) noexcept:
         """Check the guard bytes behind a block, in debug mode.
 
-        The text comes later: the block is half-way out of its arena, and an object
-        that is made may let the collector run, and free the block.
+        Damage is only noted: its text is written later. The block is half-way out of
+        its arena, and a new object may start the collector, which may free the block.
         """
         cdef Damage *found
         cdef Py_ssize_t i
@@ -69,7 +69,7 @@ cdef class Watcher(BlockParent):
         self.damaged += 1
 
     cdef int raise_damage(self) except -1:
-        """Say what was written to that may not be, once."""
+        """Raise the error that reports, once, the writes beyond the ends of blocks."""
         cdef Damage *found
         cdef Py_ssize_t i
         cdef list told = []

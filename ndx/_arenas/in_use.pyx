@@ -21,7 +21,7 @@ cdef Py_ssize_t count_pinned(Arena arena) noexcept:
 
 
 cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
-    """List the ranges of the chunk that past cycles still need, as offsets."""
+    """List the ranges of the chunk that blocks of past cycles need, as offsets."""
     cdef Py_ssize_t count = 0
     cdef Block *block = arena.pinned.next
     cdef Export *export
@@ -47,7 +47,7 @@ cdef Py_ssize_t find_pinned(Arena arena, Range *out) noexcept:
 
 
 cdef size_t pinned_bytes(Arena arena) noexcept:
-    """Return the bytes of past cycles that foreign code uses, or arrays that left."""
+    """Return the bytes of past cycles that foreign code or escaped arrays use."""
     cdef size_t total = 0
     cdef Block *block = arena.pinned.next
     cdef Export *export

@@ -47,12 +47,12 @@ cdef class MirrorArena(Arena):
         return 0
 
     cdef int drop_chunk(self) except -1:
-        # The chunk is outgrown, rarely: wait for devices that still read it.
+        # A chunk is rarely outgrown: wait for the devices that still read it.
         self.wait_for_copies(0, <size_t>-1)
         return Arena.drop_chunk(self)
 
     cdef Block *serve(self, size_t low, size_t high) except? NULL:
-        """Return a block of this cycle from the line of `low` on; NULL: it is taken."""
+        """Return a block of this cycle at a place; NULL if the place is in use."""
         low, high = ndx_round_down(low, LINE), ndx_round_up(high, LINE)
         if self.is_taken(low, high):
             return NULL
@@ -61,7 +61,7 @@ cdef class MirrorArena(Arena):
         return self.allocate(high - low, False)
 
     cdef char *stage(self, size_t low, size_t high) except? NULL:
-        """Return where to put what is on its way to the device; NULL: it is taken."""
+        """Return the address for a transfer to the device; NULL: a place in use."""
         if self.is_taken(low, high):
             return NULL
         self.wait_for_copies(low, high)
@@ -69,7 +69,7 @@ cdef class MirrorArena(Arena):
         return self.chunk.ptr + low
 
     cdef int note_copy(self, size_t low, size_t high, size_t stream) except -1:
-        """Note that the current device's stream was given a copy from a place."""
+        """Note that a stream of the current device was given a copy from a place."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t more = 2 * self.capacity + 16
         cdef Transfer *grown
@@ -91,12 +91,12 @@ cdef class MirrorArena(Arena):
         return 0
 
     cdef bint is_taken(self, size_t low, size_t high) noexcept:
-        """Whether an array, or foreign code, may still use some of a place."""
+        """Whether an array, or foreign code, may still use a part of a place."""
         return overlaps(self, &self.live, low, high) or \
             overlaps(self, &self.pinned, low, high)
 
     cdef int wait_for_copies(self, size_t low, size_t high) except -1:
-        """Wait for copies from or to a place; forget those that are done."""
+        """Wait for the copies from or to a place; forget those that are done."""
         cdef PinnedBackend home = self.home
         cdef Py_ssize_t i = 0
         cdef Transfer transfer
@@ -107,7 +107,7 @@ cdef class MirrorArena(Arena):
             elif not home.source.is_done(transfer.event):
                 i += 1
                 continue
-            # Others may have come meanwhile, at the end; this one is where it was.
+            # Others may have been appended meanwhile; this one is where it was.
             self.ntransfers -= 1
             self.transfers[i] = self.transfers[self.ntransfers]
             home.source.drop_event(transfer.event)
@@ -127,7 +127,7 @@ cdef bint overlaps(MirrorArena mirror, Block *head, size_t low, size_t high) noe
 
 
 def add_mirror(Arena arena not None, config):
-    """Give an arena of a device a mirror, of its size now and later."""
+    """Give a device's arena a mirror, which follows its size."""
     config = dataclasses.replace(config, mirror="none", spill="external")
     arena.mirror = MirrorArena(arena.clock.name, backends.get("pinned"), arena.sizing,
                                config)

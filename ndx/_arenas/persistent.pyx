@@ -1,4 +1,4 @@
-"""An arena in a file: a cycle finds at each place what the one before left there."""
+"""An arena in a file: each cycle finds what the one before left at a place."""
 
 from ndx._arenas.bump cimport BumpArena
 from ndx._blocks.block cimport Block
@@ -8,10 +8,10 @@ from ndx._lib.errors import WorkspaceError
 
 
 cdef class FileArena(BumpArena):
-    """An arena whose memory is a file's; what it has no room for is spilled to another.
+    """An arena whose memory is a file; what has no room in it spills to a backend.
 
     The same requests in the same order get the same places, in each cycle and each
-    process, so nothing but arrays may take a place, and nothing but them is written.
+    process. So nothing but arrays may take a place, and nothing but arrays is written.
     """
 
     def __cinit__(self, *args):
@@ -28,7 +28,7 @@ cdef class FileArena(BumpArena):
         return BumpArena.prepare(self)
 
     cdef int fit(self) except -1:
-        # The memory can't be had a second time, larger, while the first is read.
+        # The file can't be mapped a second time, at a larger size, while it is read.
         return 0 if self.is_read() else BumpArena.fit(self)
 
     cdef int resize(self, size_t size) except -1:
@@ -40,7 +40,7 @@ cdef class FileArena(BumpArena):
         return BumpArena.resize(self, size)
 
     cdef bint is_read(self) noexcept:
-        """Whether anything of a past cycle still has a place in the file."""
+        """Whether any block of a past cycle still has a place in the file."""
         cdef Block *block = self.pinned.next
         while block != &self.pinned:
             if self.holds(block):

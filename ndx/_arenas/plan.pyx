@@ -17,7 +17,8 @@ from libc.stdlib cimport qsort
 from ndx._arenas.bitmap cimport granule_of
 
 cdef enum:
-    # The time is the square of the number: with more than this, one order is tried;
+    # The time grows with the square of the number of blocks: beyond this, only one
+    # order is tried;
     MOST_TRIED = 2048
     # and only this many, the largest, get a place of their own.
     MOST_PLANNED = 16384
@@ -71,7 +72,7 @@ cdef size_t span(const Life *life) noexcept nogil:
 
 cdef size_t place_all(Life *lives, const Entry *order, Py_ssize_t count,
                       Py_ssize_t *placed) noexcept nogil:
-    """Give each block its offset, in an order; return the height of it all."""
+    """Give each block an offset, in an order; return the bytes needed in all."""
     cdef Py_ssize_t i, j, done = 0, at
     cdef size_t top = 0, start, height
     cdef Life *life
@@ -133,7 +134,8 @@ cdef size_t plan_offsets(Life *lives, Py_ssize_t count, size_t *height) except? 
             raise MemoryError("no memory to plan an arena")
         for trace in range(TRACES):
             bound = max(bound, peak_of(lives, count, trace))
-        # With some room: the plan is higher than the peak, and the arena larger still.
+        # The map is made for twice the peak: the plan may be higher, and the arena
+        # larger still.
         granule = granule_of(2 * bound)
         for i in range(count):
             lives[i].nbytes = (lives[i].nbytes + granule - 1) // granule * granule
@@ -162,7 +164,8 @@ cdef size_t plan_offsets(Life *lives, Py_ssize_t count, size_t *height) except? 
         for i in range(count):
             lives[i].offset = best[i]
         if few < count:
-            # First fit needs more than the peak.
+            # The other blocks go to any free range, by first fit, which needs more than
+            # their peak.
             for i in range(few, count):
                 rest = max(rest, lives[order[i].index].nbytes)
             rest = rest + rest_peak(lives, order, few, count) * 5 // 4
@@ -176,7 +179,7 @@ cdef size_t plan_offsets(Life *lives, Py_ssize_t count, size_t *height) except? 
 
 cdef size_t rest_peak(Life *lives, const Entry *order, Py_ssize_t few,
                       Py_ssize_t count) except? 0:
-    """Return the most bytes that live at one time of those without a place."""
+    """Return the peak of live bytes of the blocks without a planned place."""
     cdef Life *rest = <Life *>PyMem_RawMalloc((count - few) * sizeof(Life))
     cdef size_t peak = 0
     cdef Py_ssize_t i
@@ -194,7 +197,7 @@ cdef size_t rest_peak(Life *lives, const Entry *order, Py_ssize_t few,
 
 
 cdef size_t peak_of(const Life *lives, Py_ssize_t count, int trace) except? 0:
-    """Return the most bytes that live at one time, of one of the cycles."""
+    """Return the peak of live bytes in one of the cycles."""
     cdef Event *events = <Event *>PyMem_RawMalloc((2 * count + 1) * sizeof(Event))
     cdef Py_ssize_t i, n = 0
     cdef size_t live = 0, peak = 0

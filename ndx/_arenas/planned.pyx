@@ -107,12 +107,13 @@ cdef class PlannedArena(Arena):
                  block.ptr - self.chunk.ptr + self.extent(block))
 
     cdef void observe(self) noexcept:
-        """Plan, if there is no plan or the cycle departed from it."""
+        """Make a plan, if there is none or the cycle departed from it."""
         if self.departed and not self.lost and self.counts.cycles >= self.plan_again:
             try:
                 self.make_plan()
             except MemoryError:
-                # The next cycle departs as this one did, and asks again.
+                # No memory for a plan: the next cycle departs as this one did, and asks
+                # again.
                 pass
 
     cdef int make_plan(self) except -1:

@@ -6,8 +6,8 @@ from ndx._arenas.sizing cimport LEARN_FIRST, Sizing
 from ndx._lib.logs cimport log_warning
 
 cdef enum:
-    IN_A_ROW = 16                # cycles with spills, then it is told
-    NAMES = 256                  # of workspaces that are kept
+    IN_A_ROW = 16                # cycles with spills, before the warning
+    NAMES = 256                  # names of workspaces that are kept
 
 cdef dict runs = {}              # by name: (last cycle that spilled, how many in a row)
 

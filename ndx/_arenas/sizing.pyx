@@ -25,12 +25,12 @@ cdef class Sizing:
         self.initial = ndx_round_up(config.size, LINE)
         self.wanted = self.initial
         # A plan of lifetimes is made again when it no longer fits, and the arena with
-        # it, unless its user gave it a size or bounds it.
+        # it, unless the user gave the arena a size or a bound.
         self.grows = config.spill == "grow" or (
             self.learn == LEARN_LIVENESS and not config.size and config.spill != "fail")
 
     cdef void observe(self, size_t nbytes) noexcept:
-        """Take note of what a cycle needed, at its end."""
+        """Take note of the bytes that a cycle needed, at its end."""
         self.cycles += 1
         if nbytes > self.observed:
             self.observed = nbytes
@@ -45,13 +45,13 @@ cdef class Sizing:
             self.choose()
 
     cdef void reserve(self, size_t nbytes) noexcept:
-        """Want no less than so many bytes; what cycles need is learned all the same."""
+        """Let the size be at least `nbytes`; cycles are learned from all the same."""
         if self.wanted == 0:
             self.provisional = True
         self.wanted = max(self.wanted, ndx_round_up(nbytes, LINE))
 
     cdef void settle(self) noexcept:
-        """Decide by what has been seen so far."""
+        """Set the size from the cycles observed so far, within the policies' bounds."""
         if self.observed and (self.wanted == 0 or self.provisional or self.grows):
             self.choose()
 
@@ -67,7 +67,7 @@ cdef class Sizing:
         self.wanted = max(self.wanted, ndx_round_up(wanted, LINE))
 
     cdef void forget(self) noexcept:
-        """Start anew, as a workspace that was just made."""
+        """Forget what was learned, as in a new workspace."""
         self.wanted = self.initial
         self.provisional = False
         self.observed = 0

@@ -33,7 +33,7 @@ cdef class Spill:
                 self.backend = backends.get("mmap")
 
     cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1:
-        """Raise if an arena of a size, of which some is taken, may not spill."""
+        """Raise if a request of `nbytes` may not spill from an arena."""
         if self.fails and size:
             raise OutOfMemoryError(
                 f"workspace {name!r} is full: {format_size(nbytes)} ({nbytes} bytes) "
@@ -44,6 +44,6 @@ cdef class Spill:
         return 0
 
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out):
-        """Get memory for what an arena of a size can't serve; return whose it is."""
+        """Serve a request that does not fit the arena; return the backend that did."""
         return allocate_memory(
             self.backend if size else self.own, self.beyond, nbytes, zero, out)

@@ -69,5 +69,5 @@ cdef int fill_buffer(BaseArray x, object exporter, Py_buffer *buffer,
 
 
 cdef void release_buffer(Py_buffer *buffer) noexcept:
-    """End a buffer of which the array is the `obj`; a guard ends the others itself."""
+    """End a buffer whose `obj` is the array; guards end the other buffers."""
     export_free(<Export *>buffer.internal)

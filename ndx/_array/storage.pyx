@@ -119,7 +119,7 @@ array_type = NULL
 cdef object kept_array_type = None
 cdef list kept_names = []
 
-# The block of all numbers, whose elements lie in their objects. It does not count them.
+# The block of all numbers, whose elements lie in their objects: it does not count them.
 cdef Block *number_block = block_blank()
 number_block.ptr = NULL
 number_block.holding = IN_OBJECTS
@@ -139,7 +139,7 @@ cdef int set_array_type(type cls, const char *name) except -1:
 
 
 cdef PyObject *blank_number(PyTypeObject *cls) except NULL:
-    """Return `new_number` for a type of numbers."""
+    """Return a new number, given its type: for C code."""
     number = new_number(<int>(cls - ndx_number_types))
     Py_INCREF(number)
     return <PyObject *>number
@@ -182,12 +182,12 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
 
 
 def is_plain_type(type cls):
-    """Whether objects of a class could be made by hand, as arrays are; for tests."""
+    """Whether `ndx_object_new` could make objects of a class; for tests."""
     return ndx_is_plain_type(<PyTypeObject *>cls)
 
 
 def make_objects_by_hand(bint fast):
-    """Make array objects by hand, or through the slots of Cython's type; for tests."""
+    """Make array objects by `ndx_object_new`, or by Cython's slots; for tests."""
     ndx_set_fast_objects(array_type, fast)
 
 
@@ -257,7 +257,7 @@ cdef void set_base(BaseArray x, object base) noexcept:
     PyObject_GC_Track(<PyObject *>x)
 
 
-# Not tracked by the collector, like the NumPy arrays that hold it.
+# no_gc: not tracked by the collector, like the NumPy arrays that hold a guard.
 @cython.no_gc
 cdef class ExportGuard:
     """Keeps an export and the owner of foreign memory alive."""
@@ -305,12 +305,12 @@ cdef Block *cell_of(BaseArray x, PyObject *backend) except NULL:
 
 
 cdef Block *own_block(BaseArray x) except NULL:
-    """Return the block of an array, whose elements leave the object, if they lie there.
+    """Return the block of an array; elements that lie in the object move to a block.
 
     Before something shares the memory (a view, an export, an operation that pins it),
-    it must belong to a block: the object may die first, and what its elements share
-    with others must not move. A number keeps its element, too, which nothing changes:
-    it must have been written.
+    the memory must belong to a block: the object may die first, and shared elements
+    must not move. A number also keeps its element, which nothing changes: it must have
+    been written.
     """
     cdef Block *before = x.block
     cdef Block *block
@@ -348,7 +348,7 @@ cdef int check_room(Py_ssize_t count, Py_ssize_t nbytes, str what) except -1:
     cdef void *room
     if total < MANY_BYTES:
         return 0
-    # This takes address space only: no page is touched.
+    # `malloc` takes address space only: no page is touched.
     room = PyMem_RawMalloc(total)
     if room == NULL:
         raise MemoryError(
@@ -473,7 +473,7 @@ cdef BaseArray new_like(BaseArray x, int dtype):
 
 
 cdef BaseArray new_detached_like(BaseArray x, Arena arena):
-    """Return a new array like `x`, on its device; `arena` None: in no arena."""
+    """Return a new array like `x`, on its device, in an arena; None: in no arena."""
     cdef int order[MAXDIMS]
     find_order(x, order)
     return new_detached(x.block.device, x.dtype, x.ndim, x.shape, order, False, arena)
@@ -494,7 +494,7 @@ cdef BaseArray new_view(BaseArray x, int ndim):
     require_usable(x)
     view.dtype = x.dtype
     if holds_number(x):
-        # As of NumPy's scalars, a view is a copy.
+        # A view of a number is a copy, as of NumPy's scalars.
         view.block = cell_of(x, NULL)
         return view
     view.readonly = x.readonly
@@ -676,7 +676,10 @@ cdef BaseArray from_numpy(object array):
 
 
 cdef BaseArray from_kept(object array, object keeper):
-    """Do so with another object that keeps the memory alive, or in its place."""
+    """Return an array over the memory of a NumPy array, which `keeper` keeps alive.
+
+    Like `from_numpy`, with an owner that may differ from the NumPy array.
+    """
     cdef cnp.ndarray source = array
     cdef BaseArray x = lay_out(source)
     if x is None:
@@ -689,11 +692,11 @@ cdef BaseArray from_kept(object array, object keeper):
 
 
 cdef object keeper_of(object array):
-    """Return what keeps the memory of a NumPy array alive.
+    """Return the object that keeps the memory of a NumPy array alive.
 
-    The array itself; or, if it was made of one of ours over memory of others, what that
-    one keeps. Else each trip of an array to NumPy and back would leave a link of a
-    chain, which is as long as its life.
+    That is the array itself; or, if it is a view of one of ours over foreign memory,
+    the owner of that memory. Otherwise each trip of an array to NumPy and back would
+    add a link to a chain of owners.
     """
     cdef ExportGuard guard
     cdef PyObject *at = <PyObject *>array
@@ -714,7 +717,7 @@ cdef object keeper_of(object array):
 cdef BaseArray adopt_numpy(object array):
     """Return an array over a NumPy result whose data came from ndx's allocator.
 
-    It carries the generation of the current workspace, as every new array.
+    The array carries the generation of the current workspace, as every new array.
     """
     cdef cnp.ndarray source = array
     cdef BaseArray x = lay_out(source)

@@ -107,10 +107,10 @@ cdef class Log:
         return True
 
     cdef bint make_room(self) noexcept:
-        """Forget what is oldest; return False if that frees too little.
+        """Forget the oldest events; return False if that frees too little room.
 
-        If nearly all arrays are alive, each of the next births would do this again, so
-        that none is recorded until some have died.
+        If nearly all arrays are alive, each of the next births would search again in
+        vain: none is recorded then until some have died.
         """
         cdef size_t before = self.count
         self.dropped += self.forget()
@@ -122,7 +122,7 @@ cdef class Log:
         return not self.full
 
     cdef size_t forget(self) noexcept:
-        """Mark the arrays of the first half of the deaths; return how many these are.
+        """Mark the arrays of the first half of the deaths; return their number.
 
         Before the last of these deaths, the log then has only events of arrays that
         were still alive.
@@ -157,7 +157,7 @@ cdef class Log:
         return deaths
 
     cdef void forget_others(self) noexcept:
-        """Mark the older half of the events that are no array's."""
+        """Mark the older half of the events of scopes and backends."""
         cdef size_t i, others = 0, wanted
         cdef Event *event
         for i in range(self.count):
@@ -171,7 +171,7 @@ cdef class Log:
                 wanted -= 1
 
     cdef void squeeze(self) noexcept:
-        """Close the gaps of forgotten events."""
+        """Remove the marked events, and close the gaps."""
         cdef size_t i, kept = 0
         for i in range(self.count):
             if self.events[i].kind != FORGOTTEN:
@@ -183,7 +183,8 @@ cdef class Log:
         """Return (stack, bytes, number) of recorded memory of a backend that lives."""
         cdef size_t i, count = self.count
         cdef Event *birth
-        # Sums of bytes and numbers. No Python until the events were read: it logs more.
+        # Sums of bytes and numbers. No Python runs until the events were read: it could
+        # log more.
         cdef int64_t *sums = \
             <int64_t *>PyMem_RawCalloc(2 * nstacks + 1, sizeof(int64_t))
         if sums == NULL:
@@ -217,7 +218,7 @@ cdef class Log:
         cdef size_t i, count = self.count
         cdef Event *e
         cdef list rows = []
-        # Read from a copy: making tuples may run the collector, which logs more.
+        # Read from a copy: making tuples may run the collector, which may log more.
         cdef Event *events = <Event *>PyMem_RawMalloc((count + 1) * sizeof(Event))
         if events == NULL:
             raise MemoryError(f"no memory for a copy of {count} events")

@@ -56,8 +56,8 @@ cdef extern from "ndx/internal/interpreter.h":
     int PyGC_Disable() noexcept
     int PyGC_Enable() noexcept
 
-# In place of the number of a line: its function is ndx's or Python's own; it is the one
-# with which a child process begins.
+# Codes in place of the number of a line: the function belongs to ndx or to Python
+# itself; or it is the one with which a child process begins.
 cdef enum:
     OURS = -1
     BEGIN = -2
@@ -205,7 +205,7 @@ cdef class Recorder:
         return number
 
     cdef object line_number(self, PyObject *code, int instruction):
-        """Return the number of a line; `OURS`, or `BEGIN` of a process, have none."""
+        """Return the number of a line; or `OURS` or `BEGIN`, for lines without one."""
         key = (<size_t>code, instruction)
         number = self.numbers.get(key)
         if number is not None:
@@ -246,9 +246,9 @@ def recorders():
 
 
 def largest_makers(Backend backend not None):
-    """Return (line, bytes, number) of what made most of a backend's live arrays.
+    """Return (line, bytes, number) of the makers of most of a backend's live arrays.
 
-    As the first of the open recordings has seen it; nothing if there is none.
+    The first of the open recordings tells; there are none without a recording.
     """
     cdef Recorder recorder
     cdef dict sums = {}

@@ -24,7 +24,7 @@ def decorated(function, enter, rescued):
         If it is no such function.
     """
     if not callable(function) or isinstance(function, type):
-        # The wrapper of a class would be no class.
+        # The wrapper of a class would be a function.
         kind = "classes" if callable(function) else type(function).__name__
         msg = f"a workspace decorates functions, not {kind}"
         raise TypeError(msg)

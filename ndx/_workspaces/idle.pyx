@@ -15,10 +15,10 @@ __all__ = ["held_arenas"]
 
 
 cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
-    """Whether nothing lies in an arena, nor is about to.
+    """Whether no block lies in an arena of a workspace, nor is about to.
 
-    One that has had no cycle is set aside for the first. On a GPU a captured graph may
-    write to it at any time. One in a file has its content.
+    An arena that has had no cycle yet was set aside for the first. On a GPU a captured
+    graph may write to an arena at any time. An arena in a file has content.
     """
     return workspace.depth == 0 and not workspace.busy and arena.size != 0 \
         and not arena.used and arena.pinned_count == 0 and arena.counts.cycles > 0 \

@@ -120,7 +120,7 @@ def destroy_all(
         try:
             each.destroy(trim=trim)
         except WorkspaceError:
-            # Open; or a sibling of it is.
+            # The workspace is open, or a sibling of it is.
             continue
         count += 1
     return count

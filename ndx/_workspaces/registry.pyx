@@ -23,8 +23,8 @@ cdef object default_config = WorkspaceConfig()
 cdef str mode = "off"
 
 cdef enum:
-    CYCLES = 100                 # in a row, each of a new workspace; then it is told
-    LINES = 256                  # that are kept
+    CYCLES = 100                 # cycles in a row, each of a new workspace: a warning
+    LINES = 256                  # lines that are kept
 
 cdef dict nameless = {}          # by (file, line): (clock of the last, how many)
 
@@ -108,8 +108,9 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
     found.follows = backend is None and wanted.path is None and \
         wanted.mirror == "none" and wanted.spill != "host"
     if not found.follows:
-        # Where its memory is to be is known; otherwise, when a cycle starts. What runs
-        # if memory is short may find the workspace: it is not ready yet.
+        # The backend is known, so the memory is taken now; otherwise when a cycle
+        # starts. Code that runs because memory is short may find the workspace, which
+        # is not ready yet.
         found.busy = True
         try:
             found.slots.get_memory(found.slots.now)
@@ -124,11 +125,11 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
 
 
 cdef int note_nameless(Workspace made) except -1:
-    """Tell, once for each line, that it makes a workspace again for every cycle."""
+    """Warn, once for each line, that it makes a new workspace for every cycle."""
     try:
         frame = sys._getframe()
     except ValueError:
-        # A thread may have no Python function, but this one.
+        # A thread may run no function of Python but this one.
         return 0
     file, line = frame.f_code.co_filename, frame.f_lineno
     if made.arena is None or is_ours(file):
@@ -141,7 +142,7 @@ cdef int note_nameless(Workspace made) except -1:
     clock, count = found
     if count == CYCLES:
         return 0
-    # The clock of the one before stands at the end of its first cycle.
+    # A clock at 2 stands at the end of its workspace's first cycle.
     count = count + 1 if (<Clock>clock).now == 2 else 0
     nameless[file, line] = (made.arena.clock, count)
     if count == CYCLES:
@@ -153,7 +154,7 @@ cdef int note_nameless(Workspace made) except -1:
 
 
 cdef object checked(object config, dict policies):
-    """Return the config that was asked for."""
+    """Return the config that a call of `ndx.workspace` asks for."""
     if config is None:
         config = default_config
     elif not isinstance(config, WorkspaceConfig):
@@ -170,7 +171,7 @@ cdef object checked(object config, dict policies):
 
 cdef int check_same(Workspace found, object config, dict policies,
                     object backend) except -1:
-    # As it would be made by the same call, whatever the default is by now.
+    # The config as the first call would make it, whatever the default is by now.
     wanted = checked(found.base if config is None else config, policies)
     if (policies or config is not None) and wanted != found.config:
         raise WorkspaceError(

@@ -12,9 +12,9 @@ from ndx._lib.trees import parts_of
 
 
 cdef object rescue(Arena arena, object result):
-    """Let the arrays in a function's result leave the scope that it ran in.
+    """Move the arrays in a function's result out of the scope that it ran in.
 
-    None: that of a workspace without an arena.
+    `arena` is the scope's; None for a workspace without an arena.
     """
     if arena is not None:
         rescue_from(arena, result)
@@ -68,10 +68,10 @@ cdef dict arrays_in(Arena arena, object result):
 
 
 cdef object parts_in(object item):
-    """Return the parts of a container that is no plain one; none of other objects."""
+    """Return the parts of a container of no plain type; none for other objects."""
     try:
         parts = parts_of(item)
     except Exception:
-        # A mapping may read what it has: a file that is closed, say.
+        # Reading a mapping's items may fail: of a closed file, for example.
         return ()
     return () if parts is None else parts.values()

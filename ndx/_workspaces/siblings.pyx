@@ -12,10 +12,10 @@ from ndx._workspaces.owners import all_workspaces
 
 
 cdef class Member(Scope):
-    """Base class of workspaces: one of a family."""
+    """Base class of workspaces: a member of the family of its name."""
 
     cdef list family(self):
-        """Return the members, the first one first."""
+        """Return the members of the family, the first one first."""
         cdef Member first = self if self.first is None else self.first()
         if first is None or first.siblings is None:
             return [self]
@@ -48,7 +48,7 @@ cdef class Member(Scope):
         return 0
 
     cdef int leave_family(self) except -1:
-        """Undo `add_sibling`, for the sibling."""
+        """Remove this sibling from its family: undo `add_sibling`."""
         cdef Member first = self.family()[0]
         if first is not self:
             first.siblings.remove(self)
@@ -58,7 +58,7 @@ cdef class Member(Scope):
         return 0
 
     cdef int stand_alone(self) except -1:
-        """Forget the family."""
+        """Make this a workspace without a family."""
         self.first = None
         self.related = False
         self.place = 0

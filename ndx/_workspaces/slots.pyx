@@ -26,7 +26,7 @@ cdef class Row:
     """The arenas on one backend, which the cycles there take in turn."""
 
     cdef int next(self) noexcept:
-        """Return the slot whose turn it is."""
+        """Return the slot whose turn comes next."""
         cdef Py_ssize_t turn = self.turn
         if (<Arena>self.arenas[turn]).used:
             turn = turn + 1 if turn + 1 < len(self.arenas) else 0
@@ -69,15 +69,15 @@ cdef class Slots:
         self.sizing = sizing
         if sizing is None:
             if file is not None:
-                # As long as the file, which need not be what the config says.
+                # The arena is as long as the file, which may differ from the config.
                 config = dataclasses.replace(config, size=file.size)
             self.sizing = Sizing(config)
 
     cdef Arena prepare(self, Backend backend):
         """Return the arena whose turn it is on a backend, ready for a cycle; or raise.
 
-        Nothing is changed then, but that what was made in that slot of a ring the last
-        time may be stale.
+        On an error nothing is changed, except that arrays which the slot of a ring held
+        may be stale.
         """
         cdef Row row = self.now
         cdef Arena arena
@@ -105,7 +105,7 @@ cdef class Slots:
         return arena
 
     cdef Row on(self, Backend backend):
-        """Return the arenas on a backend: those of before, or new ones."""
+        """Return the row of arenas on a backend: the one of before, or a new one."""
         cdef Row row = self.rows.get(backend)
         if row is not None:
             return row
@@ -125,7 +125,7 @@ cdef class Slots:
         return row
 
     cdef int use(self, Row row) except -1:
-        """Make the arenas on a backend the current ones; or raise, and leave all."""
+        """Make a row of arenas the current one; or raise, and leave the current one."""
         cdef dict rows = dict(self.rows)
         cdef Row oldest = None
         rows.pop(row.backend, None)
@@ -138,12 +138,12 @@ cdef class Slots:
             try:
                 self.drop_row(oldest)
             except Exception as error:
-                # For example, an array could not be moved out. The cycle starts anyway.
+                # An array could not be moved out, for example. The cycle starts anyway.
                 report_ignored(self.name, error)
         return 0
 
     cdef int get_memory(self, Row row) except -1:
-        """Take the size that was given, if any, from the backend; or raise."""
+        """Take memory of the given size, if any, from the backend; or raise."""
         cdef Arena arena
         try:
             for arena in row.arenas:
@@ -171,7 +171,7 @@ cdef class Slots:
         return found
 
     cdef int fit(self) except -1:
-        """Make the arenas that are not used as large as they should be."""
+        """Resize the arenas that no cycle uses to the wanted size."""
         cdef Arena arena
         for arena in self.now.arenas:
             if not arena.used and (self.now.has_memory or not self.sizing.initial):
@@ -179,9 +179,9 @@ cdef class Slots:
         return 0
 
     cdef int reserve(self, Backend backend, size_t nbytes) except -1:
-        """Make the arenas on a backend, now the current one, no smaller; or raise.
+        """Enlarge the arenas on a backend to `nbytes`, and make them current; or raise.
 
-        All is as it was then.
+        On an error all is as before.
         """
         cdef Row row = self.now if backend is self.now.backend else self.on(backend)
         cdef size_t wanted = self.sizing.wanted
@@ -196,7 +196,7 @@ cdef class Slots:
         try:
             self.sizing.reserve(nbytes)
             for arena in row.arenas:
-                # Slots that are in use are enlarged when it is their turn.
+                # Slots that are in use are enlarged when their turn comes.
                 if not arena.used and arena.size < self.sizing.wanted:
                     arena.resize(self.sizing.wanted)
             if row is not self.now:
@@ -217,7 +217,7 @@ cdef class Slots:
         return 0
 
     cdef bint is_read(self):
-        """Whether anything of a past cycle is still in use."""
+        """Whether any block of a past cycle is still in use."""
         cdef Arena arena
         for arena in self.all():
             if arena.pinned_count or arena.counts.retired_bytes or (
@@ -238,7 +238,7 @@ cdef class Slots:
         return total
 
     cdef int give_back(self) except -1:
-        """Give all memory back, and forget what was learned; as new."""
+        """Give all memory back, and forget the learned size, as in a new workspace."""
         self.sizing.forget()
         cdef Row row
         cdef dict rows = self.rows
@@ -252,7 +252,7 @@ cdef class Slots:
         return 0
 
     cdef int drop_row(self, Row row) except -1:
-        """Give back the memory of arenas that are not used again; keep their counts."""
+        """Give back the memory of a row that is not used again; keep its counts."""
         cdef Arena arena
         cdef dict counts
         try:
@@ -266,7 +266,7 @@ cdef class Slots:
 
 
 cdef int explain(object error, str name, size_t nbytes, str by) except -1:
-    """Let the error of a backend begin with the workspace that wants so much."""
+    """Begin a backend's error with the name of the workspace that asked for memory."""
     if isinstance(error, OutOfMemoryError):
         error.args = (
             f"workspace {name!r} can't have its {format_size(nbytes)} ({by}): {error}",)

@@ -99,7 +99,8 @@ cdef class Workspace(Member):
     # ------------------------------------------------------------------ scopes
 
     def __enter__(self) -> Self:
-        # Before the place: it gives this thread or task a home, if it has none.
+        # Called before the place is read: this gives the thread or task a home, if it
+        # has none.
         own_context()
         cdef Here here = current_place()
         if self.depth or self.related:
@@ -117,11 +118,11 @@ cdef class Workspace(Member):
             self.check_idle("entered")
             if not self.bypassed:
                 self.start()
-        # What ran until here may have left the scope that was current.
+        # Code that ran until here may have left the scope that was current.
         paused = pause_collector()
         try:
             if self.depth:
-                # Entered again, where it is open: the same cycle goes on.
+                # The workspace is open here already: its cycle goes on.
                 entry = Entry(self, self.arena)
             else:
                 entry.arena = self.arena
@@ -132,12 +133,12 @@ cdef class Workspace(Member):
         finally:
             resume_collector(paused)
             if not self.depth:
-                # There was no memory for a context of this task.
+                # There was no memory for a context of this task: the cycle ends.
                 self.end_cycle(outer_backend())
         return self
 
     cdef int note_task(self, const Here *here) except -1:
-        """Note which task enters; raise in a thread that may not."""
+        """Record the task that enters; raise in a thread that may not enter."""
         if not self.depth:
             self.check_owner(here)
         task = current_task()
@@ -146,7 +147,7 @@ cdef class Workspace(Member):
         return 0
 
     cdef int start(self) except -1:
-        """Start a cycle, in the next slot of a ring; or raise, and change nothing."""
+        """Start a cycle in the next slot of a ring; or raise, and change nothing."""
         cdef Slots slots = self.slots
         cdef Row row = slots.now
         cdef Backend backend = next_backend(self)
@@ -182,7 +183,7 @@ cdef class Workspace(Member):
         return 0
 
     cdef int end_cycle(self, Backend outside) except -1:
-        """End the cycle: reclaim what was made in it."""
+        """End the cycle: reclaim the memory of its arrays."""
         if self.bypassed:
             return 0
         self.busy = True
@@ -264,7 +265,7 @@ cdef class Workspace(Member):
         return decorated(function, lambda: self.own(), rescued)
 
     cdef Workspace own(self):
-        """Return this workspace or, in another thread, the one of its name there."""
+        """Return this workspace; in another thread, the one of its name there."""
         cdef Workspace found
         if self.owner_id == current_place().thread:
             return self
@@ -555,7 +556,8 @@ cdef class Borrowed(Scope):
         paused = pause_collector()
         try:
             found = self.find_open()
-            # An entry of the workspace, too, which stays open until the last one ends.
+            # Borrowing is an entry, too: the workspace stays open until the last entry
+            # ends.
             entry = Entry(self, found.arena)
             entry.task = found.task
             push(own_context(), entry, found, &here)
@@ -565,7 +567,7 @@ cdef class Borrowed(Scope):
         return found
 
     cdef Workspace find_open(self):
-        """Return the member of the family that is entered here; or raise."""
+        """Return the member of the family that this task has entered; or raise."""
         cdef Workspace found = self.workspace.entered_here()
         if found is None:
             raise WorkspaceError(
@@ -577,7 +579,7 @@ cdef class Borrowed(Scope):
         leave_scope(self, kind)
 
     cdef int left(self, Entry entry, Backend outside) except -1:
-        # Kept here: the entry forgets it.
+        # Kept here, because the entry forgets its owner.
         cdef Scope owner = entry.owner
         return owner.left(entry, outside)
 
@@ -589,7 +591,7 @@ cdef class Borrowed(Scope):
 
 
 cdef inline Backend next_backend(Workspace scope):
-    """Return where a cycle that starts now has its arena."""
+    """Return the backend on which a cycle that starts now has its arena."""
     return placing_backend() if scope.follows else scope.slots.now.backend
 
 

@@ -223,7 +223,7 @@ def reserve(
         msg = f"{found!r} keeps no memory, so that none can be reserved"
         raise TypeError(msg)
     before = found.kept_nbytes
-    # On top of the memory in use.
+    # The reserved bytes come on top of the memory in use.
     found.kept_nbytes = max(before, found.stats()["rounded_bytes"] + size)
     try:
         return warm_up(found, size, bool(touch))
@@ -284,7 +284,7 @@ class headroom:
 
     def __enter__(self) -> Self:
         with _lock:
-            # The first value applies outside of all scopes.
+            # The first value is the room outside of all scopes.
             rooms = _rooms.setdefault(self.backend, [self.backend.headroom_nbytes])
             rooms.append(self.nbytes)
             self.backend.headroom_nbytes = max(rooms)
@@ -317,7 +317,7 @@ class headroom:
                 del _rooms[self.backend]
 
     def _make_room(self):
-        """Give idle memory back until there is room: its own, then other backends'."""
+        """Give idle memory back until there is room: of the backend, then of others."""
         released = 0
         others = [
             other

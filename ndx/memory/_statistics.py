@@ -93,8 +93,8 @@ class _Entry:
     that are open each time before it is reset.
     """
 
-    # Those that are open, in the order of their beginnings. The collector may run
-    # finalizers with entries of their own here.
+    # Open entries, in the order of their beginnings. The collector may run finalizers,
+    # with entries of their own, here.
     opened: ClassVar[list[_Entry]] = []
     lock = threading.RLock()
 
@@ -104,13 +104,13 @@ class _Entry:
         self.peak = 0
         with self.lock:
             self.before = self._look()
-            # What is to be restored: the peaks since the entry before this.
+            # The peaks to restore: those since the entry before this one.
             self.peaks = self.before["peak_bytes"], self.before["peak_reserved_bytes"]
             backend.reset_peak()
             self.opened.append(self)
 
     def end(self) -> None:
-        """Complete what was found, and restore the backend's peaks."""
+        """Complete the counts, and restore the backend's peaks."""
         before, found = self.before, self.found
         with self.lock:
             after = self._look()
@@ -128,7 +128,7 @@ class _Entry:
         found.total_count = after["total_allocations"] - before["total_allocations"]
 
     def _look(self) -> dict[str, Any]:
-        """Return the backend's counters, and note its peak for all that are open."""
+        """Return the backend's counters, and note its peak in all open entries."""
         stats = self.backend.stats()
         for each in self.opened:
             if each.backend is self.backend:
@@ -137,7 +137,7 @@ class _Entry:
 
 
 def _renew_lock() -> None:
-    """Make a new lock in a forked child: a parent's thread may have the old one."""
+    """Make a new lock in a forked child: the parent's threads may hold the old one."""
     _Entry.lock = threading.RLock()
 
 

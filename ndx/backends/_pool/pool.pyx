@@ -172,7 +172,7 @@ cdef class Pool(PoolStore):
 
     cdef int allocate(self, size_t nbytes, size_t stream, PoolBlock **out,
                       bint *clean) except -1 nogil:
-        """Give a block of at least nbytes, or a reason, with nothing changed."""
+        """Give a block of at least `nbytes`; or return why not, changing nothing."""
         cdef PoolBlock *block = NULL if watch.over else quick_take(self, nbytes)
         if block == NULL:
             return self.allocate_slow(nbytes, stream, out, clean)
