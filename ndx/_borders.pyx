@@ -92,7 +92,7 @@ cdef class ReturningNumPys:
 
 
 cdef object without(object value, int depth):
-    """Convert an NDArray, or those in a collection, down to some depth."""
+    """Return a value with NumPy's arrays for NDArrays, down to some depth."""
     cdef type kind = type(value)
     if isinstance(value, NDArray):
         array = np.asarray(value)
@@ -252,7 +252,7 @@ def replace(library, owner, name, border):
         function = getattr(owner, name)
         if not hasattr(function, "border"):
             call = adapted(function, border)
-            # Modules that have imported it by name have it, too.
+            # Modules that have imported the function by name have it, too.
             for known, module in list(sys.modules.items()):
                 if known.partition(".")[0] == library:
                     if getattr(module, "__dict__", {}).get(name) is function:

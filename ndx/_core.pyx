@@ -888,7 +888,7 @@ for code, number_type in enumerate(number_types):
         Complex.register(number_type)
 
 
-# A number takes nothing of a backend, which would count it.
+# A number takes nothing of a backend, which would count an array.
 learn_operators(new_number(BOOL))
 
 
@@ -939,7 +939,7 @@ cdef inline object operate(Ufunc ufunc, object x1, object x2):
 
 
 cdef object operate_as_scalars(Ufunc ufunc, object function, object x1, object x2):
-    """Compute an operator for which numbers may differ from arrays."""
+    """Compute an operator whose result for numbers may differ from that for arrays."""
     if is_array(x1) and not holds_number(<BaseArray>x1) or not are_scalars(x1, x2):
         return operate(ufunc, x1, x2)
     return compute_scalars(function, x1, x2)

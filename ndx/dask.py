@@ -89,7 +89,7 @@ def _with_ndx(name):
 
 
 class Backend(ArrayBackendEntrypoint):
-    """What dask creates and converts arrays by, for ``array.backend: ndx``.
+    """How dask makes and converts arrays for ``array.backend: ndx``.
 
     Examples
     --------

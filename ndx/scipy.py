@@ -50,7 +50,7 @@ OPTIMIZE = (
 
 
 def _answers():
-    """Whether a comparison is that of the elements."""
+    """Whether SciPy compares a sparse array with an NDArray element by element."""
     # Over NumPy's memory: an import takes none of a backend or workspace.
     found = scipy.sparse.csr_array([[1.0, 0.0]]) == asarray(np.array([[1.0, 2.0]]))
     return getattr(found, "shape", None) == (1, 2)

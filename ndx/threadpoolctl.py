@@ -23,7 +23,7 @@ MOST_THREADS = 256
 
 
 class Controller(threadpoolctl.LibController):
-    """What threadpoolctl knows of ndx's pool: a library of its own, not OpenMP's."""
+    """threadpoolctl's controller of ndx's threads, which are none of OpenMP's."""
 
     user_api = "ndx"
     internal_api = "ndx"

@@ -38,24 +38,24 @@ def _collate(batch, *, collate_fn_map=None):
 
 
 def _copied(x):
-    """Return what PyTorch copies an array from."""
+    """Return the object from which PyTorch copies an array's elements."""
     return np.asarray(x) if x.device == "cpu" else torch.from_dlpack(x)
 
 
 def _shared(x):
-    """Return what PyTorch shares an array's memory with."""
+    """Return the object whose memory PyTorch shares for an array; writes are borne."""
     bear_writes(x)
     return _copied(x)
 
 
 def _bytes(x):
-    """Return an array whose bytes PyTorch shares."""
+    """Return an array for `torch.frombuffer`, whose memory bears writes."""
     bear_writes(x)
     return x
 
 
 def _exported(capsule):
-    """Warn of what a capsule says, but PyTorch does not read."""
+    """Warn of a capsule of a read-only array, which PyTorch would take for writable."""
     if is_read_only_export(capsule):
         warnings.warn(
             "the array is read-only, and PyTorch has no read-only tensors: what is "

@@ -170,14 +170,14 @@ cdef bint extreme_steps(str name, const Operands *held, int which) except -1:
 
 
 cdef object is_better(str name, object value, object best):
-    """Whether values win over others: NaN first, then the larger or smaller."""
+    """Whether values win over the best so far: NaN first, then by size."""
     further = value > best if name == "argmax" else value < best
     return further | (value != value) & (best == best)
 
 
 cdef int keep_better(str name, object x, object found, object places, object values,
                      tuple box, int axis) except -1:
-    """Write the places in a part to the result, if its values win over earlier ones."""
+    """Keep the places of a part's values that win over those of earlier parts."""
     here = [slice(start, stop) for start, stop in box]
     start = here[axis].start
     here[axis] = slice(None)
@@ -457,9 +457,9 @@ def searchsorted(x1: Array, x2: Operand, /, *, side: Literal["left", "right"] = 
 
 
 cdef object among_others(BaseArray x1, BaseArray x2, object side, object sorter):
-    """Return where signed integers belong among those of uint64, or these among those.
+    """Return where signed integers belong among uint64, or uint64 among signed ones.
 
-    No dtype of integers has all of both; as floats, some are equal that differ.
+    No integer dtype holds both; as floats, some different integers are equal.
     """
     if x1.dtype == UINT64:
         fits, beyond = binary(GREATER_EQUAL, x2, 0, None), 0

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
-# Elements, to find each of which by a comparison is faster than NumPy's ways; and
-# elements from which its table is faster.
+# The numbers of elements up to which comparisons with each of them are faster than
+# NumPy's ways, and from which NumPy's table is faster.
 FEW, MANY = 16, 100_000
 
 
@@ -230,16 +230,16 @@ def as_its_kind(scalar, x: NDArray):
 
 
 def is_in_signed(x: NDArray, others: NDArray, invert: bool) -> NDArray:
-    """Compare uint64 with signed integers, of which no dtype holds all.
+    """Compare uint64 with signed integers, which no dtype holds together.
 
-    NumPy's floats take some for equal that differ.
+    As floats, as NumPy compares them, some different integers are equal.
     """
     if x.dtype.kind == "u":
         fits, dtype = greater_equal(others, 0), np.uint64
     else:
         fits, dtype = less_equal(others, 2**63 - 1), np.int64
-    # What does not fit is no element of `x`. A 0 stands for it, which counts only if it
-    # is one of the others itself.
+    # Values outside the dtype can't occur in `x`: replace them by 0, and undo a false
+    # match below.
     within = astype(where(fits, others, 0), dtype)
     found = isin(astype(x, dtype), within)
     found = logical_and(found, logical_or(not_equal(x, 0), any_of(equal(others, 0))))

@@ -221,7 +221,7 @@ cdef class Arena(Watcher):
         return 0
 
     cdef void let_go(self, Block *block) noexcept:
-        """Remove a block from this cycle's counts, after it was unlinked."""
+        """Poison an unlinked block of this cycle, which then has no arena."""
         self.clear(block)
         block.parent = NULL
         # Never the last reference to the arena: the caller holds one.

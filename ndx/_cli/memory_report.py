@@ -1,4 +1,4 @@
-"""What a program's arrays took, and why it got no more: ``python -m ndx run``."""
+"""The report of ``python -m ndx run``: peaks, spills, and why memory was refused."""
 
 import atexit
 import os

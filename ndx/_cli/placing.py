@@ -112,8 +112,8 @@ class _Current:
         self.placement = placement
         self.backend = backend
         self.retired = []  # fallbacks of the time before a fork
-        self.before = 0, 0  # what `spilled` says of them
-        self.kept_nbytes = 0  # in them, when the last one was retired
+        self.before = 0, 0  # the counts of `spilled` for the retired fallbacks
+        self.kept_nbytes = 0  # bytes in the fallbacks when the last one was retired
 
     def spilled(self):
         """Return the peak of bytes in the fallbacks, and the number of allocations."""
@@ -139,7 +139,7 @@ class _Current:
         try:
             made = self.placement.make_fallback()
         except (OSError, MemoryError):
-            # The old one goes on, and is frozen again at the next fork.
+            # The old fallback goes on, and is frozen again at the next fork.
             self.retired.pop()
             return
         self.before = self.spilled()
@@ -147,11 +147,11 @@ class _Current:
         self.backend._replace_fallback(made)
 
     def renew(self):
-        """Begin anew, in a forked child."""
+        """Replace the backend by a new one, in a forked child."""
         try:
             made = self.placement.make()
         except (OSError, MemoryError):
-            # The child goes on with the memory that the parent's has left.
+            # The child goes on with the memory that its parent has left.
             return
         replace_default(self.backend, made)
         self.__init__(self.placement, made)

@@ -79,7 +79,8 @@ def _new_main():
     for name in _OF_PYTHON:
         if name in ours:
             setattr(main, name, {} if name == "__annotations__" else None)
-    # Kept: threads, finalizers and pickles need it after the program's end.
+    # Kept, because threads, finalizers and pickles need `__main__` after the program's
+    # end.
     sys.modules["__main__"] = main
     return main
 
@@ -132,7 +133,7 @@ def _report_without_us(error):
         sys.last_traceback = traceback
         usual(kind, value.with_traceback(traceback), traceback)
 
-    # Only Python itself calls it, when the error has passed through this package.
+    # Python itself calls the hook, when the error has passed through this package.
     sys.excepthook = report
 
 

@@ -30,7 +30,8 @@ cdef enum:
     ROW = 16                     # elements: shorter rows are not worth a call
     CACHE_LINES = 64             # elements: whole cache lines of any dtype
 
-# The lines along the accumulated axis, side by side along another axis: "across".
+# The lines along the accumulated axis. They lie side by side along another axis,
+# "across".
 cdef struct Lines:
     ndx_accumulate accumulate    # NULL: the loop computes lines of complex numbers
     const Loop *loop
@@ -61,7 +62,7 @@ cdef void add_rows(const Lines *lines, char *x, char *out,
 
 
 cdef void run_loop(const Lines *lines, char *x, char *out) noexcept nogil:
-    """Compute a line as NumPy does: by a loop whose first operand is its own output."""
+    """Accumulate a line as NumPy does: by a loop whose first operand is its output."""
     cdef char *args[3]
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t count = lines.count - 1

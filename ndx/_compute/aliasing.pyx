@@ -12,7 +12,7 @@ from ndx._lib.layout cimport MAXDIMS, Strided, byte_bounds, magnitude
 
 cdef bint is_distinct(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
                       Py_ssize_t nbytes) noexcept nogil:
-    """Whether no two items of some bytes share memory."""
+    """Whether no two items of a layout, of `nbytes` each, share memory."""
     cdef int order[MAXDIMS]
     cdef Py_ssize_t step, extent = nbytes
     cdef int axis, count = 0, i
@@ -27,7 +27,7 @@ cdef bint is_distinct(int ndim, const Py_ssize_t *shape, const Py_ssize_t *strid
             i -= 1
         order[i] = axis
         count += 1
-    # From the shortest steps on, each has to lead past all items so far.
+    # From the shortest step on, each step has to lead past all items so far.
     for i in range(count):
         step = magnitude(strides[order[i]])
         if step < extent:

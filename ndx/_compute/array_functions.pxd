@@ -1,6 +1,7 @@
 from ndx._lib.dtypes cimport NDTYPES
 
-# They need neither the GIL nor an array of their own: `sample` is what NumPy asks for.
+# NumPy's functions in C for arrays of one dtype. They need neither the GIL nor an
+# array: where NumPy asks for an array, `sample` is given.
 ctypedef int (*SortFunction)(void *start, Py_ssize_t count, void *sample) noexcept nogil
 ctypedef int (*SearchFunction)(void *start, Py_ssize_t count, Py_ssize_t *place,
                                void *sample) noexcept nogil

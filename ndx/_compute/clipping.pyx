@@ -57,9 +57,10 @@ cdef void run_clip(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef int store_bound(object value, int dtype, bint is_low, char *bound) except -1:
-    """Store a scalar; an integer beyond the dtype's, which limits nothing, as its last.
+    """Store a bound as an element; an integer beyond the dtype becomes its last one.
 
-    One that would limit all elements to what the dtype lacks is an OverflowError.
+    Such an integer limits nothing. One that would limit all elements to a value which
+    the dtype lacks is an OverflowError.
     """
     try:
         store_constant(value, dtype, bound)
@@ -73,7 +74,7 @@ cdef int store_bound(object value, int dtype, bint is_low, char *bound) except -
 
 
 def binding_bounds(x, low, high):
-    """Return the bounds; None for an integer beyond the dtype that limits nothing."""
+    """Return both bounds, with None for an integer that limits no element."""
     if is_array(x) and BOOL != (<BaseArray>x).dtype \
             and kind_of[(<BaseArray>x).dtype] < KIND_FLOAT:
         limits = np.iinfo(dtype_object((<BaseArray>x).dtype))
@@ -87,8 +88,8 @@ def binding_bounds(x, low, high):
 cpdef object clip_between(object x, object low, object high, object out):
     """Return an array limited to two scalars of its dtype; None for other operands.
 
-    NaN stays. The result is `high` where `low` is larger than that. It is written to
-    `out`, unless that is None.
+    NaN stays. Elements become `high` where `low` is larger than `high`. The result is
+    written to `out`, unless that is None.
     """
     cdef BaseArray array, result
     cdef Operands operands

@@ -90,7 +90,7 @@ cdef BaseArray compute(Ufunc ufunc, BaseArray x, int dtype, BaseArray mean, obje
     axis = read_axes(axis)
     count = combinable(ufunc, dtype, x, axis)
     if count > 1:
-        # One element stands for all along the axes without a stride.
+        # Along axes without a stride all elements are one: it stands for the others.
         result = compute(ufunc, distinct(x, axis), dtype, mean, axis, keepdims)
         return None if result is None else combined(ufunc, result, count)
     computing.folding.loop = loop_of(ufunc, dtype)

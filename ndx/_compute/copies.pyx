@@ -51,7 +51,7 @@ cdef int copy_into(BaseArray out, BaseArray x) except -1:
 
 
 cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
-    """Copy `x` into `out`, which nobody else knows yet if it `is_new`."""
+    """Copy `x` into `out`; `is_new`: no other code has a reference to `out` yet."""
     cdef Py_ssize_t nbytes = out.size * itemsize_of[out.dtype]
     cdef bint plain = out.dtype == x.dtype and out.c_contiguous and x.c_contiguous \
         and out.size == x.size and nbytes < LARGE
@@ -85,13 +85,13 @@ cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1:
     walks = walk_copy(out, x, &walk)
     if walks and can_transfer(x.dtype, out.dtype) and (
             is_new or has_distinct_elements(out)):
-        # Else it is NumPy's order that says which of several values a place keeps.
+        # Where several values go to one place, NumPy's order decides which one stays.
         return transfer(&operands, &walk, x.dtype, out.dtype, "copy")
     hold(&operands)
     try:
         if not walks or out.size < LARGE \
                 or not cast_walk(&operands, &walk, x.dtype, out.dtype):
-            # NumPy also says what is wrong with the shapes.
+            # NumPy's copy also raises the error for shapes that don't fit.
             copy_by_numpy(&operands, out, x)
     finally:
         let_go(&operands)

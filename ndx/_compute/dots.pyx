@@ -27,8 +27,8 @@ cdef Ufunc VECDOT = find_ufunc("vecdot")
 cdef bint is_plain_product(BaseArray x, BaseArray y) noexcept:
     """Whether `dot` is `matmul`, to the last bit.
 
-    For axes of one element, or other layouts, the two add in different orders, and
-    zeros get different signs.
+    For axes of one element, or in other layouts, the two functions add in different
+    orders, and zeros get different signs.
     """
     cdef int axis
     if x.dtype != y.dtype or kind_of[x.dtype] < KIND_FLOAT or x.ndim > 2 or y.ndim > 2 \

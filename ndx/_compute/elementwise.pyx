@@ -91,7 +91,7 @@ cdef BaseArray as_operand(object x):
     if isinstance(x, ndarray):
         result = from_numpy(x)
         if result is None:
-            # Misaligned or byte-swapped. TypeError if ndx lacks the dtype.
+            # The array is misaligned or byte-swapped. TypeError if ndx lacks its dtype.
             dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
             dtype = dtype_object(dtype_code(dtype))
             result = from_numpy(np.array(x, dtype=dtype, order="K", copy=True))
@@ -129,7 +129,7 @@ cdef bint has_priority(object x) except -1:
     try:
         return float(getattr(x, "__array_priority__", 0)) > ARRAY_PRIORITY
     except Exception:
-        # As in NumPy.
+        # The same rule as NumPy's.
         return False
 
 
@@ -176,7 +176,7 @@ cdef object operand_error(Ufunc ufunc, object x1, object x2):
 
 
 def unfit(str name, bad, bint alone):
-    """Return the error for what is no operand; `alone`: there is no other."""
+    """Return the TypeError for an object that is no operand; `alone`: the only one."""
     if (isinstance(bad, cnp.ndarray) or is_numpy_scalar(bad)) \
             and not computes_itself(bad) and is_lacking(bad.dtype):
         dtype_code(bad.dtype)        # the error that lists dtypes

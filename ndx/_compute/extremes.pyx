@@ -1,4 +1,4 @@
-"""The place of the largest or the smallest of few elements, by NumPy's functions."""
+"""`argmax` and `argmin` of few elements, by NumPy's functions in C."""
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport BaseArray
@@ -20,10 +20,9 @@ cdef void run_search(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef bint find_small(BaseArray x, BaseArray found, bint largest) except -1:
-    """Write the place of the extreme of a flattened array to an int64.
+    """Write the flat index of the largest or smallest element of `x` to `found`.
 
-    Return False, and write nothing, for other arrays than contiguous ones of few
-    elements.
+    Return False, and write nothing, unless `x` is contiguous and has few elements.
     """
     cdef Operands operands
     cdef Search search

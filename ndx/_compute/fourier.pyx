@@ -39,7 +39,7 @@ cdef dict OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backw
 
 
 cdef int search() except -1:
-    """Find NumPy's loops; those that it does not have stay without a function."""
+    """Find NumPy's loops; one that NumPy lacks stays without a function."""
     global searched, FFT, IFFT, RFFT_EVEN, RFFT_ODD, IRFFT
     try:
         loops = importlib.import_module("numpy.fft._pocketfft_umath")
@@ -144,7 +144,7 @@ cdef inline bint is_to_real(str name) noexcept:
 
 
 cdef bint taken(str name, BaseArray x, object norm) except -1:
-    """Whether the loops take an array."""
+    """Whether NumPy's loops take an array."""
     return (not x.block.device
             and not (x.size != 0 and reporting != 0 and reports())
             and type(norm) is str and norm in OPPOSITE

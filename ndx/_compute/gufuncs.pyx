@@ -168,9 +168,9 @@ cdef class Gufunc:
         return operands[self.nin:]
 
     cdef bint run(self, list operands, char *constant, bint large) except? True:
-        """Compute into the results, the last operands; return whether it failed.
+        """Compute into the results, the last operands; return whether the loop failed.
 
-        The operand None is the constant. Nothing here is empty. If `large`, the GIL is
+        The operand None is the constant. No operand is empty. If `large`, the GIL is
         released.
         """
         cdef Operands held

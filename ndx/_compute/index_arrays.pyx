@@ -42,7 +42,7 @@ cdef extern from "ndx/internal/thread_pool.h" nogil:
 cdef enum:
     BLOCK = 1024             # offsets that are computed at a time
     WORTHWHILE = 1 << 20     # bytes, or eight times the items, from which threads pay
-    PART = 256 << 10         # the same, of a part
+    PART = 256 << 10         # bytes of a part, counted in the same way
 
 
 # A selection by index arrays, of one shape, along neighbouring axes.

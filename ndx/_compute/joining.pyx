@@ -23,8 +23,8 @@ cdef enum:
     MOST = 1 << 21               # elements: more are copied in passes if in files
 
 
-# Where an array goes: to bytes of each row of the result. A row is what lies between
-# two steps along the axes before the joined one.
+# The place of an array in the result: some bytes of each row. A row is what lies
+# between two steps along the axes before the joined one.
 cdef struct Place:
     Py_ssize_t rows
     Py_ssize_t length            # elements in a row of the array

@@ -121,7 +121,7 @@ cdef object unwrapped(object x, int depth=0, dict entered=None):
     if entered is None:
         entered = {}
     elif id(x) in entered:
-        # One that is met again, or contains itself.
+        # A container that occurs again, or contains itself.
         return entered[id(x)][1]
     entered[id(x)] = x, x
     found = type(x)([unwrapped(item, depth + 1, entered) for item in x])

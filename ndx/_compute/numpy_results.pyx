@@ -118,7 +118,7 @@ cdef void forget_header(void *ptr, Header *header) noexcept:
         PyMem_RawFree(header)
 
 
-# Of the calls of `call_numpy`, which raises them instead of NumPy's errors.
+# Refusals within `call_numpy`, which raises them instead of NumPy's errors.
 cdef Refusals refusals = Refusals()
 
 
@@ -338,7 +338,7 @@ cdef BaseArray own_result(object array):
         return adopt_result(array, base)
     foreign = from_numpy(array)
     if foreign is None and code_or_none(array.dtype) >= 0:
-        # Its elements are not aligned.
+        # The elements of NumPy's result are not aligned.
         foreign = from_numpy(array.copy())
     if foreign is None:
         raise TypeError(f"{array.dtype} is not a dtype of the array API")
@@ -402,8 +402,8 @@ cdef bint is_one_of(object base, foreign) except -1:
 cdef bint is_of_others(object base) except -1:
     """Whether memory belongs to an object that NumPy's result keeps alive.
 
-    It is that of a buffer or a capsule, or of an array that such an object has made, as
-    in `frombuffer`. The result is to share it, as NumPy's does.
+    Such an object is a buffer, a capsule, or an array that was made of one, as by
+    `frombuffer`. The NDArray is to share this memory, as NumPy's result does.
     """
     if not isinstance(base, cnp.ndarray):
         return True

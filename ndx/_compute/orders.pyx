@@ -14,7 +14,7 @@ cdef int check_order(object order) except -1:
 
 
 cdef bint lies_in(BaseArray x, object order):
-    """Whether the elements are in an order ("C", "F"); None: any."""
+    """Whether the elements lie in memory in an order: "C" or "F"; None: any."""
     return order is None or (x.c_contiguous if order == "C" else x.f_contiguous)
 
 

@@ -1,7 +1,7 @@
 """Sums of floats by vectors, in the order of NumPy's pairwise summation.
 
-NumPy's own loop adds with the vectors of the oldest CPUs. These take a fraction of its
-time, with the same result to the last bit.
+NumPy's own loop adds with the vectors of the oldest CPUs. The sums here take a fraction
+of its time, and are equal to the last bit.
 """
 
 from libc.string cimport memcpy
@@ -19,9 +19,9 @@ cdef list LENGTHS = [
 
 
 cdef SumFunction find_sum(str name, int dtype):
-    """Return the sum for the operation of a name; NULL: NumPy's loop is to be called.
+    """Return a vector sum for the operation of a name; NULL: NumPy's loop is used.
 
-    It is compared with NumPy's, whose order might change.
+    Each sum is compared with NumPy's first, whose order might change.
     """
     cdef SumFunction function = NULL
     cdef double total

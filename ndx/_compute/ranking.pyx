@@ -137,6 +137,6 @@ cdef BaseArray ranked(BaseArray x, int axis):
 
 
 cdef void set_shift(Ranking *ranking) noexcept:
-    """Move the keys up, as far as their range allows."""
+    """Shift the keys up, as far as their range leaves room in 64 bits."""
     cdef uint64_t spread = ranking.high - ranking.low
     ranking.shift = 63 - ndx_highest_bit(spread) if spread else ranking.bits

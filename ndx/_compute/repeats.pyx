@@ -1,4 +1,4 @@
-"""Broadcast axes (stride 0): a repeated element is read once.
+"""Reductions along broadcast axes (stride 0): a repeated element is read once.
 
 Such a view may be too long for any loop. A reduction takes one of the equal elements
 and combines copies of it by doubling.
@@ -28,9 +28,10 @@ cdef Py_ssize_t repeats(BaseArray x, object axis) except -1:
 
 
 cdef Py_ssize_t combinable(Ufunc ufunc, int dtype, BaseArray x, object axis) except -1:
-    """Return of how many copies `combined` may make a reduction.
+    """Return how many copies of each element a reduction may combine by doubling.
 
-    What has to be in order is not made of copies (1), unless it takes too long.
+    It is 1 for operations whose result depends on the order of the elements, unless
+    these are so many that a reduction in order would take too long.
     """
     return 1 if is_in_order(ufunc, dtype) and x.size <= IN_ORDER else repeats(x, axis)
 

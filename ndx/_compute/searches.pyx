@@ -1,4 +1,4 @@
-"""Places of values in a sorted vector, on threads if they are many."""
+"""`searchsorted` in a vector, on threads if there are many values."""
 
 from libc.stdint cimport int64_t
 
@@ -52,7 +52,7 @@ cdef void run_search(void *arg, char **data, const Walk *walk) noexcept nogil:
 
 
 cdef BaseArray search(BaseArray x, BaseArray values, bint right):
-    """Return where values belong in a sorted vector of their dtype; None: not here."""
+    """Return where values belong in a sorted vector; None: left to NumPy."""
     cdef BaseArray result
     cdef Operands operands
     cdef Search job

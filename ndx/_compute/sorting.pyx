@@ -48,9 +48,10 @@ cdef void run_search(void *arg) noexcept nogil:
 
 
 cdef bint order_shows(const Operands *held, BaseArray x) except -1:
-    """Whether a stable sort of operand 0, which is held, may differ from another.
+    """Whether a stable sort may give other bits than NumPy's faster, unstable sort.
 
-    It does not if equal elements have equal bits. NumPy's other sort is faster.
+    It may if equal elements differ in their bits, as zeros of both signs and NaN do.
+    `x` is operand 0, which is held.
     """
     cdef Search search
     if kind_of[x.dtype] < KIND_FLOAT:

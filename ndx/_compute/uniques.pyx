@@ -132,8 +132,8 @@ def unique_parts(BaseArray x not None, bint with_indices, bint with_inverse,
                  bint with_counts):
     """Return the distinct values, their indices, the inverse, and the counts.
 
-    What is not wanted is None. None for arrays that are left to NumPy: of complex
-    numbers, on a device, or large and in a file.
+    Parts that are not asked for are None. All is None for an array that is left to
+    NumPy: of complex numbers, on a device, or large and in a file.
     """
     cdef BaseArray flat, values, order = None, indices = None, inverse = None
     cdef BaseArray counts = None

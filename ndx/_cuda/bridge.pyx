@@ -235,7 +235,7 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
     try:
         copy(<size_t>(block.ptr + x.offset))
     finally:
-        # Also after Ctrl-C: the copy may have started.
+        # Done after Ctrl-C, too: the copy may have started.
         memory = block_memory(block)
         (<Backend>block.backend).use_on(&memory, stream)
         block_unpin(block)
@@ -243,9 +243,9 @@ def send_pinned(BaseArray x not None, copy, size_t stream):
 
 
 cdef MirrorArena mirror_of(BaseArray x):
-    """Return the mirror of the arena in which an array lies; None if there is none.
+    """Return the mirror of the arena in which an array lies; None without one.
 
-    Only of the arena that serves the device's new arrays here.
+    Only the arena that serves the device's new arrays here counts.
     """
     cdef Arena arena
     cdef Block *block = x.block
@@ -260,9 +260,9 @@ cdef MirrorArena mirror_of(BaseArray x):
 
 
 def mirror_array(BaseArray x not None):
-    """Return an array of the CPU's over the mirror of the place of `x`, not yet copied.
+    """Return an array of the CPU over the mirror of `x`, with nothing copied yet.
 
-    None if it has no mirror, or that is in use.
+    None if `x` has no mirror, or its place there is in use.
     """
     cdef MirrorArena mirror = mirror_of(x)
     cdef BaseArray result
@@ -287,7 +287,7 @@ def mirror_array(BaseArray x not None):
 
 
 def stage_in_mirror(BaseArray x not None):
-    """Return where a copy to `x` may lie on its way; 0: it has no such place."""
+    """Return the address in the mirror for a copy to `x`; 0: there is none to use."""
     cdef MirrorArena mirror = mirror_of(x)
     cdef size_t low
     if mirror is None:
@@ -297,14 +297,14 @@ def stage_in_mirror(BaseArray x not None):
 
 
 def note_copy_from_mirror(BaseArray x not None, size_t stream):
-    """Say that a stream has just been given the copy from that place."""
+    """Note that a stream was given the copy from that place in the mirror."""
     cdef MirrorArena mirror = mirror_of(x)
     cdef size_t low = offset_of(x)
     mirror.note_copy(low, low + nbytes_of(x), stream)
 
 
 cdef size_t offset_of(BaseArray x) noexcept:
-    """Return where in its arena's chunk an array begins."""
+    """Return the offset of an array's first element in the chunk of its arena."""
     return x.block.ptr + x.offset - (<Arena>x.block.parent).chunk.ptr
 
 

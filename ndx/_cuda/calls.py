@@ -1,7 +1,7 @@
 """CuPy's functions, by the names of the standard.
 
-They are those of ``array_api_compat.cupy``. The modules `overrides_*` replace the ones
-that differ from the standard and the CPU.
+The functions are those of ``array_api_compat.cupy``. The modules `overrides_*` replace
+the ones that differ from the standard and the CPU.
 """
 
 from operator import attrgetter

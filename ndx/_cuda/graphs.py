@@ -74,7 +74,7 @@ class Graph:
             self._replays += 1
             return captured.replay(arrays)
         if captured is not None:
-            # It reads a stale array: an eager call raises the error.
+            # The graph reads a stale array: an eager call raises the error.
             del mine.captured[key]
         call = functools.partial(self.__wrapped__, *args, **kwargs)
         if key in mine.warm:
@@ -140,10 +140,10 @@ class Graph:
             found = self._captured(session, warm, call, arrays)
         except (WorkspaceError, MemoryError, capture.Unprepared):
             found = None
-        # Not in the handler: there the failed attempt still holds its memory.
+        # Not in the handler, where the failed attempt still holds its memory.
         del warm
         if found is None:
-            # Not as in the warm-up; nothing was computed yet.
+            # The call differs from the warm-up, and nothing was computed yet.
             self._eager += 1
             return self._warm_up(key, session, call, arrays)
         self._mine().captured[key] = found
@@ -392,7 +392,8 @@ class _Ended:
         try:
             yield
         except BaseException:
-            # Raises if the failure invalidated the capture, but ends it all the same.
+            # It raises if the failure invalidated the capture, but ends the capture all
+            # the same.
             try:
                 stream.end_capture()
             except Exception as error:

@@ -37,7 +37,7 @@ def check_power(base, exponent):
 
 
 def _compared(name, x, y):
-    """Exact, as on the CPU; CuPy compares uint64 and int64 as floats."""
+    """Compare uint64 and int64 exactly, as on the CPU; CuPy compares them as floats."""
     signed_first = x.dtype.kind == "i"
     signed = x if signed_first else y
     x, y = x.astype(np.uint64, copy=False), y.astype(np.uint64, copy=False)

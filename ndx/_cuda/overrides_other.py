@@ -33,7 +33,8 @@ def _solve(session, x1, x2, /):
 def _nothing_on_cpu(name, function, compute=standard):
     """Return a function that computes on the CPU for an array without elements.
 
-    CuPy, and NumPy in part, refuse transforms, extremes, norms and ranks of it.
+    CuPy, and NumPy in part, refuse transforms, extremes, norms and ranks of such an
+    array.
     """
 
     def computed(session, x, /, **kwargs):

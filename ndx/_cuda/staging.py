@@ -44,7 +44,7 @@ class Staging:
             try:
                 buffer = self._buffer(size)
             except OutOfMemoryError:
-                # CUDA stages it, and waits if necessary.
+                # CUDA stages the rest, and waits if necessary.
                 self._copy(target + start, address + start, nbytes - start, stream)
                 return
             try:
@@ -84,7 +84,7 @@ class Staging:
             try:
                 event = self.flying.popleft()
             except IndexError:
-                # Empty, or another thread took the last one.
+                # The queue is empty, or another thread took the last event.
                 return
             if self.runtime.eventQuery(event) == 0:
                 self.idle.append(event)

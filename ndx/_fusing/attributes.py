@@ -28,7 +28,7 @@ def is_computed(value, name):
     if kind is property:
         return not is_type
     if kind is functools.cached_property and not is_type:
-        # Once it has been computed it is an attribute as any.
+        # Once a cached property has been computed it is an ordinary attribute.
         return name not in object.__getattribute__(value, "__dict__")
     if kind in (classmethod, staticmethod):
         return type(own.__func__) is not types.FunctionType

@@ -1,10 +1,10 @@
-"""What a function does with values while it is recorded: calls, operators, loops.
+"""Evaluation of a function's operations during recording: calls, operators, loops.
 
-Values are stand-ins for arrays and floats (`tracing`, `scalars`), plain values, lists
-and other containers that the function has made itself, and references to objects from
-outside (`outside`). Whatever would have an effect, or reads what can't be followed, is
-refused. Functions of Python are walked along (`frames`); of others only those that are
-known here are called: they have no effects and depend on their arguments alone.
+Values are placeholders for arrays and floats (`tracing`, `scalars`), plain values,
+lists and other containers that the function has made itself, and references to objects
+from outside (`outside`). An operation that would have an effect, or reads what can't be
+followed, is refused. Functions of Python are followed (`frames`); of others only those
+are called that are known to have no effects and to depend on their arguments alone.
 """
 
 import builtins
@@ -149,14 +149,14 @@ class Evaluation:
         self.depth = self.instructions = 0
 
     def refuse(self, reason):
-        """Give up: the function is to be called as it is."""
+        """Refuse the recording: the function is to be called as it is."""
         raise NotRecorded(reason)
 
     def perform(self, operation, *args, **kwargs):
-        """Compute with values; the function may catch what is raised.
+        """Apply an operation to values; the function may catch what that raises.
 
-        An error of the operation comes again when it is repeated. Another one is of a
-        signal's handler, for instance, and belongs to the caller.
+        An error of the operation itself comes again when the operation is repeated. An
+        error that does not, such as one of a signal's handler, belongs to the caller.
         """
         try:
             return operation(*args, **kwargs)
@@ -173,7 +173,7 @@ class Evaluation:
             raise
 
     def words(self, value):
-        """Return a short text for what is called."""
+        """Return a short text that names a called object."""
         if type(value) is Reference:
             return self.outside.words(value)
         return getattr(value, "__qualname__", type(value).__name__)
@@ -198,7 +198,7 @@ class Evaluation:
         return found
 
     def attribute(self, value, name):
-        """Return an attribute, or what is called as a method."""
+        """Return an attribute, or a method, of a value."""
         kind = type(value)
         if kind is Super:
             found = self.attribute(value.kind, name)
@@ -262,7 +262,7 @@ class Evaluation:
         return type(value) is Reference and type(value.value) is dict
 
     def taken(self, value):
-        """Return a container from outside as one of its items, else the value."""
+        """Return a container from outside as a container of its items; others as is."""
         if self.is_list(value):
             items = self.outside.items(value)
             return items if type(value.value) is list else tuple(items)
@@ -324,9 +324,9 @@ class Evaluation:
         self.perform(operator.setitem, target, key, value)
 
     def store_attribute(self, owner, name, value):
-        """Refuse to set an attribute, unless to the array that it is already.
+        """Refuse to set an attribute, unless it is set to the array that it already is.
 
-        That is what ``self.u *= 2`` does last.
+        ``self.u *= 2`` ends with such an assignment.
         """
         if type(owner) is Reference and type(value) is Tracer:
             kind = type(owner.value)
@@ -464,7 +464,7 @@ class Evaluation:
         return self._call_known(function, args, kwargs)
 
     def _call_known(self, function, args, kwargs):
-        """Call what is no function of Python."""
+        """Call an object that is no function of Python."""
         value = function.value
         try:
             own = _BUILTINS.get(value)
@@ -526,7 +526,7 @@ class Evaluation:
         return found
 
     def _passed(self, value):
-        """Return an argument for a function that is not walked along."""
+        """Return an argument for a function whose code is not followed."""
         if type(value) is Reference:
             found = self.unwrapped(value)
             if type(found) is type and found.__flags__ & HEAP:
@@ -540,7 +540,7 @@ class Evaluation:
         return value
 
     def _call_own(self, function, args, kwargs):
-        """Call a method of a stand-in, or of what the function has made."""
+        """Call a method of a placeholder, or of an object of the function's own."""
         owner = getattr(function, "__self__", None)
         if isinstance(owner, StandIn):
             args = tuple(self._passed(item) for item in args)

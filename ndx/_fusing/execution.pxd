@@ -10,7 +10,7 @@ cdef enum:
     SCRATCH = 48 << 10           # bytes of a block's registers
     SHORT_ROW = 48               # elements: a row of fewer is not worth a call
 
-# Where a step finds an operand.
+# Where the operand of a step is.
 cdef enum Place:
     REGISTER                     # a piece of the block's scratch, contiguous
     LEAF                         # a part of an array
@@ -72,7 +72,7 @@ cdef struct Stage:
     Step *steps
     Partial *partials
 
-# What one call needs in C.
+# The arguments of one call, as C data.
 cdef struct Replay:
     const Stage *stages
     int nstages

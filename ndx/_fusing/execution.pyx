@@ -23,9 +23,10 @@ cdef struct Job:
 
 
 cdef void run_blocks(void *arg, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Compute the blocks from `first` to before `last` of a stage, with own scratch.
+    """Compute the blocks [first, last) of a stage, with a scratch buffer of their own.
 
-    Not on the stack, of which a thread may have little, unless no other memory is left.
+    The buffer is not on the stack, of which a thread may have little, unless there is
+    no other memory.
     """
     cdef void *room = malloc(SCRATCH + LINE)
     if room == NULL:

@@ -1,8 +1,9 @@
-"""Frames: a function's bytecode, one instruction after the other, on what stands in.
+"""Frames: a function's bytecode is followed, one instruction after the other.
 
-A fused function is recorded by walking along its bytecode instead of running it. So
-everything that it reads, calls and changes is seen before it happens, and a recording
-has no effects. What is not known here is refused, and the function is then called.
+A fused function is recorded by following its bytecode with placeholders, instead of
+running it. So everything that it reads, calls and changes is seen before it happens,
+and a recording has no effects. An instruction or object that is not known here is
+refused, and the function is then called.
 """
 
 import dis
@@ -188,7 +189,7 @@ def _parts(evaluation, function):
 
 
 def call(evaluation, function, args, kwargs):
-    """Walk along a function of Python, for arguments; return its result."""
+    """Follow a function of Python for some arguments; return its result."""
     if not _KNOWN:
         msg = "the bytecode of this version of Python is not known"
         raise NotRecorded(msg)
@@ -753,7 +754,7 @@ def _call_with_all(frame, instruction):
 
 
 def _callable(frame):
-    """Take what is called from the stack."""
+    """Pop a callable, and the object that it is bound to, from the stack."""
     one, other = frame.pop(2)
     if sys.version_info >= (3, 13):
         function, owner = one, other
@@ -775,7 +776,7 @@ def _finish_call(frame, function, args, kwargs):
 
 @_step("RETURN_GENERATOR")
 def _generate(frame, instruction):
-    # It is run by its `LocalGenerator`, which begins here.
+    # The body is run by its `LocalGenerator`, which begins here.
     frame.stack.append(None)
 
 

@@ -128,7 +128,7 @@ cdef class Entry:
                 if self.hindered[<int>i]]
 
     cdef int take(self, const Words *found, object program) except -1:
-        """Take the program, or let the engine of the device make it."""
+        """Set the program, or let the engine of the device make one of it."""
         if found.device == 0:
             self.program = program
             return 0
@@ -299,7 +299,7 @@ cdef class FusedFunction:
             owned.append(array)
             return describe_array(found, <BaseArray>array, FOREIGN)
         else:
-            # What the function reads of it, guards compare.
+            # Guards compare what the function reads of the object.
             add_address(found, OBJECT, kind)
             if classes is not None:
                 classes.append(kind)
@@ -346,7 +346,7 @@ cdef class FusedFunction:
         self.seen[hash] = met
         if others < AT_ONCE:
             return met == 1
-        # Ever more rarely, if what is read differs again and again.
+        # Recordings get rare if the values that are read differ again and again.
         return (met & (met - 1)) != 0
 
     cdef Entry learn(self, Words *found, PyObject **args, Py_ssize_t count,
@@ -417,7 +417,7 @@ cdef inline void add_address(Words *found, Tag tag, object value) noexcept:
 
 
 cdef object one_of(object value, dict canonical):
-    """Return the object that stands for all that equal `value`."""
+    """Return the object that stands for all objects that equal `value`."""
     # -0.0 equals 0.0, and a NaN nothing.
     if is_numpy_scalar(value):
         value = (value.dtype, value.tobytes())
@@ -437,7 +437,7 @@ cdef object call_fused(PyObject *self, PyObject **args, size_t nargsf,
     cdef Py_ssize_t count = ndx_count(nargsf)
     cdef Entry entry = None
     cdef Words found
-    # Keeps arrays and floats that the caller does not.
+    # Keeps arrays and floats alive that the caller does not.
     cdef list owned = [] if names != NULL or fused.takes else None
     cdef dict canonical = fused.canonical
     cdef int hindrance
@@ -533,7 +533,8 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     >>> score(ndx.asarray([1.0, 2.0]), ndx.asarray([3.0, 6.0]))
     NDArray([1., 2.])
     """
-    # With the first fused function: a fifth of the time to import ndx would be its.
+    # Imported with the first fused function: it takes a fifth of the time of `import
+    # ndx`.
     from ndx._fusing.recording import require_function
 
     require_function(function)

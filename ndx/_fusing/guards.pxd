@@ -5,21 +5,21 @@ from ndx._fusing.signatures cimport Words
 cdef struct Guard:
     int read                     # how the value is found
     int check                    # what is compared
-    int parent                   # the guard of what has the value
+    int parent                   # the guard whose value has this one
     Py_ssize_t index             # of an item, a cell, an argument, ...
     Py_ssize_t defaults          # how many a function has
     PyObject *key
     PyObject *expected
     void *getattro               # of the parent's type
     unsigned int version         # of the class whose attributes were looked at
-    bint of_type                 # whether it is the parent itself
+    bint of_type                 # whether that class is the parent itself
     double number
 
 cdef class Guards:
     cdef int count
     cdef Guard *guards
     cdef bint takes              # whether it adds arguments
-    cdef bint alive              # False: something that it compares by address has died
+    cdef bint alive              # False: an object that is compared by address has died
     cdef list kept
     cdef bytes words             # of the arrays read from outside
     cdef int nwords

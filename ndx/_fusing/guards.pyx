@@ -161,7 +161,7 @@ cdef Py_ssize_t size_of(PyObject *value) except -2:
 cdef inline PyObject *borrowed(const Guard *guard, PyObject *parent,
                                PyObject **values, PyObject **args,
                                PyObject *function) except? NULL:
-    """Find a value that something else holds; NULL: there is none."""
+    """Read a value that something else keeps alive; NULL: there is none."""
     cdef PyObject *found = NULL
     cdef int read = guard.read
     if read == READ_FUNCTION:
@@ -209,7 +209,7 @@ cdef inline PyObject *borrowed(const Guard *guard, PyObject *parent,
 
 
 cdef bint is_plain_read(Guard *guard, PyObject *parent) except -1:
-    """Whether no code of Python runs for an attribute of a class that has changed."""
+    """Whether an attribute of a changed class is still read without code of Python."""
     # Taken before: looking may give the class a version.
     guard.version = version_of(parent, guard.of_type)
     return not is_computed(<object>parent, <object>guard.key)
@@ -233,7 +233,7 @@ cdef bint has_keys(PyObject *value, tuple keys) except -1:
 
 cdef inline bint passes(const Guard *guard, PyObject *value, Words *found,
                         list owned) except -1:
-    """Whether a value is what it was; arrays and floats become arguments."""
+    """Whether a value passes its guard; arrays and floats become arguments."""
     cdef int check = guard.check
     if value == NULL:
         return check == CHECK_ABSENT
@@ -255,7 +255,7 @@ cdef inline bint passes(const Guard *guard, PyObject *value, Words *found,
 
 
 cdef bint is_same(PyObject *value, PyObject *expected) except -1:
-    """Whether a value equals a plain one."""
+    """Whether a value equals the plain value that was recorded."""
     if type(<object>value) is int and type(<object>expected) is int:
         return <object>value == <object>expected
     return is_equal(<object>value, <object>expected)
@@ -363,7 +363,7 @@ cdef class Guards:
         return 0
 
     cdef bint describe(self, Words *found, list arrays) except -1:
-        """Note what the arrays read from outside are; whether they fit in."""
+        """Describe the arrays read from outside in words; False: they don't fit."""
         cdef int start = found.count
         cdef list owned = []
         cdef bint fits
@@ -384,7 +384,7 @@ cdef class Guards:
         if not self.alive:
             return False
         if self.count == 1 and first.read == READ_FUNCTION:
-            # Nothing but the function's own code.
+            # The function's own code is the only thing to compare.
             return passes(first, function, found, owned)
         return self.hold_all(found, args, function, owned)
 
@@ -398,7 +398,7 @@ cdef class Guards:
             values = <PyObject **>PyMem_Malloc(self.count * sizeof(PyObject *))
             if values == NULL:
                 raise MemoryError()
-        # An exception waits until the values are released.
+        # An exception is held back until the values are released.
         held = (<Compare><void *>compare)(
             self, &done, values, found, args, function, owned)
         while done > 0:
@@ -419,7 +419,7 @@ cdef class Guards:
 
 cdef int compare(Guards self, int *done, PyObject **values, Words *found,
                  PyObject **args, PyObject *function, list owned) except -1:
-    """Repeat the reads until a value differs; count those whose value is owned."""
+    """Repeat the reads until a value differs; count the reads with an owned value."""
     cdef PyObject *parent
     cdef Guard *guard
     cdef int i

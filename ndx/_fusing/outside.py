@@ -27,7 +27,7 @@ _MOST_ITEMS = 1000
 
 
 class Read:
-    """One read from outside: how, from which other one, and what is compared.
+    """One read from outside: how, from which other read, and what is compared.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Read:
 
 
 class Opaque:
-    """What only the recording can do something with: operators and others refuse."""
+    """An object that only the recording can use: operators and others refuse it."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class Outside:
         return self.reads[-1], len(self.reads) - 1
 
     def take(self, how, parent, key, value, words, of_type=False):
-        """Return what stands for a value that the function reads."""
+        """Return the placeholder of a value that the function reads."""
         # Equal keys of different types may be different keys.
         known = self.known.setdefault((how, parent, type(key), key), [])
         if not known:
@@ -143,7 +143,7 @@ class Outside:
         return Reference(value, place)
 
     def absent(self, how, parent, key, words, of_type=False):
-        """Note that there is no such value."""
+        """Note the read of a name under which there is no value."""
         known = (how, parent, type(key), key, "absent")
         if known not in self.known:
             read, _ = self.note(how, "absent", parent, key, None, words)
@@ -151,11 +151,11 @@ class Outside:
             self.known[known] = True
 
     def words(self, reference):
-        """Return how the function would write what a reference stands for."""
+        """Return the expression by which the function reaches a reference."""
         return self.reads[reference.place].words
 
     def pinned(self, reference):
-        """Return the object itself: the program holds for no other one."""
+        """Return the object of a reference; the program holds for no other object."""
         read = self.reads[reference.place]
         if read.check == "code":
             # The same function may be known by its code elsewhere.
@@ -172,11 +172,11 @@ class Outside:
     # ---- Ways from one value to another
 
     def function(self, function, words):
-        """Return what stands for the fused function itself."""
+        """Return the reference to the fused function itself."""
         return self.take("function", -1, None, function, words)
 
     def constant(self, value, words):
-        """Return what stands for an object that is always the same, as a module."""
+        """Return the reference to an object that never changes, such as a module."""
         return self.take("constant", -1, _ById(value), value, words)
 
     def global_of(self, function, name):
@@ -252,7 +252,7 @@ class Outside:
         return self.take("attribute", place, name, found, words, is_type)
 
     def method(self, reference, owner):
-        """Return the function of a bound method, and what stands for its object."""
+        """Return the function of a bound method, and the reference to its object."""
         value, words = reference.value, self.words(reference)
         function = value.__func__
         if owner is not None and owner.value is value.__self__:
@@ -274,7 +274,7 @@ class Outside:
             if kind.value.__flags__ & HEAP:
                 words = f"{self.words(kind)}.{name}"
                 if name in type.__dict__:
-                    # A class without it has its own class's.
+                    # A class that lacks the method may have one of its own class's.
                     msg = f"it asks for {words}"
                     raise NotRecorded(msg)
                 self.absent("attribute", kind.place, name, words, of_type=True)
@@ -318,7 +318,7 @@ class Outside:
         """Return an item of a dict; a default, or KeyError, if there is none."""
         words = f"{self.words(reference)}[{key!r}]"
         if not is_plain(key) or key != key:
-            # A NaN is found by which one it is.
+            # A NaN is found by identity.
             msg = f"it looks up {words}"
             raise NotRecorded(msg)
         found = reference.value.get(key, MISSING)

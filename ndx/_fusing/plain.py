@@ -1,4 +1,4 @@
-"""Plain values: immutable, and the same for all that a function can do with them."""
+"""Plain values: immutable, and the same in all that a function can do with them."""
 
 import struct
 

@@ -68,9 +68,10 @@ def needed(steps, result):
 
 
 def _waits(step):
-    """Return False for what can come first: the start of a reduction's result.
+    """Whether a step has to wait for others; not the start of a reduction's result.
 
-    A stage between would separate the reduction from the steps that make its elements.
+    A stage between that and the reduction would separate the reduction from the steps
+    that make its elements.
     """
     return not step.starts
 
@@ -93,7 +94,7 @@ def _relation(step, later):
             if part.buffer is not other.buffer or not (written or other_written):
                 continue
             same = part == other and step.shape == later.shape
-            # The elements that a reduction reads are as any; its result is complete
+            # The elements that a reduction reads are ordinary; its result is complete
             # after the last block.
             result = (written and later.reduces) or (other_written and step.reduces)
             if same and not result:

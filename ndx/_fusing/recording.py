@@ -1,7 +1,7 @@
-"""Recording: a function is walked along with stand-ins; its steps become a program.
+"""Recording: a function is followed with placeholders, and its steps make a program.
 
-A recording has no effects, and lets none through: what would have one is refused before
-it happens. So a function that can't be fused is simply called.
+A recording has no effects: an operation with an effect is refused before it happens. A
+function that can't be fused is called instead.
 """
 
 import inspect
@@ -32,7 +32,7 @@ _GENERATORS = {
 
 
 class Recording(NamedTuple):
-    """What became of a recording: a program, or the reason why there is none."""
+    """The result of a recording: a program, or the reason why there is none."""
 
     program: Any
     reason: str | None
@@ -43,13 +43,13 @@ class Recording(NamedTuple):
     too_deep: bool = False  # for the interpreter's stack
 
     def names(self):
-        """Return what is read from outside, as the function writes it."""
+        """Return the expressions by which the function reads from outside."""
         values = ("equal", "float", "array")
         return [read.words for read in self.reads if read.check in values]
 
 
 def require_function(function):
-    """Raise TypeError for what can't be fused."""
+    """Raise TypeError for an object that can't be fused."""
     if not callable(function):
         msg = f"fuse takes a function, not {type(function).__name__}"
         raise TypeError(msg)
@@ -64,7 +64,7 @@ def require_function(function):
 
 
 class Arguments:
-    """Stand-ins for arguments, and for arrays and floats from outside, in order."""
+    """Placeholders for arguments, and for arrays and floats from outside, in order."""
 
     def __init__(self, trace):
         self.trace = trace
@@ -74,7 +74,7 @@ class Arguments:
         self.outer_arrays = []
 
     def stand_in(self, outside, how, parent, key, value, words):
-        """Return what stands for an argument, or for an item of one that is a tuple."""
+        """Return the placeholder of an argument, or of an item of a tuple argument."""
         kind = type(value)
         if isinstance(value, NDArray) or kind is np.ndarray:
             return self.array(value)
@@ -91,19 +91,19 @@ class Arguments:
         return outside.take(how, parent, key, value, words)
 
     def float(self, value):
-        """Return what stands for a float."""
+        """Return the placeholder of a float."""
         self.scalars += 1
         return Scalar(self.trace, self.scalars - 1, value)
 
     outer_float = float
 
     def outer_array(self, value):
-        """Return what stands for an array from outside."""
+        """Return the placeholder of an array from outside."""
         self.outer_arrays.append(value)
         return self.array(value)
 
     def array(self, value):
-        """Return what stands for an array: one thing for each."""
+        """Return the placeholder of an array: the same one for each occurrence."""
         foreign = type(value) is np.ndarray
         for array, tracer in zip(self.arrays, self.tracers, strict=True):
             if array is value and not foreign:
@@ -182,10 +182,10 @@ def _recorded(function, args, kwargs, fused, label):
     except (TooLarge, NotRecorded) as error:
         reason = str(error)
     except Raised as raised:
-        # The function itself is called next, and raises it.
+        # The function itself is called next, and raises the error.
         reason = _described(raised.error)
     reason = trace.reason or reason
-    # What was read and which values count matter for a refusal, too.
+    # The reads, and the floats whose values count, matter for a refusal, too.
     return Recording(program if reason is None else None, reason, label,
                      trace.by_value, outside.reads, arguments.outer_arrays)  # fmt: skip
 

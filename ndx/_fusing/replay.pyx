@@ -41,7 +41,7 @@ cdef enum:
 
 
 def limits():
-    """Return what a program may have of each, for `_fusing.planning`."""
+    """Return the limits of a program, by name, for `_fusing.planning`."""
     return {
         "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
         "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
@@ -108,7 +108,8 @@ cdef class Program:
         if self.stages == NULL:
             raise MemoryError()
         for i, stage in enumerate(stages):
-            # Counted first: `__dealloc__` frees what a failure leaves.
+            # Counted before the stage is filled: `__dealloc__` frees what a failure
+            # leaves.
             self.nstages = i + 1
             self.fill(&self.stages[i], stage)
 
@@ -279,7 +280,7 @@ cdef class Program:
         return new_array(0, made.dtype, made.ndim, made.shape, made.order, False)
 
     cdef object build(self, tuple spec, PyObject **arrays, list made):
-        """Return what the function returned when it was recorded."""
+        """Return the value that the function returned, with this call's arrays."""
         cdef BaseArray base, view
         cdef int slot, axis
         what = spec[0]

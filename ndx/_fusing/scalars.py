@@ -6,16 +6,16 @@ import numpy as np
 
 
 class StandIn:
-    """What stands for an argument while a function is recorded."""
+    """Placeholder for an argument while a function is recorded."""
 
     __slots__ = ()
 
 
 class Scalar(StandIn):
-    """A Python float among the arguments.
+    """Placeholder for a Python float among the arguments.
 
-    As an operand of arrays it is read at each replay. If the function looks at it in
-    any other way, the recording holds for this value only.
+    As an operand of arrays the float is read at each replay. If the function looks at
+    it in any other way, the recording holds for this value only.
     """
 
     __slots__ = ("_position", "_trace", "_value")

@@ -53,7 +53,7 @@ class Stage:
         self.by_rows = False
 
     def described(self):
-        """Return what `Program` takes."""
+        """Return the stage in the form that `Program` takes."""
         parts = []
         for step in self.steps:
             for part in (step.target, *parts_of(step)):

@@ -1,4 +1,4 @@
-"""What a recording consists of: steps on parts of buffers."""
+"""The parts of a recording: steps, on parts of buffers."""
 
 import math
 from typing import NamedTuple
@@ -11,11 +11,11 @@ BOOL = rules.code_of(np.bool)
 
 
 class NotRecorded(Exception):
-    """The function does what can't be replayed."""
+    """Raised for an operation that can't be replayed."""
 
 
 class Raised(Exception):
-    """The function raises an exception, which it may catch."""
+    """Carries an exception that the function raises, and may catch."""
 
     def __init__(self, error):
         super().__init__(error)
@@ -72,8 +72,9 @@ class Parameter(NamedTuple):
 class Step(NamedTuple):
     """One inner loop over elements of one shape.
 
-    A reduction has steps of 0 along the axes that it reduces. Another step before it
-    `starts` it: its result is a new array, of which this is the first value.
+    A reduction has steps of 0 along the axes that it reduces. Another step `starts` a
+    reduction: its result is a new array, and its value is the first value of the
+    reduction's result.
     """
 
     name: str

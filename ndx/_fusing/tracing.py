@@ -1,4 +1,4 @@
-"""Tracers: what stands for arrays while a function is recorded.
+"""Tracers: placeholders for arrays while a function is recorded.
 
 A `Trace` is the list of the function's steps, in order, on parts of *buffers*. A buffer
 is an array among the arguments, or one that the function would make. A `Tracer` is a
@@ -273,7 +273,7 @@ def _is_integer(value):
 
 
 class Tracer(StandIn):
-    """Stands for an array while a function is recorded.
+    """Placeholder for an array while a function is recorded.
 
     It has the attributes and methods of arrays that can be replayed; all others refuse.
     """
@@ -296,7 +296,7 @@ class Tracer(StandIn):
         return self._buffer.number and not self._is_view and self._shape == ()
 
     def _use(self):
-        """Note that the array must not be stale, even if no element of it is read."""
+        """Note that the array must not be stale, though no element of it is read."""
         if self._buffer.argument is not None:
             self._trace.used.add(self._buffer.argument)
 

@@ -170,7 +170,7 @@ cdef object html_of(BaseArray x):
 
 
 cdef object text_of_dead(BaseArray x):
-    """Return the repr of an array that is not usable; None if it is usable."""
+    """Return the repr of a stale or closed array; None for a usable one."""
     if block_is_usable(x.block):
         return None
     what = f"NDArray shape={shape_tuple(x.ndim, x.shape)} dtype={dtype_object(x.dtype)}"

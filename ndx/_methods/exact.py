@@ -13,13 +13,13 @@ import numpy as np
 
 __all__ = ["EXACT", "MANY", "integers_between", "require_integers"]
 
-# NumPy's function -> the one that computes it.
+# NumPy's function -> the function that computes it exactly.
 EXACT = {}
 
 _INT64 = np.iinfo(np.int64)
-# From here on not all integers are floats.
+# From this integer on, not all integers are floats.
 _PRECISE = 2**53
-# From so many terms on, sums in float32 are off by more than their last digits.
+# From this number of terms on, sums in float32 are off by more than their last digits.
 MANY = 1024
 # Masked arrays, matrices and others have rules of their own.
 _PLAIN = (np.ndarray, np.memmap)
@@ -28,7 +28,7 @@ _CHOOSING = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"
 
 
 def _computes(function):
-    """Register what computes a function of NumPy, but for subclasses of its arrays."""
+    """Register the exact function for one of NumPy's; subclasses stay NumPy's."""
 
     def register(exact):
         @functools.wraps(function)
@@ -48,13 +48,13 @@ def _computes(function):
 
 
 def _are_mixed(*arrays):
-    """Whether arrays are integers of which no dtype of integers has all."""
+    """Whether arrays are integers which no integer dtype holds together."""
     kinds = {x.dtype.kind for x in arrays}
     return kinds == {"i", "u"} and np.result_type(*arrays).kind == "f"
 
 
 def _in_one_dtype(*operands):
-    """Return operands in one dtype of integers, if one has all of their elements."""
+    """Return operands in one integer dtype, if one holds all of their elements."""
     arrays = [np.asarray(x) for x in operands]
     if _are_mixed(*arrays):
         if all(x.dtype.kind == "u" or not (x < 0).any() for x in arrays):
@@ -65,7 +65,7 @@ def _in_one_dtype(*operands):
 
 
 def _within(x, dtype):
-    """Return which integers a dtype has."""
+    """Return which integers of an array a dtype can hold."""
     limits = np.iinfo(dtype)
     return (x >= limits.min) & (x <= limits.max)
 
@@ -79,7 +79,7 @@ def _searchsorted(a, v, side="left", sorter=None):
     if not isinstance(v, (np.ndarray, np.generic)) or not _are_mixed(a, v):
         return a.searchsorted(v, side, sorter)
     fits = _within(v, a.dtype)
-    # What does not fit is smaller than all, or larger.
+    # Integers that the dtype lacks are smaller than all of its integers, or larger.
     beyond = 0 if v.dtype.kind == "i" else a.size
     found = np.searchsorted(a, np.where(fits, v, 0).astype(a.dtype), side, sorter)
     return np.where(fits, found, np.intp(beyond))[()]
@@ -103,7 +103,7 @@ def _histogram(a, bins=10, range=None, density=None, weights=None):
     edges = None if isinstance(bins, str) else np.asarray(bins)
     values = np.asarray(a)
     if edges is not None and edges.ndim == 1 and _are_mixed(values, edges):
-        # What does not fit the dtype of the edges is in none of the bins.
+        # Values that do not fit the dtype of the edges are in none of the bins.
         fits = _within(values, edges.dtype)
         a = values[fits].astype(edges.dtype)
         weights = None if weights is None else np.asarray(weights)[fits]
@@ -140,7 +140,7 @@ def _intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     first, second = np.ravel(ar1), np.ravel(ar2)
     if not _are_mixed(first, second):
         return np.intersect1d(ar1, ar2, assume_unique, return_indices)
-    # Only what fits both dtypes can be common.
+    # Only values that fit both dtypes can be common.
     places = [
         np.flatnonzero(_within(first, second.dtype)),
         np.flatnonzero(_within(second, first.dtype)),
@@ -283,7 +283,7 @@ def _spans(x):
 
 
 def _roomy(x):
-    """Return integers in a dtype that has their differences; others as they are."""
+    """Return integers in a dtype that can hold their differences; others unchanged."""
     if x.dtype.kind not in "iu":
         return x
     if x.dtype.itemsize < 8:

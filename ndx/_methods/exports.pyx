@@ -46,9 +46,9 @@ cdef object export_dlpack(BaseArray x, object stream, object max_version,
                           object dl_device, object copy):
     """Return a DLPack capsule on the device that the consumer asks for."""
     cdef BaseArray exported = x
-    # What a consumer may be told can't be asked of it. NumPy and ndx take any strides
-    # and respect read-only memory. They are known by an explicit None, which PyTorch,
-    # which does neither, never passes.
+    # The protocol does not tell whether a consumer takes any strides and respects
+    # read-only memory. NumPy and ndx do: they pass an explicit None, which PyTorch,
+    # which does neither, never does.
     cdef bint careful = dl_device is None or copy is None
     cdef bint copied = copy is not ... and bool(copy)
     cdef tuple device = None if dl_device is None or dl_device is ... else pair(

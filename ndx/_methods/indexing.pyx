@@ -240,7 +240,7 @@ cdef BaseArray element(BaseArray x, Py_ssize_t offset):
         set_layout(result)
         return copy(result)
     result = new_number(x.dtype)
-    # Checked only now: the allocation may run Python, which may end the scope.
+    # Checked only after the allocation, which may run Python, which may end the scope.
     require_live(x)
     if itemsize == 8:
         # A memcpy of constant size is one instruction.
@@ -320,7 +320,7 @@ cdef inline bint is_other_tuple(object key) noexcept:
 
 
 cdef bint is_array_like(object item) except -1:
-    """Whether NumPy makes an array of an item of a key, which is none yet."""
+    """Whether NumPy would make an array of an item of a key, which is no array yet."""
     if isinstance(item, (str, bytes)) or isinstance(item, cnp.ndarray):
         return False
     return isinstance(item, (bool, list, tuple)) or isinstance(item, Sequence) \
@@ -469,7 +469,7 @@ cdef int read_element(BaseArray x, char *value) except -1:
 cdef int write_element(BaseArray x, Py_ssize_t offset, const char *value) except -1:
     """Write an element on the host at an offset."""
     cdef Py_ssize_t itemsize = itemsize_of[x.dtype]
-    # Checked only now: reading the key may run Python, which may end the scope.
+    # Checked only now: reading the key may have run Python, which may end the scope.
     require_live(x)
     if itemsize == 8:
         memcpy(data_of(x) + offset, value, 8)

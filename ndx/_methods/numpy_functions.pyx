@@ -48,7 +48,8 @@ from ndx._methods.values cimport (
 cdef dict exact = None
 cdef Py_ssize_t MANY = 0
 
-# Functions that are exact but for integers as `dtype` -> the parameters before that.
+# Functions that are exact but for integers as `dtype` -> the number of parameters
+# before that.
 cdef dict RANGES = {np.arange: 3, np.linspace: 5}
 cdef frozenset SEARCHES = frozenset((np.searchsorted, np.ndarray.searchsorted))
 # Which are exact but for float32 and complex64, and but for integers, given first.
@@ -305,7 +306,7 @@ cdef int check_sizes(list arrays, object function) except -1:
 
 
 cdef object exact_of(object function, tuple args, dict kwargs):
-    """Return what computes a function of NumPy: itself, or one that is exact."""
+    """Return the function that computes one of NumPy's: itself, or an exact one."""
     cdef int dtype
     found = exact.get(function)
     if found is None:
@@ -328,7 +329,7 @@ cdef object exact_of(object function, tuple args, dict kwargs):
 
 
 cdef bint are_mixed(int dtype, int other) noexcept:
-    """Whether two dtypes (-1: no NDArray's) are integers that meet as floats."""
+    """Whether two dtypes are integers that NumPy compares as floats; -1: no dtype."""
     return is_integer(dtype) and is_integer(other) \
         and promote_table[dtype][other] == FLOAT64
 

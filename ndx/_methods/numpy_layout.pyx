@@ -48,7 +48,7 @@ cdef Ufunc RINT = find_ufunc("rint")
 
 
 cdef bint as_index(object axis) except -1:
-    """Whether an axis is None or an int: not what NumPy refuses in its own words."""
+    """Whether an axis is None or an int; NumPy refuses others in its own words."""
     return axis is None or isinstance(axis, int)
 
 

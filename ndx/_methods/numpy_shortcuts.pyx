@@ -1,8 +1,8 @@
 """NumPy's functions that kernels of ndx compute, without NumPy's allocator.
 
-The table has a function for each of NumPy's. It returns NotImplemented for arguments
-that it does not know, and for those that are wrong: NumPy computes then, or says why
-not.
+The table has a shortcut for each of these functions. A shortcut returns NotImplemented
+for arguments that it does not know, and for wrong ones: NumPy then computes, or raises
+its error.
 """
 
 import sys
@@ -29,7 +29,7 @@ cdef Ufunc MULTIPLY = find_ufunc("multiply")
 
 
 cdef object shortcut(object function, tuple args, dict kwargs):
-    """Return the result of a function of NumPy; NotImplemented: it is not known."""
+    """Return the result of a function's shortcut; NotImplemented if there is none."""
     known = SHORTCUTS.get(function)
     if known is None and not has_transforms and "numpy.fft" in sys.modules:
         add_transforms()

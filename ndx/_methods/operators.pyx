@@ -62,7 +62,7 @@ cdef object operate_with(Ufunc ufunc, object x1, object x2):
     if found is not None:
         return found
     if ufunc.name in COMPARISONS:
-        # What can't be compared is not equal, where the ufunc would raise.
+        # Objects that can't be compared are not equal, where the ufunc would raise.
         return call_function(COMPARISONS[ufunc.name], (x1, x2), NOTHING)
     return ufunc.public(x1, x2)
 
@@ -121,7 +121,7 @@ cdef object operate_in_place_with(Ufunc ufunc, BaseArray x, object other):
     except TypeError as raised:
         if not overrides_ufuncs(other) or not str(raised).startswith(DECLINED):
             raise
-    # It is asked again, with NumPy's views.
+    # The operand is asked again, with NumPy's views.
     return call_function(ufunc.public, (x, other), named)
 
 

@@ -176,7 +176,7 @@ cdef object compute_outer(KnownUfunc known, tuple inputs):
 
 
 cdef object compute_float(KnownUfunc known, object x):
-    """Return a unary function of a Python float as NumPy's scalar; None: left to it."""
+    """Return a unary function of a Python float as NumPy's scalar; None: by NumPy."""
     cdef const Loop *loop
     cdef char *args[2]
     cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]

@@ -58,7 +58,7 @@ cdef object numpy_scalar(BaseArray x):
 
 
 cdef object number_of(object value):
-    """Return a single value, as a Python scalar; None for any other object."""
+    """Return a single value as a Python scalar; None for an object that is none."""
     if is_scalar(value):
         return value
     if is_array(value):
@@ -107,7 +107,7 @@ cdef object with_scalars(object x, bint as_numbers=False, tuple around=()):
 
 
 cdef object made_by(object x):
-    """Return the NDArray that an object's `__array__` returns; None for all others."""
+    """Return the NDArray that an object's `__array__` returns; None if it does not."""
     if not hasattr(type(x), "__array__"):
         return None
     made = x.__array__()
@@ -126,7 +126,7 @@ cdef object numpy_array(object x):
 
 
 cdef object stored_by_numpy(object value, int dtype):
-    """Return what NumPy stores of one value of its own kind, as NumPy's array."""
+    """Return the element that NumPy stores for one of its own values, as an array."""
     single = np.empty((), dtype_object(dtype))
     if isinstance(value, np.floating) and is_integer(dtype):
         # NumPy stores its own NaN as an unsigned element.
@@ -139,13 +139,13 @@ cdef object stored_by_numpy(object value, int dtype):
 
 
 cdef object array_for(BaseArray x, object value):
-    """Return what is no array of ndx's dtypes as one of NumPy's that is.
+    """Return an object that is no array of ndx's dtypes as an array of NumPy's that is.
 
     Nested lists are cast to the dtype of `x`, as are strings of numbers, arrays of
     objects, and floats of NumPy's that ndx lacks. Objects that are numbers, and
-    elements of other classes of arrays, such as a masked one, say themselves what they
-    are. Dates and a single None stay as they are, and are refused by the caller; NumPy
-    would store days and NaN.
+    elements of other classes of arrays, such as masked ones, determine their values
+    themselves. Dates and a single None stay as they are, and the caller refuses them;
+    NumPy would store days and NaN.
     """
     if isinstance(value, np.ndarray) and computes_itself(value) and value.ndim == 0:
         return stored_by_numpy(value, x.dtype)

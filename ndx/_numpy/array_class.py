@@ -22,16 +22,16 @@ class _Subclass(np.ndarray):
 
 
 def _numpys_class(value):
-    """Return NumPy's class of arrays for ours, and any other argument as it is."""
+    """Return NumPy's class of arrays for our `ndarray`, and other objects unchanged."""
     return np.ndarray if value is ndarray or value is NDArray else value
 
 
 class _ArrayType(type):
     """Lets `isinstance` and `issubclass` take NumPy's arrays and ours for `ndarray`.
 
-    A number of ours is none, as NumPy's scalars are none. A subclass is one of NumPy's
-    class, since NDArray has none. The class is equal to NDArray, as the type of our
-    arrays, and as a key of tables by class.
+    Numbers are no instances, as NumPy's scalars are none. A subclass of `ndarray` is
+    derived from NumPy's class, since NDArray has no subclasses. The class is equal to
+    NDArray, as the type of our arrays, and as a key of tables by class.
     """
 
     def __new__(mcs, name, bases, namespace, **kwargs):
@@ -133,7 +133,7 @@ class ufunc(metaclass=_UfuncType):
 
 
 class _ScalarType(type):
-    """Lets a class stand for NumPy's, which it is derived from.
+    """Lets a class stand for one of NumPy's scalar classes, from which it is derived.
 
     Calls make objects of NumPy's class, from numbers of ours, too: NumPy knows its own
     scalars by their classes alone.

@@ -20,7 +20,8 @@ class _Archive(np.lib.npyio.NpzFile):
 def load(*args: Any, **kwargs: Any) -> Any:
     result = call_function(np.load, *args, **kwargs)
     if isinstance(result, np.lib.npyio.NpzFile):
-        # It has an open file, which it closes at its end: nothing else may have it.
+        # The object has an open file, which it closes at its end: no second object may
+        # have it.
         result.__class__ = _Archive
     return result
 

@@ -105,7 +105,7 @@ def missing(module, source, name):
         try:
             value = getattr(source, name)
         except AttributeError as error:
-            # It says what has become of a name that NumPy had.
+            # NumPy's error tells what has become of a name that NumPy had.
             msg = str(error).replace(repr(source.__name__), repr(module))
         else:
             return value if name.startswith("_") else wrapped(value, name, module)

@@ -88,17 +88,17 @@ cdef class NumPyFunction:
             try:
                 return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
             except (TypeError, ValueError):
-                # NumPy has more dtypes and parameters; or it says why not.
+                # NumPy has more dtypes and parameters, or raises its error.
                 pass
         if not self.dispatches:
             for item in args:
                 if not is_array(item) and issubclass(item.__class__, BaseArray):
-                    # It stands for an array while `ndx.fuse` records, and says no.
+                    # The item is a placeholder of `ndx.fuse`, which refuses here.
                     item.__array__()
         return compute_function(self.function, args, kwargs)
 
     def __get__(self, instance, owner):
-        # What is a builtin in NumPy doesn't bind as a method.
+        # A function that is a builtin in NumPy doesn't bind as a method.
         if instance is None or not hasattr(type(self.function), "__get__"):
             return self
         return types.MethodType(self, instance)

@@ -307,7 +307,7 @@ cdef class Workspace(Member):
                 each.busy = False
 
     def reserve(self, nbytes: Size) -> None:
-        """Let the arena have so much memory from now on; not while a scope is open.
+        """Give the arena at least `nbytes` from now on; not while a scope is open.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ cdef class Workspace(Member):
         self.file.flush()
 
     def close(self) -> None:
-        """Give all of its memory back, as `destroy`, unless something still uses it.
+        """Give the workspace's memory back, as `destroy`, unless something uses it.
 
         After this a workspace's file can be deleted, or used by another.
 
@@ -380,10 +380,11 @@ cdef class Workspace(Member):
         self.destroy()
 
     def destroy(self, *, trim: bool = True) -> None:
-        """Give all of its memory back, and forget its name and what it learned.
+        """Give the workspace's memory back; forget its name and what it learned.
 
-        Its siblings, too. Arrays of a ring go stale. What foreign code still reads
-        stays until that ends. To enter it again starts anew.
+        Its siblings are destroyed, too. Arrays of a ring go stale. Memory that foreign
+        code still reads stays until that ends. Entered again, the workspace starts
+        anew.
 
         Parameters
         ----------
@@ -460,7 +461,7 @@ cdef class Workspace(Member):
 
     @property
     def backend(self) -> Backend:
-        """The backend that its memory comes from: that of the current or last cycle."""
+        """The backend of the workspace's memory, in the current or last cycle."""
         return self.slots.now.backend
 
     @property
@@ -470,22 +471,22 @@ cdef class Workspace(Member):
 
     @property
     def number(self) -> int:
-        """Which of the siblings this is; 0: the one that its name finds."""
+        """The number among the siblings; 0 is the workspace that the name finds."""
         return self.place
 
     @property
     def is_open(self) -> bool:
-        """Whether a scope of it is entered now."""
+        """Whether a scope of the workspace is open now."""
         return self.depth > 0
 
     @property
     def is_left_open(self) -> bool:
-        """Whether the thread or task that entered it, and has not left, has ended."""
+        """Whether the workspace is open in a thread or task that has ended."""
         return self.top is not None and has_ended(self.top)
 
     @property
     def thread(self) -> threading.Thread | None:
-        """The `threading.Thread` that it belongs to; None when that is gone."""
+        """The `threading.Thread` that owns the workspace; None when that is gone."""
         return self.owner()
 
     @property

@@ -337,12 +337,12 @@ cdef class LoggingAdaptor(Adaptor):
         self.write("free", nbytes, address)
 
     def flush(self) -> None:
-        """Write to the file what is still to be written."""
+        """Write the buffered rows to the file."""
         if self.file is not None:
             self.file.flush()
 
     def close(self) -> None:
-        """Write no more, and close the file if this has opened it."""
+        """Stop writing, and close the file if the adaptor has opened it."""
         file, self.file = self.file, None
         if file is not None and self.own:
             file.close()
@@ -386,7 +386,7 @@ cdef class TrackingAdaptor(Adaptor):
         return [(address, *value) for address, value in sorted(self.live.items())]
 
     def report(self) -> str:
-        """Return what is live as text, the largest first."""
+        """Return the live ranges as text, the largest first."""
         ranges = sorted(self.outstanding(), key=by_size)
         lines = [f"{len(ranges)} ranges, {self.counters.allocated} bytes"]
         for address, nbytes, stack in ranges:
@@ -438,7 +438,7 @@ cdef class FailureCallbackAdaptor(Adaptor):
         note_asked_again()
 
     def before(self, nbytes: int) -> bool:
-        """Count the turns of each request anew."""
+        """Allow the function `times` calls again, at the start of each request."""
         if not (self.here.calling or is_asked_again()):
             self.here.left = self.times
         return True

@@ -104,16 +104,17 @@ cdef class Buffer:
         return (<PoolBlock *>self.memory.cookie).nbytes
 
     def record_use(self, size_t stream) -> None:
-        """Say that another stream uses it, too: it is not used again before that.
+        """Note that another stream uses the memory: it is reused only after that use.
 
-        A device's memory waits for what the stream is given until it is released;
-        page-locked memory for what the current GPU's stream has been given so far.
+        A device's memory waits for all work that the stream is given before the
+        release; page-locked memory for the work that the current GPU's stream has been
+        given so far.
         """
         if self.memory.ptr != NULL:
             self.backend.use_on(&self.memory, stream)
 
     def release(self) -> None:
-        """Give it back now. Again is harmless."""
+        """Give the memory back now; a second call does nothing."""
         if self.exports:
             raise BufferError(
                 "the buffer can't be released: a memoryview or an array of it is "

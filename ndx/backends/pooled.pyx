@@ -403,7 +403,7 @@ cdef class PooledBackend(Backend):
 
     @property
     def page_nbytes(self) -> int:
-        """Bytes of the pieces in which memory is obtained."""
+        """Bytes of a page: memory is obtained in multiples of it."""
         return self.pool.source.granularity
 
     @property
@@ -488,7 +488,7 @@ cdef class PooledBackend(Backend):
         return wanted - min(wanted, self.pool.limit)
 
     def synchronize(self) -> None:
-        """Wait until all streams are done with what they were given."""
+        """Wait until all streams have done the work that they were given."""
         with nogil:
             pool_synchronize(self.pool)
 

@@ -160,7 +160,7 @@ cdef class SimulatedSource(Source):
         self.given[stream] = self.given.get(stream, 0) + units
 
     def finish(self, stream: int) -> None:
-        """Let a stream have done all that it was given."""
+        """Mark all work that a stream was given as done."""
         self.finished[stream] = self.given.get(stream, 0)
 
 

@@ -178,8 +178,8 @@ def trim(backend: BackendLike | None = None, *, target: Size = 0) -> int:
 def empty_cache(backend: BackendLike | None = None) -> int:
     """Give idle memory back: of one backend or, for None, of all backends.
 
-    The arenas of closed workspaces are idle memory, too. For None, so is what `caches`
-    lists.
+    The arenas of closed workspaces are idle memory, too. For None, the caches that
+    `caches` lists are emptied as well.
 
     Returns
     -------

@@ -12,7 +12,7 @@
 #endif
 #define NDX_CALL_BEST(F, n, ARGS)                                                        \
     do { if ((n) >= 16 && NDX_HAS_AVX2) { F##_avx2 ARGS; } else { F ARGS; } } while (0)
-/* The same for functions with a result. */
+/* As NDX_CALL_BEST, for functions with a result. */
 #define NDX_BEST(F, n, ARGS) ((n) >= 16 && NDX_HAS_AVX2 ? F##_avx2 ARGS : F ARGS)
 
 #endif

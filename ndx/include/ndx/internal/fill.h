@@ -30,7 +30,8 @@ static inline void ndx_fill_cached(char *dst, size_t nbytes, const char *pattern
 }
 
 #if defined(__SSE2__)
-/* The same, bypassing the caches; dst and nbytes are multiples of 64. */
+/* Fill as ndx_fill_cached, but bypass the caches; dst and nbytes are multiples of
+ * 64. */
 static inline void ndx_fill_uncached(char *dst, size_t nbytes, const char *pattern) {
     __m128i value = _mm_loadu_si128((const __m128i *)pattern);
     size_t i;

@@ -94,7 +94,7 @@ static inline int ndx_show(void *ptr, size_t nbytes) {
 
 static inline void ndx_unreserve(void *ptr, size_t nbytes) { munmap(ptr, nbytes); }
 
-/* Allow huge pages for those that lie wholly in [start, end). */
+/* Let the system use huge pages where they lie wholly in [start, end). */
 static inline void ndx_use_huge_pages(char *start, char *end) {
 #if defined(MADV_HUGEPAGE)
     uintptr_t first = ((uintptr_t)start + NDX_HUGE_PAGE - 1) & ~(NDX_HUGE_PAGE - 1);

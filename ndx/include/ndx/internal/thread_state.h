@@ -27,7 +27,7 @@ static inline void *ndx_frame(void) {
 #endif
 }
 
-/* Return the address of the code that such a frame runs: of NULL, NULL. */
+/* Return the address of the code of a frame; NULL for NULL. */
 static inline void *ndx_frame_code(void *frame) {
 #if PY_VERSION_HEX < 0x030C0000
     /* After the function, the globals, the builtins and the locals. */
