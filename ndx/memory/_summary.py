@@ -40,8 +40,8 @@ def _all_backends():
 def summary(backend: BackendLike | None = None) -> str:
     """Return a table of memory in use: of one backend or, for None, of all.
 
-    Backends that have served no request are left out. So are adaptors: the requests that
-    they pass on count in the row of the backend inside.
+    Backends that have served no request are left out. So are adaptors: the requests
+    that they pass on count in the row of the backend inside.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ NDX_ACCUMULATE_REAL(64, uint64_t, uint64_t)
 NDX_ACCUMULATE_REAL(float, float, float)
 NDX_ACCUMULATE_REAL(double, double, double)
 
-/* Return the function for floats, or for integers, of `itemsize` bytes; NULL: none. */
+/* Return the function for floats, or for integers, of `itemsize` bytes. */
 static inline ndx_accumulate ndx_find_accumulate(int floats, ptrdiff_t itemsize,
                                                  int products) {
     switch (itemsize) {
