@@ -408,7 +408,7 @@ def _method(name):
     return method
 
 
-# The other distributions are NumPy's, as they are.
+# The methods of other distributions are NumPy's, unchanged.
 for _name in dir(np.random.Generator):
     if not _name.startswith("_") and not hasattr(Generator, _name):
         setattr(Generator, _name, _method(_name))

@@ -59,6 +59,7 @@ def _answers():
 def register():
     """Have SciPy be given NumPy's arrays for NDArrays."""
     install("scipy", BORDERS, _answers)
-    # It may import `scipy.sparse` itself: then it has no classes yet, and registers.
+    # That module may be what imports `scipy.sparse`: then it has no classes yet, and
+    # registers at its own end.
     if hasattr(sys.modules.get(_DERIVATIVES), "VectorFunction"):
         install("scipy", OPTIMIZE)

@@ -1,7 +1,8 @@
 """Counters of an arena: the bytes of its cycles, spills and escapes."""
 
 cdef struct CycleCounts:
-    # This cycle's. Between cycles, spilled and live counts are those of the last one.
+    # Counts of this cycle. Between cycles, spilled and live counts are those of the
+    # last.
     size_t cycle_bytes           # requested, in whole lines
     size_t live_bytes            # of blocks that are referenced
     size_t spilled_count

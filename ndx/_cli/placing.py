@@ -168,7 +168,7 @@ class _Beginning:
 
 
 class _EarlyBeginning(_Beginning):
-    """The same, in a process whose path is not set yet, and may lack this package."""
+    """As `_Beginning`, for a process whose path is not set yet, and may lack ndx."""
 
     def __reduce__(self):
         return exec, (_EARLY.format(ndx.__file__, tuple(self.placement)),)

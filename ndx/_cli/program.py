@@ -111,7 +111,7 @@ def _run_script(path, main):
 
 
 def _run_as_main(name, alter_argv):
-    """Do what `python -m` does, in the namespace of `__main__`."""
+    """Run a module as `python -m` does, in the namespace of `__main__`."""
     runner = getattr(runpy, "_run_module_as_main", None)
     if runner is not None:
         runner(name, alter_argv)

@@ -392,7 +392,7 @@ class _Ended:
         try:
             yield
         except BaseException:
-            # It raises if the failure invalidated the capture, but ends the capture all
+            # The call raises if the failure invalidated the capture, but ends it all
             # the same.
             try:
                 stream.end_capture()

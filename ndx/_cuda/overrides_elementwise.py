@@ -50,13 +50,19 @@ def _compared(name, x, y):
 
 
 def _remainder(x, y):
-    """Like NumPy; CuPy's ``x - floor(x / y) * y`` may be off by `y`, and more."""
+    """Compute a remainder as NumPy does.
+
+    CuPy's ``x - floor(x / y) * y`` may be off by `y`, and more.
+    """
     rest = _rest(x, y)
     return function_of("where")(rest == 0, function_of("copysign")(rest, y), rest)
 
 
 def _floor_divide(x, y):
-    """Exact, as on the CPU; in CuPy's ``floor(x / y)`` the quotient may round up."""
+    """Divide and round down exactly, as on the CPU.
+
+    The quotient of CuPy's ``floor(x / y)`` may be rounded up.
+    """
     quotient = x / y
     whole = function_of("floor")(quotient)
     # The quotient was rounded up if more than half of `y` is left over. A remainder of
@@ -79,7 +85,7 @@ def _has_other_sign(rest, y):
 
 
 def _expm1(z):
-    """As exact near 0 as for real numbers; CuPy's is ``exp(z) - 1``."""
+    """Compute `expm1` as exactly near 0 as for reals; CuPy's is ``exp(z) - 1``."""
     result = function_of("exp")(z) - 1
     a, b = z.real, z.imag
     near = function_of("expm1")(a) * function_of("cos")(b)
@@ -91,7 +97,7 @@ def _expm1(z):
 
 
 def _tanh(z):
-    """With the standard's special values; CuPy has those of an older C."""
+    """Compute `tanh` with the standard's special values; CuPy has an older C's."""
     result, a, b = function_of("tanh")(z), z.real, z.imag
     where, isfinite = function_of("where"), function_of("isfinite")
     far = function_of("isinf")(a)
@@ -103,7 +109,7 @@ def _tanh(z):
 
 
 def _tan(z):
-    """``-1j * tanh(1j * z)``, without products of infinities."""
+    """Compute `tan` as ``-1j * tanh(1j * z)``, without products of infinities."""
     turned = function_of("empty_like")(z)
     turned.real[...], turned.imag[...] = -z.imag, z.real
     found = _tanh(turned)

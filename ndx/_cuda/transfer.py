@@ -103,7 +103,7 @@ def _send_by_mirror(session, result, x, stream):
 def _send(session, target, source, nbytes, stream):
     """Copy memory of the CPU that may change or be freed as soon as this returns."""
     if _is_pinned(session, source):
-        # Its owner could change it unnoticed, so wait for the copy.
+        # The memory's owner could change it unnoticed, so wait for the copy.
         session.runtime.memcpyAsync(target, source, nbytes, ANY_WAY, stream)
         session.runtime.streamSynchronize(stream)
     elif nbytes <= SMALL:

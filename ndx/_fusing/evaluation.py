@@ -530,7 +530,7 @@ class Evaluation:
         if type(value) is Reference:
             found = self.unwrapped(value)
             if type(found) is type and found.__flags__ & HEAP:
-                # Its attributes may be read.
+                # The function may read attributes of the argument.
                 self.refuse(f"it passes on {self.words(value)}")
             return found
         if type(value) in (list, tuple) and any(
@@ -606,7 +606,7 @@ def _isinstance(evaluation, value, kinds):
     if of_class(value.value, "__class__") is not object.__dict__["__class__"]:
         evaluation.refuse("it asks for the type of what tells another one")
     if kind.value.__flags__ & HEAP:
-        # Its bases may change.
+        # The bases of a class may change.
         for base in outside.items(outside.attribute(kind, "__mro__")):
             outside.pinned(base)
     return issubclass(kind.value, found)

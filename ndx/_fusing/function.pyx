@@ -3,7 +3,7 @@
 A call makes the signature of its arguments, a few words of C: kinds, dtypes and shapes
 of arrays, the values of numbers and strings, the types of other arguments. A program of
 this signature is replayed if its guards hold: what it reads from outside is the same. A
-new signature is recorded by walking along the function with stand-ins for the arrays.
+new signature is recorded by following the function with placeholders for the arrays.
 If that is impossible, the function is called as it is.
 """
 
@@ -490,9 +490,9 @@ def fuse(function: Callable[P, R], /) -> Fused[P, R]:
     """Return a function that computes its elementwise steps together, in cache.
 
     The first call with arguments of a kind follows the bytecode of `function` with
-    stand-ins for the arrays, which record its steps. This and later such calls then
-    replay the steps for a few thousand elements at a time, so that intermediate values
-    stay in the CPU's cache and need no arrays. Usually a decorator.
+    placeholders for the arrays, which record its steps. This and later such calls then
+    replay the steps for a thousand or two elements at a time, so that intermediate
+    values stay in the CPU's cache and need no arrays. Usually a decorator.
 
     Parameters
     ----------

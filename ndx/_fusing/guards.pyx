@@ -263,7 +263,7 @@ cdef bint is_same(PyObject *value, PyObject *expected) except -1:
 
 cdef bint takes_float(const Guard *guard, PyObject *value, Words *found,
                       list owned) except -1:
-    """Add a float to the words; False: it is none, or must be another one."""
+    """Add a float to the words; False for another type, or a value that must stay."""
     cdef double number
     if type(<object>value) is not float:
         return False
@@ -277,7 +277,7 @@ cdef bint takes_float(const Guard *guard, PyObject *value, Words *found,
 
 
 cdef bint describe_outer(Words *found, object value, list owned) except -1:
-    """Add an array read from outside to the words; False: it is none that fits."""
+    """Add an array read from outside to the words; False if it does not fit."""
     if is_array(value):
         owned.append(value)
         describe_array(found, <BaseArray>value, ARRAY)

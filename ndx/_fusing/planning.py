@@ -6,8 +6,8 @@ touch the same elements at the same time. Otherwise the later one belongs in a l
 stage, before which all blocks of the former are done. So ``u[1:-1] = u[:-2] + u[2:]``
 computes the sums in one stage, into an array, and stores them in the next.
 
-A buffer that only one stage uses is no array: a few thousand elements of it at a time
-are in a register. Steps have at most three operands and a result.
+A buffer that only one stage uses is no array: a thousand or two elements of it at a
+time are in a register. Steps have at most three operands and a result.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """One stage of a program: its walk, leaves, registers, steps and blocks.
 
-A leaf is a part of an array. A register is a buffer that only this stage uses: a few
-thousand elements of it at a time are in the CPU's cache.
+A leaf is a part of an array. A register is a buffer that only this stage uses: a
+thousand or two elements of it at a time are in the CPU's cache.
 """
 
 import math

@@ -57,5 +57,5 @@ def is_ours(filename):
     """Return whether a file belongs to ndx, NumPy or Python's own modules."""
     if filename.startswith((_PACKAGE, _NUMPY, "<frozen ")):
         return True
-    # Those of threads and copies, which run users' functions.
+    # Python's own modules run users' functions: `threading` and `copy`, for example.
     return filename.startswith(_PYTHON) and not filename.startswith(_INSTALLED)

@@ -29,7 +29,7 @@ cdef class Refusals:
         try:
             self.of_threads[PyThread_get_thread_ident()] = error
         except MemoryError:
-            # There is no memory for it either.
+            # There is no memory to keep the error either.
             return
         while error is not None and error.__traceback__ is not None:
             error.__traceback__ = None

@@ -24,8 +24,8 @@ _LEAVES = (
     *(str, bytes, bytearray, memoryview, range, array.array, np.ndarray),
     np.lib.npyio.NpzFile,
 )
-# Those whose shallow copies have items of their own. A class that wraps a dict may copy
-# the reference to it.
+# Containers whose shallow copies have items of their own. A class that wraps a dict may
+# copy the reference to it.
 _COPIED = (dict, list, collections.deque, collections.UserDict, collections.UserList)
 
 

@@ -52,7 +52,8 @@ cdef Py_ssize_t MANY = 0
 # before that.
 cdef dict RANGES = {np.arange: 3, np.linspace: 5}
 cdef frozenset SEARCHES = frozenset((np.searchsorted, np.ndarray.searchsorted))
-# Which are exact but for float32 and complex64, and but for integers, given first.
+# Functions that are exact but for float32 and complex64; and those that are exact but
+# for integers, as first arguments.
 cdef frozenset SUMS = frozenset((
     np.average, np.nanmean, np.nanstd, np.nansum, np.nanvar,
 ))
@@ -180,7 +181,7 @@ cdef class Call:
         for i, item in enumerate(result):
             changed |= items[i] is not item
         if not changed:
-            # It may be the caller's own.
+            # The sequence may be the caller's own, and is no copy.
             return result
         if kind is not list:
             items = tuple(items) if kind is tuple else kind(*items)
@@ -256,7 +257,7 @@ cdef frozenset VISITING = frozenset((
         "var")],
 ))
 
-# Which read beyond an output without axes, as `accumulate` of all ufuncs does.
+# Functions that read beyond an output without axes, as `accumulate` of all ufuncs does.
 cdef frozenset RUNNING = frozenset((
     np.cumsum, np.cumprod,
     np.ndarray.cumsum, np.ndarray.cumprod, np.nancumsum, np.nancumprod,
@@ -356,7 +357,7 @@ cdef object call_with(Call call, object function, tuple args, dict kwargs):
         load_modules()
     if getattr(function, "__name__", None) == "shuffle" and not any_array(args) \
             and not any_array(kwargs.values()):
-        # It is the caller's sequence that is shuffled.
+        # The caller's own sequence is shuffled, not a copy.
         return call_numpy(function, args, kwargs)
     args, kwargs = checked_arguments(function, args, kwargs)
     call.keeps = stores_objects(function, args, kwargs)

@@ -46,7 +46,7 @@ cdef extern from "ndx/internal/interpreter.h":
         pass
     PyThreadState *PyThreadState_Get() noexcept
     uint64_t PyThreadState_GetID(PyThreadState *) noexcept
-    # These return new references.
+    # The functions return new references.
     PyObject *ndx_current_frame() noexcept
     PyObject *ndx_caller(PyObject *frame) noexcept
     PyObject *ndx_code_of(PyObject *frame) noexcept

@@ -150,8 +150,8 @@ cdef class Backend:
         """
         return NO_MEMORY
 
-    # These work on ranges of the backend's memory, which may be a device's. On a device
-    # they are ordered by its current stream.
+    # The following work on ranges of the backend's memory, which may be a device's. On
+    # a device they are ordered by its current stream.
 
     cdef void clear(self, char *ptr, size_t nbytes) noexcept nogil:
         """Set bytes to zero."""

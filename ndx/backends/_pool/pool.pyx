@@ -232,7 +232,8 @@ cdef class Pool(PoolStore):
         block = grant.block
         if grant.cut:
             if self.source.host_accessible:
-                # It may have been in use before, and the source may write to it.
+                # The fresh part may have been in use before, and the source may write
+                # to it.
                 ndx_unpoison(grant.fresh, grant.fresh_nbytes)
             status = RESERVED
             if self.source.hidden:
