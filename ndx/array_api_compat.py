@@ -41,7 +41,7 @@ def _arrays_first(function):
 
 
 def register():
-    """Let the modules that are loaded, and tell namespaces by classes, know numbers."""
+    """Let the loaded modules of `MODULES` find the namespace of numbers."""
     for name in MODULES:
         module = sys.modules.get(name)
         function = getattr(module, "_cls_to_namespace", None)

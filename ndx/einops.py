@@ -21,7 +21,7 @@ __all__ = ["Backend", "register"]
 
 
 class Backend(NumpyBackend):
-    """What einops computes with on NDArrays: `ndx.numpy`."""
+    """einops' backend for NDArrays: it computes by `ndx.numpy`."""
 
     framework_name = "ndx"
 

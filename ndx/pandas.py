@@ -97,5 +97,5 @@ def _answers():
 
 
 def register():
-    """Have pandas' functions be given NumPy's arrays for NDArrays."""
+    """Replace functions of pandas by ones that convert NDArrays to NumPy's arrays."""
     install("pandas", BORDERS, _answers)

@@ -57,7 +57,7 @@ def _answers():
 
 
 def register():
-    """Have SciPy be given NumPy's arrays for NDArrays."""
+    """Replace functions of SciPy by ones that convert NDArrays to NumPy's arrays."""
     install("scipy", BORDERS, _answers)
     # That module may be what imports `scipy.sparse`: then it has no classes yet, and
     # registers at its own end.

@@ -19,7 +19,7 @@ _KEY = "ndx"
 
 
 class Placement(NamedTuple):
-    """What each process makes its backend from.
+    """The options from which each process makes its backend.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Placement(NamedTuple):
         return current
 
     def _follow_children(self):
-        """Make the children of `multiprocessing` that are no forks begin, too."""
+        """Place NumPy's arrays in unforked children of `multiprocessing`, too."""
         prepare = spawn.get_preparation_data
 
         def get_preparation_data(name):
@@ -158,7 +158,7 @@ class _Current:
 
 
 class _Beginning:
-    """An object that makes the process begin in which it is unpickled."""
+    """Places NumPy's arrays of the process in which the object is unpickled."""
 
     def __init__(self, placement):
         self.placement = placement
@@ -188,7 +188,7 @@ _begun = False
 
 
 def begin_child(*options):
-    """Begin in a child process, once; go on without it if the memory can't be had."""
+    """Place NumPy's arrays in a child process, once, unless there is no memory."""
     global _begun
     placement = Placement(*options)
     if not _begun:

@@ -59,7 +59,7 @@ cdef struct Job:
 
 
 cdef void run_phase(void *arg, char **data, const Walk *walk) noexcept nogil:
-    """Go through operands 0 and 1, line by line along the last axis."""
+    """Run one phase on operands 0 and 1, line by line along the last axis."""
     cdef Job *job = <Job *>arg
     cdef Py_ssize_t index[MAXDIMS]
     cdef char *at[2]

@@ -232,7 +232,7 @@ def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
 
 
 def replace_default(before, backend):
-    """Let a backend serve by default what another one does: in a forked child."""
+    """Replace the default backend by another one, in a forked child."""
     global default_backend, default_place
     if default_place is before:
         default_place = backend

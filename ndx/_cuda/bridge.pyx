@@ -90,7 +90,7 @@ class Lent:
 
 
 def lend(BaseArray x not None, stream, wait_for):
-    """Make a new array over foreign memory release it only after all its uses."""
+    """Let an array release foreign memory only when all streams are done with it."""
     x.base = Lent(x.base, stream, wait_for)
 
 

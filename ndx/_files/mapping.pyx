@@ -149,8 +149,8 @@ cdef int restore_lost(void *ptr, size_t nbytes) noexcept nogil:
 cdef void enter_files() noexcept nogil:
     """Let no other thread freeze mappings until `leave_files`; can be nested.
 
-    For what uses a file by its descriptor, because its mapping is a shared one. Waits
-    for a thread that freezes mappings.
+    For code that uses a file by its descriptor, and relies on the mapping being a
+    shared one. Waits for a thread that freezes mappings.
     """
     ndx_files_enter()
 
@@ -177,7 +177,7 @@ cdef int freeze_mapping(char *start) noexcept nogil:
 
 
 def make_private(size_t address) -> None:
-    """Let this process's later writes to a mapping stay out of its file, for ever.
+    """Keep this process's later writes to a mapping out of its file, for ever.
 
     Parameters
     ----------

@@ -7,12 +7,12 @@ MISSING = object()
 
 
 def in_classes(classes, name):
-    """Return what classes have under a name, without asking descriptors."""
+    """Return a name's value in the first class that has it; no descriptor is asked."""
     return next((c.__dict__[name] for c in classes if name in c.__dict__), MISSING)
 
 
 def of_class(value, name):
-    """Return what the class of a value has, or a class itself."""
+    """Return a name's value in the class of an object, or in a class itself."""
     return in_classes((value if isinstance(value, type) else type(value)).__mro__, name)
 
 

@@ -230,7 +230,7 @@ class Planner:
         return slot
 
     def release(self, index):
-        """Let arrays that no stage from `index` on uses serve for others."""
+        """Free the slots of arrays that no stage from `index` on uses."""
         for slot, buffer in list(self.slots.items()):
             stages = self.uses.get(id(buffer), (set(),))[0]
             done = id(buffer) not in self.results and max(stages, default=-1) < index

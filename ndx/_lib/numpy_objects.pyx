@@ -1,6 +1,7 @@
-"""What kind of NumPy's scalars an object is, without a look at its `__class__`.
+"""Tests for NumPy's scalars, in C.
 
-That may be code of the user's: `isinstance` runs it.
+They ask for the type of an object alone. `isinstance` also asks for `__class__`, which
+may run code of the user.
 """
 
 cimport numpy as cnp

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def members(weak_set: WeakSet[T]) -> list[T]:
-    """Return what is in a weak set, while other threads add to it."""
+    """Return the members of a weak set, to which other threads may add meanwhile."""
     while True:
         try:
             return list(weak_set)

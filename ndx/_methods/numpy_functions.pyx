@@ -487,7 +487,7 @@ def _where(condition, *operands):
 
 
 def register_methods(kind, where):
-    """Let the methods of a class of arrays compute the functions that are the same.
+    """Let methods of a class compute those of NumPy's functions that do the same.
 
     `where` is ndx's function.
     """
@@ -516,7 +516,7 @@ cdef object call_method(str name, tuple args, dict kwargs):
 
 
 cdef object like_operand(BaseArray x, object result):
-    """Return what is computed of a number as one; what is of an array as it is."""
+    """Return a result as a number if the operand is one, else unchanged."""
     if not holds_number(x) or getattr(result, "ndim", 1) != 0:
         return result
     # As NumPy's scalars: an element, also of a dtype that no NDArray has.

@@ -339,7 +339,7 @@ cdef BaseArray reshape_view(BaseArray x, int ndim, const Py_ssize_t *shape):
 
 
 cdef int replace_layout(BaseArray x, BaseArray other, str instead) except -1:
-    """Give an array the memory, dtype and layout of another one; or say what to do.
+    """Give an array the memory, dtype and layout of another one; or raise advice.
 
     Operations and buffers read the layout of an array while they hold a reference to
     it. So there may be none but the two of the statement: that of the name, and that of
@@ -400,7 +400,7 @@ cdef int set_shape(BaseArray x, object shape) except -1:
 
 
 cdef int resize(BaseArray x, BaseArray zeros) except -1:
-    """Give an array the size and shape of zeros, over which its elements are copied."""
+    """Resize an array in place: copy its elements to `zeros`, and take its memory."""
     cdef object target = flat_view(zeros)
     change_in_place(x)
     own_block(x)

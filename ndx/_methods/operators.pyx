@@ -74,7 +74,7 @@ cdef object divide_with(Ufunc ufunc, object x1, object x2):
 
 
 cdef object answer(Ufunc ufunc, object operation, object public, object x1, object x2):
-    """Let an operand that computes itself do so; None: NumPy is to convert it."""
+    """Let an operand that computes by itself do so; None: NumPy converts it."""
     cdef bint is_forward = is_array(x1)
     other = x2 if is_forward else x1
     if is_subclass(other):

@@ -179,7 +179,7 @@ cdef object integers_of(object items, int dtype):
 
 
 cdef BaseArray source_for(BaseArray x, object value, char *stored):
-    """Return what is to be assigned to elements of `x`, as an array.
+    """Return the value that is assigned to elements of `x`, as an array.
 
     Return None for a single value that `x` may lack: it is checked, and its bytes are
     at `stored`.
@@ -211,7 +211,7 @@ cdef BaseArray source_for(BaseArray x, object value, char *stored):
 
 
 cdef object numpy_source(BaseArray source, BaseArray x, char *stored):
-    """Return what `source_for` found for `x` as an array of NumPy."""
+    """Return the array that `source_for` found for `x` as an array of NumPy."""
     if source is not None:
         return numpy_view(source)
     single = np.empty((), dtype_object(x.dtype))

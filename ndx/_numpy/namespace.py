@@ -84,10 +84,10 @@ def wrapped(value, name, module):
 
 
 def missing(module, source, name):
-    """Return what NumPy's module has besides its public names; raise as it does.
+    """Return an attribute of NumPy's module that is no public name; else raise.
 
-    That is modules, also those which are loaded on first use, private names that
-    libraries use, such as `_NoValue`, and deprecated names.
+    Such are modules, also those which are loaded on first use, private names that
+    libraries use, such as `_NoValue`, and deprecated names. The error is NumPy's.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ cdef object DISPATCHER = type(np.sum)
 
 
 cdef int describe(object wrapper, object function, str name, str module) except -1:
-    """Set what `help`, `inspect` and pickling read of a wrapper."""
+    """Set the attributes of a wrapper that `help`, `inspect` and pickling read."""
     functools.update_wrapper(wrapper, function, updated=())
     wrapper.__module__ = module
     wrapper.__name__ = wrapper.__qualname__ = name

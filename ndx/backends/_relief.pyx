@@ -60,7 +60,7 @@ cdef tuple REASONS = (
 
 
 cdef str name_of(int reason, size_t nbytes):
-    """Return what users read as the reason of a refusal."""
+    """Return the public name of the reason for a refusal."""
     if reason == PROCESS_LIMIT and not budget_is_process(nbytes):
         return "ndx"
     return REASONS[reason]

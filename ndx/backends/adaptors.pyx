@@ -258,7 +258,7 @@ register_class("adaptor", Adaptor)
 @cython.binding(False)
 @cython.embedsignature(True)
 cdef class LimitingAdaptor(Adaptor):
-    """Let no more than so many bytes of live ranges pass.
+    """Limit the bytes of live ranges that are passed on.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ cdef class Backend:
         return None, None
 
     def reset_peak(self) -> None:
-        """Let both peaks start again from what is held now."""
+        """Reset both peaks to the bytes that are held now."""
         with nogil:
             self.rewind_peak()
 

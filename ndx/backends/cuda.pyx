@@ -140,7 +140,7 @@ cdef class CudaSource(Source):
             return True
 
     cdef size_t trim_pool(self) noexcept:
-        """Give back what CUDA keeps idle; return the bytes."""
+        """Give back the memory that CUDA's own pool keeps idle; return the bytes."""
         return 0
 
     def __dealloc__(self):

@@ -150,7 +150,7 @@ cdef class FileSource(Source):
 
 
 cdef int refuse(FileSource self, int status) noexcept nogil:
-    """Say what a failure of the file system means: no room, or an exception."""
+    """Return the status for an error of the file system; raise if it has none."""
     if status in (ENOSPC, EDQUOT, EFBIG):
         return NO_ROOM
     if status == ENOMEM:

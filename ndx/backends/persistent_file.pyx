@@ -128,7 +128,7 @@ cdef class FileBackend(Backend):
         return open_regular(self.path, os.O_RDWR | os.O_CREAT), True
 
     def lock(self, fd):
-        """Let no other workspace have the file, of this or another process."""
+        """Lock the file against other workspaces, of this or another process."""
         if flock is None:
             return
         try:

@@ -437,7 +437,7 @@ cdef class PooledBackend(Backend):
         return self.pool.source.place
 
     def trim(self, target: Size = 0, idle: float | None = None) -> int:
-        """Give idle memory back to the system, what has been so longest first.
+        """Give idle memory back to the system, the longest idle first.
 
         Parameters
         ----------
@@ -473,9 +473,9 @@ cdef class PooledBackend(Backend):
         return released
 
     def _shrink(self, size_t nbytes, bint kept):
-        """Give back up to so many idle bytes; return how many.
+        """Give back up to `nbytes` of idle memory; return the bytes.
 
-        What `initial` or `reserve` set aside only if `kept` is true.
+        Memory that `initial` or `reserve` set aside goes only if `kept` is true.
         """
         cdef size_t released
         with nogil:

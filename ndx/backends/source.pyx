@@ -49,7 +49,7 @@ cdef class Source:
         return NO_RANGE
 
     cdef void release(self, void *ptr, size_t nbytes, void *cookie) noexcept nogil:
-        """Take a whole range back."""
+        """Take back a whole range that `reserve` gave."""
 
     # For paged ones: both get whole pages inside of one range.
 
@@ -67,7 +67,7 @@ cdef class Source:
         memset(ptr, 0, nbytes)
 
     cdef bint info(self, size_t *idle, size_t *total) noexcept nogil:
-        """Say how much memory there is, and whether that is known at all."""
+        """Set the idle and all bytes of the memory; return whether these are known."""
         return False
 
     cdef int show(self, void *ptr, size_t nbytes) noexcept nogil:
@@ -90,7 +90,7 @@ cdef class Source:
         """Make a stream wait for an event; the host waits only for its own ranges."""
 
     cdef void drop_event(self, void *event) noexcept nogil:
-        """Forget an event."""
+        """Free an event that `record` returned."""
 
     cdef void synchronize(self, size_t stream) noexcept nogil:
         """Wait, on the host, until a stream has done all of its work."""

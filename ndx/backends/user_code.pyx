@@ -30,7 +30,7 @@ cdef list forkers = []
 
 
 def note_fork():
-    """Note, in a forked child, which thread of its parent it has."""
+    """Record, in a forked child, the thread of the parent that it continues."""
     forkers.append(PyThread_get_thread_ident())
 
 
@@ -87,9 +87,9 @@ cdef class UserCode:
 
 cdef object begin_buffer(UserCode inside, object owner, str name, str message,
                          size_t nbytes, Py_buffer *view):
-    """Return what `acquire` gives, with its buffer held; `message` is as for `enter`.
+    """Return the object that `acquire` gives, with its buffer held.
 
-    Raises what that raises.
+    `message` is as for `enter`. Exceptions of `acquire` are raised.
     """
     entered = inside.enter(message)
     try:

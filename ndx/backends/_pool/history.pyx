@@ -21,7 +21,7 @@ cdef uint64_t LONG = 3600000     # milliseconds
 
 
 cdef void look_at_pools() noexcept nogil:
-    """Give back what has been idle for long, in all pools, if it is time for a look.
+    """Give back memory that was idle for long, of all pools, if a look is due.
 
     A request of any pool is the occasion, so that pools without requests are seen, too.
     """

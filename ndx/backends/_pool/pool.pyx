@@ -318,7 +318,7 @@ cdef class Pool(PoolStore):
         ndx_lock_release(&self.lock)
 
     cdef void release(self, PoolBlock *block) noexcept nogil:
-        """Take a block back."""
+        """Take a block back from its holder; streams may still use the block."""
         cdef PoolSegment *segment
         cdef uint64_t stamp
         cdef int slot
