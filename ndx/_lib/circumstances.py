@@ -11,7 +11,7 @@ from ndx._lib.call_site import users_frame
 __all__ = ["what_was_done"]
 
 # Matches "x" and "self.x".
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _LONGEST = 80
 # References to a frame's dict of locals: the frame's own, a local variable, and the
 # argument of `sys.getrefcount`.
@@ -38,7 +38,7 @@ def what_was_done(x):
         text = _expression(frame.f_code, frame.f_lasti)
         if text is None:
             return None, None
-        return _shortened(text), _name_of(x, frame, set(_NAME.findall(text)))
+        return _shortened(text), _name_of(x, frame, set(re.findall(_NAME, text)))
     except Exception:
         return None, None
 

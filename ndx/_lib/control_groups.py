@@ -15,7 +15,7 @@ __all__ = ["Group", "cpu_quota", "memory_group", "memory_groups"]
 # Larger limits mean "no limit": version 1 reports the largest number of pages.
 _UNLIMITED = 2**62
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = r"\\([0-7]{3})"
 
 
 class Group(NamedTuple):
@@ -161,7 +161,7 @@ def _join(root, *parts):
 
 def _unescape(text):
     r"""Return a path of mountinfo, where a space is written as ``\040``."""
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+    return re.sub(_OCTAL, lambda match: chr(int(match[1], 8)), text)
 
 
 def _number(text):

@@ -7,8 +7,8 @@ import re
 
 __all__ = ["option_error", "option_errors", "options_of", "repr_of_changes"]
 
-_SECTION = re.compile(r"\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w*\n-+\n|\Z)", re.S)
-_ENTRY = re.compile(r"^(\w[\w, ]*) : ", re.M)
+_SECTION = r"(?s)\nParameters\n-+\n(.*?)(?=\n\n[A-Z]\w*\n-+\n|\Z)"
+_ENTRY = r"(?m)^(\w[\w, ]*) : "
 
 
 def options_of(factory):
@@ -19,10 +19,10 @@ def options_of(factory):
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
-        section = _SECTION.search("\n" + (inspect.getdoc(factory) or ""))
+        section = re.search(_SECTION, "\n" + (inspect.getdoc(factory) or ""))
         if section is None:
             return None
-        lines = _ENTRY.findall(section[1])
+        lines = re.findall(_ENTRY, section[1])
         return [name.strip() for line in lines for name in line.split(",")]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None

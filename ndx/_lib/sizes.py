@@ -17,8 +17,8 @@ for _power, _letter in enumerate("KMGTP", start=1):
 _MOST_DIGITS = 40
 _MOST_BITS = 256
 
-_PERCENT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*")
-_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
+_PERCENT = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*"
+_PATTERN = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*"
 
 
 def parse_size(value, what="size"):
@@ -46,7 +46,7 @@ def parse_size(value, what="size"):
         If `value` is neither an integer nor a string.
     """
     if isinstance(value, str):
-        match = _PATTERN.fullmatch(value)
+        match = re.fullmatch(_PATTERN, value)
         unit = match and _UNITS.get(match[2].upper())
         if not unit:
             msg = (
@@ -98,7 +98,7 @@ def parse_limit(value, total=None, what="limit"):
     what : str
         The option's name, for error messages.
     """
-    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
     if match is None:
         return parse_size(value, what)
     share = float(match[1]) / 100
