@@ -91,7 +91,7 @@ from ndx._methods.numpy_functions import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
 from ndx._workspaces.config import WorkspaceConfig
-from ndx._workspaces.registry import workspace
+from ndx._workspaces.registry import current_workspace, workspace
 from ndx._workspaces.workspace import Workspace
 
 newaxis = None

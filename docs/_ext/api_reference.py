@@ -22,7 +22,7 @@ CHAPTERS = {
     "Arrays": ARRAYS,
     "Where arrays live": [
         "use", "set_default", "current_backend", "no_workspace", "workspace",
-        "Workspace", "WorkspaceConfig",
+        "current_workspace", "Workspace", "WorkspaceConfig",
     ],
     "Creation": [
         "creation", "creation_from_data", "creation_matrices", "creation_ranges",

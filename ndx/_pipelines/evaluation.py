@@ -10,7 +10,6 @@ import ndx
 from ndx._pipelines.metric import Metric
 from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.reports import Report
-from ndx._pipelines.role_places import is_open
 from ndx._pipelines.switch import workspaces_used
 
 __all__ = ["evaluate"]
@@ -165,7 +164,7 @@ def _scope(
     _check_none(workspace)
     found = ndx.workspace(_NAME, config=_CONFIG)
     # Within an evaluation, in which it is open, batches would not end its cycle.
-    return ndx.workspace(config=_CONFIG) if is_open(found) else found
+    return ndx.workspace(config=_CONFIG) if found.is_open_here else found
 
 
 def _check_none(workspace: object) -> None:

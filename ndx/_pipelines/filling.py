@@ -86,7 +86,10 @@ class Filling:
     def own(self, leaf: Any) -> Any:
         """Return a leaf, or what is in the slot in place of it."""
         if isinstance(leaf, ndx.NDArray):
-            if self.is_here(leaf) and (not self.copy or leaf.flags.owndata):
+            made_here = self.slot.workspace is not None and self.slot.workspace.owns(
+                leaf
+            )
+            if made_here and (not self.copy or leaf.flags.owndata):
                 return self.hand_over(leaf)
             if not (self.copy or leaf.attached):
                 return leaf
@@ -108,16 +111,6 @@ class Filling:
             leaf.flags.writeable = False
         self.exports.append(export(made))
         return made
-
-    def is_here(self, leaf: ndx.NDArray) -> bool:
-        """Whether an array was made in this scope."""
-        workspace = self.slot.workspace
-        return (
-            workspace is not None
-            and leaf.attached
-            and leaf.in_scope
-            and leaf.workspace == workspace.name
-        )
 
     def __exit__(
         self,
@@ -176,8 +169,8 @@ class FillingOnDevice(Filling):
 
 
 def current_place() -> tuple[object, object]:
-    """Return something that tells where a new array would be."""
-    return ndx.current_backend(), ndx.empty(0).workspace
+    """Return where a new array would be: the backend, and the workspace if any."""
+    return ndx.current_backend(), ndx.current_workspace()
 
 
 def is_array_of_numpy(leaf: Any) -> bool:

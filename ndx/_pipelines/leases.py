@@ -55,7 +55,7 @@ class Slot:
         """Whether nothing of its last batch is referenced."""
         if self.filling:
             return False
-        return self.workspace is None or not self.workspace.stats()["pinned_count"]
+        return self.workspace is None or not self.workspace.pinned_count
 
 
 @dataclass

@@ -259,5 +259,5 @@ def _backend_of(device: Any) -> tuple[Any, Any]:
     """Return the backend of a device (None: the current one), and the device."""
     if str(device) != "cpu":
         return ndx.backends.get(str(device)), ndx.Device(str(device))
-    on_cpu = str(ndx.zeros(0).device) == "cpu"
+    on_cpu = str(ndx.current_backend().device) == "cpu"
     return (None if on_cpu else ndx.backends.get("host")), ndx.Device(str(device))

@@ -13,7 +13,6 @@ __all__ = [
     "Place",
     "Scopes",
     "checked_name",
-    "is_open",
     "lies_in",
     "name_of",
     "parse",
@@ -91,19 +90,6 @@ def parse(role: str, place: Any) -> Found:
     raise TypeError(msg)
 
 
-def is_open(workspace: ndx.Workspace | None) -> bool:
-    """Whether this thread or task is in a scope of it (`is_open`: any task is)."""
-    if workspace is None:
-        return True
-    if not workspace.is_open:
-        return False
-    try:
-        with workspace.borrow():
-            return True
-    except ndx.WorkspaceError:
-        return False
-
-
 def check_array(x: object) -> None:
     """Raise TypeError if a value is no NDArray."""
     if not isinstance(x, ndx.NDArray):
@@ -113,16 +99,7 @@ def check_array(x: object) -> None:
 
 def lies_in(x: ndx.NDArray, workspace: ndx.Workspace | None) -> bool:
     """Whether a valid array is in a workspace; for None: in none."""
-    if workspace is None or not x.attached:
-        return workspace is None and not x.attached
-    if x.workspace != workspace.name:
-        return False
-    # Other threads and tasks have workspaces of the same name: this asks for the arena.
-    try:
-        return x.leverage_to(workspace, missing="raise") is x
-    except ndx.WorkspaceError:
-        # It is not open. Only a ring has valid arrays then; its name has to do.
-        return workspace.config.reset == "ring"
+    return not x.attached if workspace is None else workspace.owns(x)
 
 
 def name_of(workspace: ndx.Workspace | None) -> str:

@@ -16,7 +16,6 @@ from ndx._pipelines.role_places import (
     Scopes,
     check_array,
     checked_name,
-    is_open,
     lies_in,
     name_of,
     parse,
@@ -269,7 +268,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         workspace = self[role]
         if workspace is None:
             return scope_of(None)
-        if not workspace.is_open:
+        if not workspace.is_open_here:
             self.assert_open(role)
         return workspace.borrow()
 
@@ -288,7 +287,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         """
         for role in roles:
             workspace = self[role]
-            if not is_open(workspace):
+            if workspace is not None and not workspace.is_open_here:
                 msg = (
                     f"role {str(role)!r} is in {name_of(workspace)}, of which no scope "
                     "is open in this thread or task; enter it first: with "
@@ -311,7 +310,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         """
         for role in roles or tuple(self):
             workspace = self[role]
-            if workspace is not None and is_open(workspace):
+            if workspace is not None and workspace.is_open_here:
                 msg = (
                     f"role {str(role)!r} is in workspace {workspace.name!r}, which is "
                     "open here: a scope around this one, or one that was not left"
@@ -331,11 +330,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         WorkspaceError
             If they are made elsewhere; it says where.
         """
-        probe, workspace = ndx.empty(0), self[role]
-        if not lies_in(probe, workspace):
+        current, workspace = ndx.current_workspace(), self[role]
+        if current is not workspace:
             msg = (
                 f"role {str(role)!r} is in {name_of(workspace)}, but new arrays are "
-                f"made in {place_of(probe)}; enter it: with roles.scope("
+                f"made in {name_of(current)}; enter it: with roles.scope("
                 f"{str(role)!r}): ..."
             )
             raise ndx.WorkspaceError(msg)

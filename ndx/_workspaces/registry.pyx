@@ -7,16 +7,18 @@ import weakref
 
 from ndx._arenas.arena cimport set_spill_everything
 from ndx._blocks.block cimport Clock
+from ndx._context.context cimport Context, is_here, top_context
 from ndx._context.placement cimport placing_backend
 from ndx._lib.call_site import is_ours, shown
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.logs cimport log_warning
 from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.owners import named_workspaces
-from ndx._workspaces.workspace cimport Workspace, make_workspace
+from ndx._workspaces.workspace cimport Workspace, make_workspace, workspace_of
 from ndx.backends import get as get_backend
 
-__all__ = ["debug_mode", "default_workspace_config", "workspace"]
+__all__ = ["current_workspace", "debug_mode", "default_workspace_config",
+           "workspace"]
 
 cdef object anonymous = itertools.count(1)
 cdef object default_config = WorkspaceConfig()
@@ -122,6 +124,34 @@ def workspace(name: str | None = None, /, *, config: WorkspaceConfig | None = No
         found.registry = weakref.ref(named)
         named[name] = found
     return found
+
+
+def current_workspace() -> Workspace | None:
+    """Return the workspace in which this thread or task makes new arrays; or None.
+
+    Returns
+    -------
+    Workspace or None
+        That of the innermost scope. None: new arrays are independent, since no scope is
+        open here, or since the innermost one is of `ndx.no_workspace` or `ndx.use`.
+
+    See Also
+    --------
+    current_backend : the backend that serves new arrays.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> with ndx.workspace("step"):
+    ...     ndx.current_workspace().name
+    'step'
+    >>> ndx.current_workspace() is None
+    True
+    """
+    cdef Context context = top_context()
+    if context is None or not is_here(context):
+        return None
+    return workspace_of(context.top)
 
 
 cdef int note_nameless(Workspace made) except -1:

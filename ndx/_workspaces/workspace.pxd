@@ -41,3 +41,4 @@ cdef class Workspace(Member):
 
 cdef Workspace make_workspace(str name, object backend, object config, bint bypassed,
                               Workspace like)
+cdef Workspace workspace_of(Entry entry)

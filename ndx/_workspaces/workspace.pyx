@@ -5,7 +5,11 @@ cimport cython
 import threading
 import weakref
 
+from cpython.object cimport PyObject
+
 from ndx._arenas.arena cimport Arena
+from ndx._array.storage cimport BaseArray
+from ndx._blocks.block cimport block_is_usable
 from ndx._context.context cimport Entry, Scope, drop_entry, outer_backend
 from ndx._context.placement cimport placing_backend
 from ndx._context.scopes cimport (
@@ -480,6 +484,14 @@ cdef class Workspace(Member):
         return self.depth > 0
 
     @property
+    def is_open_here(self) -> bool:
+        """Whether this thread or task is in a scope of it, or of a sibling.
+
+        `is_open` is also true while another task is in one.
+        """
+        return self.entered_here() is not None
+
+    @property
     def is_left_open(self) -> bool:
         """Whether the workspace is open in a thread or task that has ended."""
         return self.top is not None and has_ended(self.top)
@@ -497,9 +509,64 @@ cdef class Workspace(Member):
             return None
         while entry.before is not None:
             entry = entry.before
-        entry = entry.lower
-        return entry.owner if entry is not None and isinstance(
-            entry.owner, Workspace) else None
+        return workspace_of(entry.lower)
+
+    @property
+    def pinned_count(self) -> int:
+        """How many blocks of memory from past cycles are still in use.
+
+        Foreign code reads them (NumPy views, buffers, DLPack capsules), or arrays that
+        left the workspace in place keep them.
+        """
+        cdef Arena arena
+        cdef Py_ssize_t count = 0
+        for arena in self.slots.all():
+            count += arena.pinned_count
+            if arena.mirror is not None:
+                count += arena.mirror.pinned_count
+        return count
+
+    def owns(self, x: NDArray, /) -> bool:
+        """Return whether an array that may be used is in this workspace.
+
+        Parameters
+        ----------
+        x : NDArray
+
+        Returns
+        -------
+        bool
+            False for arrays that are stale, that are independent, or that are in
+            another workspace of the same name (of another thread, or a sibling).
+
+        Raises
+        ------
+        TypeError
+            If `x` is no NDArray.
+
+        Examples
+        --------
+        >>> import ndx
+        >>> with ndx.workspace("step") as ws:
+        ...     x = ndx.ones(3)
+        ...     ws.owns(x), ws.owns(x.detach())
+        (True, False)
+        >>> ws.owns(x)
+        False
+        """
+        cdef Arena arena
+        cdef BaseArray array
+        if not isinstance(x, BaseArray):
+            raise TypeError(f"a workspace owns NDArrays, not {type(x).__name__}")
+        array = x
+        if array.block.clock == NULL or not block_is_usable(array.block):
+            return False
+        for arena in self.slots.all():
+            if array.block.parent == <PyObject *>arena or (
+                    arena.mirror is not None
+                    and array.block.parent == <PyObject *>arena.mirror):
+                return True
+        return False
 
     def stats(self) -> dict[str, int]:
         """Return what the workspace holds, as a dict of bytes and counts.
@@ -603,6 +670,13 @@ cdef Workspace make_workspace(str name, object backend, object config, bint bypa
                                             bypassed, like)
     all_workspaces.add(made)
     return made
+
+
+cdef Workspace workspace_of(Entry entry):
+    """Return the workspace that was entered, or borrowed; None for other scopes."""
+    if entry is None or not isinstance(entry.owner, Workspace):
+        return None
+    return entry.owner
 
 
 cdef object rescued(Workspace scope, object result):

@@ -110,6 +110,7 @@ NO_ARRAYS = {
     "arange",
     "broadcast_shapes",
     "current_backend",
+    "current_workspace",
     "empty",
     "eye",
     "full",
