@@ -3,7 +3,8 @@
 A room is a folder of the package, or a module beside the folders. Read every
 ``import``, ``from`` and ``cimport`` and fail on an import that goes upward in
 ``LAYERS``, on a cycle of modules, on an import of ndx's own modules inside a function,
-and on a room that has no layer. To import a module of a package runs the package's
+on a private module of another room in a room of ``TOOLS``, and on a room that has no
+layer. To import a module of a package runs the package's
 ``__init__`` first, so that counts as an import, too. Imports under
 ``if TYPE_CHECKING:`` and stubs don't count. Fail also on a module that starts threads
 by itself, not by that of ``THREADS``.
@@ -38,6 +39,11 @@ LAZY = {
     ("_fusing.function", "_fusing.recording"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),
 }  # fmt: skip
+
+# Rooms that are built on what users have: of other rooms they import public modules, in
+# whose names no part begins with "_", and those of FOUNDATION, which know no arrays.
+TOOLS = {"_pipelines", "_clusters", "_cli"}
+FOUNDATION = {"_lib", "_files"}
 
 # Those that it starts take no signals of the program's.
 THREADS = "_lib.background"
@@ -130,6 +136,15 @@ def may_be_lazy(module: str, target: str) -> bool:
     return any(fnmatchcase(module, a) and fnmatchcase(target, b) for a, b in LAZY)
 
 
+def is_private_to(module: str, target: str) -> bool:
+    """Return whether `module` is of a room in TOOLS, and `target` not for it."""
+    room, other = module.partition(".")[0], target.partition(".")[0]
+    if room not in TOOLS or other == room or other in FOUNDATION:
+        return False
+    parts = target.split(".")
+    return any(part.startswith("_") and part != "__init__" for part in parts)
+
+
 def find_cycle(graph: dict[str, set[str]]) -> list[str]:
     """Return the modules of one import cycle in order, or nothing."""
     done: set[str] = set()
@@ -183,6 +198,9 @@ def check(root: Path) -> list[str]:
                 graph[module] |= with_packages(module, target) & modules.keys()
                 if local and not may_be_lazy(module, target):
                     problems.append(f"{where}imports {target!r} inside a function")
+                if is_private_to(module, target):
+                    problems.append(f"{where}imports {target!r}, which is private: "
+                                    f"tools use what users have")  # fmt: skip
                 above, below = layer_of(target), layer_of(module)
                 if above is not None and below is not None and above > below:
                     problems.append(f"{where}{module!r} (layer {below}) imports upward:"

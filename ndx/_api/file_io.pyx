@@ -25,6 +25,7 @@ from ndx._files.npy import (
     check_length, make_header, read_array, read_header, write_array,
 )
 from ndx._files.replace import Replacement, as_path, open_regular
+from ndx._lib.system import is_in_shared_memory
 from ndx.backends._pressure import release_on_disk
 
 __all__ = ["load", "open", "save"]
@@ -155,7 +156,8 @@ def load(path: FilePath) -> NDArray:
 
 
 def open(path: FilePath, mode: Literal["r", "r+", "w+", "c"] = "r",
-         shape: Shape | None = None, dtype: DTypeLike = None) -> NDArray:
+         shape: Shape | None = None, dtype: DTypeLike = None, *,
+         unlink: bool = False) -> NDArray:
     """Return an array over a file in NumPy's format, which may exceed the memory.
 
     Parameters
@@ -170,6 +172,10 @@ def open(path: FilePath, mode: Literal["r", "r+", "w+", "c"] = "r",
     dtype : dtype, optional
         Dtype of a new file (default: float64), or the dtype that an existing file must
         have.
+    unlink : bool
+        Whether to remove the file's name once it is open, so that its content ends with
+        the array. A file in ``/dev/shm`` is closed, too, and only its memory is kept: a
+        process may have more of these arrays than open files.
 
     Returns
     -------
@@ -206,14 +212,14 @@ def open(path: FilePath, mode: Literal["r", "r+", "w+", "c"] = "r",
              [0., 0., 0.]])
     """
     if mode == "w+":
-        return made(as_path(path), shape, dtype)
+        return made(as_path(path), shape, dtype, unlink)
     if mode not in FLAGS:
         raise ValueError(
             f"mode={mode!r} is not valid for ndx.open; valid are 'r', 'r+', 'w+', 'c'")
-    return opened(as_path(path), mode, shape, dtype)
+    return opened(as_path(path), mode, shape, dtype, unlink)
 
 
-cdef BaseArray made(str path, object shape, object dtype):
+cdef BaseArray made(str path, object shape, object dtype, bint unlink):
     """Return an array over a new file, which replaces an existing one."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef int code = FLOAT64 if dtype is None else dtype_code(dtype), ndim
@@ -232,10 +238,21 @@ cdef BaseArray made(str path, object shape, object dtype):
         new.install()
         new.reopen()
         os.dup2(new.fd, file.fd, inheritable=False)
+    if unlink:
+        remove_name(file)
     return array_over(file, code, ndim, lengths, False, len(header))
 
 
-cdef BaseArray opened(str path, str mode, object shape, object dtype):
+cdef int remove_name(MappedFile file) except -1:
+    """Remove the name of a file that was mapped, and keep its memory."""
+    in_memory = is_in_shared_memory(file.path)
+    os.unlink(file.path)
+    if in_memory:
+        file.close_descriptor()
+    return 0
+
+
+cdef BaseArray opened(str path, str mode, object shape, object dtype, bint unlink):
     """Return an array over an existing file."""
     cdef Py_ssize_t lengths[MAXDIMS]
     cdef Py_ssize_t asked[MAXDIMS]
@@ -275,6 +292,8 @@ cdef BaseArray opened(str path, str mode, object shape, object dtype):
                 error.errno, f"{os.strerror(error.errno)}: it has holes, for which "
                 "the disk has no space; its content is as it was", path) from error
     file.map(length, mode != "r", mode != "c")
+    if unlink:
+        remove_name(file)
     return array_over(file, code, ndim, lengths, header.fortran, header.offset)
 
 

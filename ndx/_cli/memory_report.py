@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from ndx._context.use import explain_refusal
+import ndx
 from ndx._lib.sizes import format_size
 
 __all__ = ["explain", "report_at_exit"]
@@ -19,7 +19,7 @@ _ADVICE = (
 def explain(error):
     """Say why NumPy had no memory, if that is the error that ends the program."""
     if isinstance(error, MemoryError) and error.__cause__ is None:
-        explain_refusal(error)
+        ndx.memory.explain_error(error)
         if error.__cause__ is not None:
             error.add_note(_ADVICE)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import ndx
 from ndx import backends
-from ndx._context.context import replace_default
 from ndx._lib.system import in_memory_file_system
 
 __all__ = ["Placement"]
@@ -153,7 +152,7 @@ class _Current:
         except (OSError, MemoryError):
             # The child goes on with the memory that its parent has left.
             return
-        replace_default(self.backend, made)
+        ndx.memory.replace_default(self.backend, made)
         self.__init__(self.placement, made)
 
 

@@ -4,19 +4,16 @@ import atexit
 import os
 import sys
 
-from ndx.memory._trace import record, writer_for
+import ndx
 
 __all__ = ["new_trace", "save_at_exit"]
 
 
 def new_trace(output, max_events=1_000_000, stacks=4):
     """Return a trace; raise ValueError if it can't be saved as `output`."""
-    writer_for(output)
-    folder = os.path.dirname(os.path.abspath(output))
-    if not os.access(folder, os.W_OK):
-        msg = f"can't write {output!r}: {folder!r} is no folder that can be written to"
-        raise ValueError(msg)
-    return record(max_events=max_events, stacks=stacks)
+    trace = ndx.memory.record(max_events=max_events, stacks=stacks)
+    trace.check_path(output)
+    return trace
 
 
 def save_at_exit(trace, output, if_empty=""):

@@ -12,7 +12,7 @@ import ndx
 from ndx._clusters.worker_memory import active
 from ndx._lib.sizes import format_size
 from ndx._lib.system import peak_resident_memory
-from ndx._pipelines.tables import Table
+from ndx._lib.tables import Table
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -10,11 +10,10 @@ files, whose pages may be lost while others read them.
 
 import pickle
 
+import numpy as np
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
-from ndx._api.manipulation_broadcasting import broadcast_to
-from ndx._core import NDArray
-from ndx._methods.pickling import rebuild
+import ndx
 
 __all__ = ["deserialize", "register", "serialize"]
 
@@ -28,7 +27,7 @@ def without_repeats(x):
 
 def serialize(x):
     """Return the header and the frames of an array: one, over the array's memory."""
-    number = type(x) is not NDArray
+    number = type(x) is not ndx.NDArray
     stored = x[...] if number else without_repeats(x)
     _, (data, dtype, shape, order, _) = stored.__reduce_ex__(5)
     header = {"dtype": dtype, "shape": shape, "order": order}
@@ -42,14 +41,18 @@ def serialize(x):
 def deserialize(header, frames):
     """Return the array, as a copy in memory of the current backend."""
     (frame,) = frames
-    stored = header["dtype"], tuple(header["shape"]), header["order"]
-    x = rebuild(frame, *stored, in_band=type(frame))
+    sent = np.frombuffer(frame, dtype=header["dtype"])
+    sent = sent.reshape(header["shape"], order=header["order"])
+    with ndx.no_workspace():
+        x = ndx.asarray(sent, copy=True)
     if "number" in header:
         return x[()]
-    return broadcast_to(x, header["broadcast_to"]) if "broadcast_to" in header else x
+    if "broadcast_to" in header:
+        return ndx.broadcast_to(x, header["broadcast_to"])
+    return x
 
 
 def register():
     """Register NDArrays with distributed."""
-    dask_serialize.register(NDArray, serialize)
-    dask_deserialize.register(NDArray, deserialize)
+    dask_serialize.register(ndx.NDArray, serialize)
+    dask_deserialize.register(ndx.NDArray, deserialize)

@@ -7,7 +7,7 @@ import math
 
 from dask.sizeof import sizeof
 
-from ndx._core import NDArray
+import ndx
 
 __all__ = ["held_nbytes", "register"]
 
@@ -26,4 +26,4 @@ def held_nbytes(x):
 
 def register():
     """Register the size of NDArrays with dask."""
-    sizeof.register(NDArray, held_nbytes)
+    sizeof.register(ndx.NDArray, held_nbytes)

@@ -16,8 +16,13 @@ from ndx._lib.system import (
     in_memory_file_system,
     machine_memory,
 )
-from ndx.backends import _budget
-from ndx.memory import FailureCallbackAdaptor, default_workspace_config
+from ndx.memory import (
+    FailureCallbackAdaptor,
+    default_workspace_config,
+    limits,
+    process_info,
+    set_limit,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -208,8 +213,8 @@ class WorkerMemory(WorkerPlugin):
         ndx.set_default(backend, numpy=None if self.numpy is None else False)
         default_workspace_config(config)
         bound_memory_for_pages(None)
-        if self._bound is not None and _budget.resident_bound() == self._bound:
-            _budget.set_resident_limit(self._bound_of_others)
+        if self._bound is not None and limits().get("process") == self._bound:
+            set_limit(process=self._bound_of_others)
         if self.name in worker.periodic_callbacks:
             worker.periodic_callbacks.pop(self.name).stop()
         _active = None
@@ -258,20 +263,20 @@ class WorkerMemory(WorkerPlugin):
         distributed counts pages of files, which change, and ndx's limit on the process
         doesn't: the limit is what the process has now, and what is left.
         """
-        resident = _budget.resident_nbytes()
-        if not resident:  # the system does not tell
+        info = process_info()
+        if info.resident is None:  # the system does not tell
             return
         total = self.worker.memory_manager.memory_limit
         present = self.worker.monitor.get_process_memory()
-        at_least = resident - _budget.process_reserved() + total // _PART_AT_LEAST
-        most = max(resident + int(_PART_FOR_PROCESS * total) - present, at_least)
-        known = _budget.resident_bound()
+        at_least = info.resident - info.reserved + total // _PART_AT_LEAST
+        most = max(info.resident + int(_PART_FOR_PROCESS * total) - present, at_least)
+        known = limits().get("process")
         if known != self._bound:
             self._bound_of_others = known
         if self._bound_of_others is not None:
             most = min(most, self._bound_of_others)
         self._bound = max(0, min(most, machine_memory()))
-        _budget.set_resident_limit(self._bound)
+        set_limit(process=self._bound)
 
     def _release_idle(self):
         """Give idle memory back to the system, if the process has much of its own."""

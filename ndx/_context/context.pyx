@@ -14,7 +14,7 @@ from ndx.backends._budget import set_process_limit
 from ndx.backends._environment import error_of, is_of_environment
 from ndx.backends._registry import get, set_environment
 
-__all__ = ["set_default"]
+__all__ = ["replace_default", "set_default"]
 
 cdef class Context:
     """A backend, and the entries made while it is the current one."""
@@ -231,8 +231,28 @@ def set_default(backend: BackendLike, /, *, numpy: bool | None = None,
     return found
 
 
-def replace_default(before, backend):
-    """Replace the default backend by another one, in a forked child."""
+def replace_default(before: Backend, backend: Backend, /) -> None:
+    """Let a backend serve by default what another one does, where that still does.
+
+    Unlike `ndx.set_default` it keeps what the program has chosen meanwhile. A forked
+    child so replaces a backend that it can't share with its parent.
+
+    Parameters
+    ----------
+    before, backend : ndx.backends.Backend
+        The one that may be a default, of new arrays, of those of the CPU, or of NumPy's;
+        and the one that takes its place.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> made = ndx.backends.get("host", limit="1GiB")
+    >>> before = ndx.current_backend()
+    >>> ndx.memory.replace_default(before, made)
+    >>> ndx.current_backend() is made
+    True
+    >>> ndx.memory.replace_default(made, before)
+    """
     global default_backend, default_place
     if default_place is before:
         default_place = backend

@@ -14,7 +14,7 @@ from ndx.backends.base cimport Backend
 
 from ndx import backends
 
-__all__ = ["no_workspace", "use"]
+__all__ = ["explain_error", "no_workspace", "use"]
 
 
 class use(Scope):
@@ -129,8 +129,31 @@ cdef int explain(object error) except -1:
     return 0
 
 
-def explain_refusal(error):
-    """Set ndx's refusal as the cause of a MemoryError that ends a program."""
+def explain_error(error: MemoryError, /) -> None:
+    """Let a MemoryError of NumPy's have the refusal of ndx that led to it as its cause.
+
+    NumPy's own has no text where a backend refuses it memory. The end of a scope of
+    ``ndx.use(..., numpy=True)`` does this by itself; with ``ndx.set_default(...,
+    numpy=True)`` there is no scope.
+
+    Parameters
+    ----------
+    error : MemoryError
+        One that was just raised in this thread. Others, and those that have a cause,
+        are left as they are.
+
+    Examples
+    --------
+    >>> import ndx, numpy as np
+    >>> _ = ndx.set_default("host", limit="1MiB", numpy=True)
+    >>> try:
+    ...     np.ones(10**6)
+    ... except MemoryError as error:
+    ...     ndx.memory.explain_error(error)
+    ...     print(type(error.__cause__).__name__)
+    OutOfMemoryError
+    >>> _ = ndx.set_default("host", numpy=False)
+    """
     explain(error)
 
 

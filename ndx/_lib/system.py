@@ -18,6 +18,7 @@ __all__ = [
     "default_directory",
     "file_system_type",
     "in_memory_file_system",
+    "is_in_shared_memory",
     "machine_memory",
     "memory_and_swap",
     "memory_for_pages",
@@ -175,6 +176,14 @@ def in_memory_file_system(path):
     """Return the kind of file system of a path if it is in memory itself, else None."""
     kind = file_system_type(path)
     return kind if kind in ("ramfs", "tmpfs") else None
+
+
+def is_in_shared_memory(path):
+    """Whether a file is in the memory that Linux has for files of several processes."""
+    try:
+        return os.stat(path).st_dev == os.stat("/dev/shm").st_dev
+    except OSError:
+        return False
 
 
 def why_refused():

@@ -105,11 +105,6 @@ cdef int commit(BaseArray x) except -1:
     return 0
 
 
-def close_descriptor(BaseArray x):
-    """Let an array keep the memory of a file in memory, that nobody else can open."""
-    file_of(x, "kept").close_descriptor()
-
-
 # ---------------------------------------------------------------- NumPy's functions
 
 # Bytes of the header of an array in NumPy's format.

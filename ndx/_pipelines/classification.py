@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 import ndx
+from ndx._lib.tables import Table, format_count, format_share, literal
 from ndx._pipelines.metric import no_merge
 from ndx._pipelines.samples import (
     NaN,
@@ -20,14 +21,7 @@ from ndx._pipelines.samples import (
     on_host,
     without_bad,
 )
-from ndx._pipelines.tables import (
-    Table,
-    class_names,
-    format_count,
-    format_share,
-    literal,
-    weighted_mean,
-)
+from ndx._pipelines.tables import class_names, weighted_mean
 
 __all__ = ["Average", "Classification", "ClassificationResult"]
 

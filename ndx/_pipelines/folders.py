@@ -20,7 +20,7 @@ try:
 except ImportError:  # There are no such locks on Windows.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Folder", "is_in_memory", "make_folders", "remove_folders_of"]
+__all__ = ["Folder", "make_folders", "remove_folders_of"]
 
 MEMORY = "/dev/shm"
 # What the names of `Folder` are: the number of the process, and random characters.
@@ -48,11 +48,6 @@ class Folder:
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
-
-
-def is_in_memory(path: str) -> bool:
-    """Whether a file of such a folder has no disk behind it."""
-    return path.startswith(f"{MEMORY}/")
 
 
 def make_folders() -> list[Folder]:

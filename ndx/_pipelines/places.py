@@ -12,7 +12,6 @@ from typing import Any
 import ndx
 from ndx._lib.trees import map_tree
 from ndx._pipelines.filling import is_array_of_numpy
-from ndx.backends._registry import BUILTIN, is_of_ndx, names_set_by_environment
 
 __all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
 
@@ -25,7 +24,7 @@ class Place:
 
     Parameters
     ----------
-    backend : ndx.backends.Backend or Recipe or None
+    backend : ndx.backends.Backend or ndx.memory.BackendRecipe or None
         The backend of its arrays; for another process, how it makes one. None: that of
         the context in which the workers were made.
     workspace : str or None
@@ -53,10 +52,11 @@ class Place:
             at the end.
         """
         with contextlib.ExitStack() as stack:
-            if self.backend is not None:
-                is_recipe = isinstance(self.backend, Recipe)
-                made = self.backend.make() if is_recipe else self.backend
-                stack.enter_context(ndx.use(made))
+            backend = self.backend
+            if isinstance(backend, ndx.memory.BackendRecipe):
+                backend = backend.make()
+            if backend is not None:
+                stack.enter_context(ndx.use(backend))
             # The pool keeps the memory, for whoever comes next.
             stack.callback(ndx.memory.destroy_all, trim=False)
             if self.workspace is None:
@@ -88,94 +88,14 @@ class Place:
             If a process that is not forked can't make this backend.
         """
         backend = ndx.current_backend() if self.backend is None else self.backend
-        return dataclasses.replace(self, backend=Recipe.of(backend, forked=forked))
-
-
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """How another process makes a backend like one of this process; for pickles.
-
-    Attributes
-    ----------
-    source : str or ndx.backends.Backend
-        The name; or, for a forked process, a backend of the user's, which it uses.
-    options : dict
-        Those that differ from their defaults. Backends among them are recipes.
-    bounds : tuple of int
-        Those of the `LimitingAdaptor` around it, in bytes, the innermost first. Other
-        adaptors refer to what this process has: files, functions, its arrays.
-    """
-
-    source: Any
-    options: dict[str, Any]
-    bounds: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, backend: ndx.backends.Backend, *, forked: bool) -> Recipe:
-        """Return the recipe of a backend, without the adaptors that can't travel."""
-        bounds: list[int] = []
-        while isinstance(backend, ndx.memory.Adaptor):
-            if isinstance(backend, ndx.memory.LimitingAdaptor):
-                bounds.insert(0, backend.allowed)
-            backend = backend.upstream
-        if not is_of_ndx(backend):
-            source = backend if forked else _registered_name(backend)
-            return cls(source, {}, tuple(bounds))
-        options = _options(backend)
-        fallback = options.get("fallback")
-        if isinstance(fallback, ndx.backends.Backend):
-            options["fallback"] = cls.of(fallback, forked=forked)
-        return cls(backend.name, options, tuple(bounds))
-
-    def make(self) -> ndx.backends.Backend:
-        """Return the backend; without options, the shared one of its name."""
-        made = ndx.backends.get(
-            self.source,
-            **{
-                name: value.make() if isinstance(value, Recipe) else value
-                for name, value in self.options.items()
-            },
+        return dataclasses.replace(
+            self, backend=ndx.memory.BackendRecipe.of(backend, forked=forked)
         )
-        for nbytes in self.bounds:
-            made = ndx.memory.LimitingAdaptor(made, nbytes)
-        return made
 
 
 def unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function: the decorator of those who have no workspace."""
     return function
-
-
-def _registered_name(backend: ndx.backends.Backend) -> str:
-    name = backend.name
-    kind = name.partition(":")[0]
-    if name in ndx.backends.available() and kind not in BUILTIN:
-        return name
-    msg = (
-        f"{backend!r} can't be made by another process: its class is not registered. "
-        "Call ndx.backends.register in a module that the function's module imports, or "
-        "give start_method='fork'"
-    )
-    raise TypeError(msg)
-
-
-def _options(backend: Any) -> dict[str, Any]:
-    """Return the options of a backend of ndx that others would have another value for.
-
-    That is, by default or by the environment.
-    """
-    options, by_environment = backend.options, names_set_by_environment(backend)
-    defaults = {each.name: each.default for each in dataclasses.fields(options)}
-    found = {name: getattr(options, name) for name in defaults}
-    found = {
-        name: value
-        for name, value in found.items()
-        if name in by_environment or value != defaults[name]
-    }
-    # A backend with files of its own: a forked child can't use the one of this name.
-    if hasattr(backend, "directory"):
-        found["directory"] = backend.directory
-    return found
 
 
 def places(

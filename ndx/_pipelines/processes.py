@@ -24,7 +24,6 @@ from ndx._pipelines.folders import remove_folders_of
 from ndx._pipelines.places import Place
 from ndx._pipelines.sharing import Exchange, close_own, forget_shared
 from ndx._pipelines.workers import close_at_exit
-from ndx.memory._limits import adopt_limits
 
 __all__ = ["Processes"]
 
@@ -327,7 +326,7 @@ def _answer_all(
         try:
             forget_shared()
             # A new interpreter has those of the environment.
-            adopt_limits(limits)
+            ndx.memory.set_limits(limits)
             fn = target
             if isinstance(target, bytes):
                 fn = exchange.loads(target, keep=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import ndx
+from ndx._lib.tables import Table, format_count, format_share, literal
 from ndx._pipelines.metric import no_merge
 from ndx._pipelines.samples import (
     NaN,
@@ -22,14 +23,7 @@ from ndx._pipelines.samples import (
 )
 from ndx._pipelines.scores import Batch, Histogram, ScoreBuffer, Steps
 from ndx._pipelines.switch import workspaces_used
-from ndx._pipelines.tables import (
-    Table,
-    class_names,
-    format_count,
-    format_share,
-    literal,
-    weighted_mean,
-)
+from ndx._pipelines.tables import class_names, weighted_mean
 
 __all__ = ["ROC", "ROCCurve", "ROCResult"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import ndx
+from ndx._lib.tables import Table, format_count, format_number
 from ndx._pipelines.metric import no_merge
 from ndx._pipelines.samples import (
     NaN,
@@ -18,7 +19,7 @@ from ndx._pipelines.samples import (
     on_host,
     without_bad,
 )
-from ndx._pipelines.tables import Table, class_names, format_count, format_number
+from ndx._pipelines.tables import class_names
 
 __all__ = ["Regression", "RegressionResult"]
 

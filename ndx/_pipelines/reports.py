@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
-from ndx._pipelines.tables import Table, format_number, literal
+from ndx._lib.tables import Table, format_number, literal
 
 __all__ = ["Report"]
 

@@ -16,7 +16,7 @@ import pickle
 import shutil
 import threading
 import weakref
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ except ImportError:  # There are no such limits on Windows.
 import ndx
 from ndx._files.mapping import make_private
 from ndx._lib.weak import members
-from ndx._methods.files import close_descriptor
-from ndx._pipelines.folders import is_in_memory, make_folders
+from ndx._pipelines.folders import make_folders
 
 __all__ = ["Exchange", "share"]
 
@@ -222,22 +221,12 @@ def _opened_shared(
 
 def _item(path: str) -> ndx.NDArray:
     """Return the array of a file for one reader, whose memory ends with it."""
-    return _taken(path, "r+")
+    return ndx.open(path, "r+", unlink=True)
 
 
 def _result(path: str) -> ndx.NDArray:
     """Return the array of a file for one reader, whose forked children get copies."""
-    return _taken(path, "c")
-
-
-def _taken(path: str, mode: Literal["r+", "c"]) -> ndx.NDArray:
-    """Return the array of a file, and remove the file's name."""
-    made = ndx.open(path, mode)
-    _unlink(path)
-    if is_in_memory(path):
-        # Else a process could have no more of them than it may have open files.
-        close_descriptor(made)
-    return made
+    return ndx.open(path, "c", unlink=True)
 
 
 def _mapped(path: str) -> ndx.NDArray:

@@ -6,6 +6,8 @@ Sizes are in bytes. A workspace counts with the backend of its arena;
 
 from ndx._api.public import name_functions as _name_functions
 from ndx._blocks.block import TRACEMALLOC_DOMAIN
+from ndx._context.context import replace_default
+from ndx._context.use import explain_error
 from ndx._lib.collector import gc_window, periodic_gc
 from ndx._workspaces.listing import destroy_all, workspace_summary, workspaces
 from ndx._workspaces.registry import debug_mode, default_workspace_config
@@ -20,19 +22,22 @@ from ndx.backends.adaptors import (
 )
 from ndx.memory._counters import (
     MemoryInfo,
+    ProcessInfo,
     allocated,
     caches,
     empty_cache,
     info,
     max_allocated,
     max_reserved,
+    process_info,
     reserved,
     reset_peak,
     stats,
     trim,
 )
 from ndx.memory._events import Event
-from ndx.memory._limits import headroom, limit, limits, reserve, set_limit
+from ndx.memory._limits import headroom, limit, limits, reserve, set_limit, set_limits
+from ndx.memory._recipes import BackendRecipe
 from ndx.memory._statistics import Statistics, profile, profile_report, statistics
 from ndx.memory._summary import snapshot, summary
 from ndx.memory._trace import Trace, record
@@ -40,11 +45,13 @@ from ndx.memory._trace import Trace, record
 __all__ = [
     "TRACEMALLOC_DOMAIN",
     "Adaptor",
+    "BackendRecipe",
     "Event",
     "FailureCallbackAdaptor",
     "LimitingAdaptor",
     "LoggingAdaptor",
     "MemoryInfo",
+    "ProcessInfo",
     "Statistics",
     "Trace",
     "TrackingAdaptor",
@@ -54,6 +61,7 @@ __all__ = [
     "default_workspace_config",
     "destroy_all",
     "empty_cache",
+    "explain_error",
     "gc_window",
     "headroom",
     "info",
@@ -63,14 +71,17 @@ __all__ = [
     "max_reserved",
     "on_oom",
     "periodic_gc",
+    "process_info",
     "profile",
     "profile_report",
     "record",
     "remove_on_oom",
+    "replace_default",
     "reserve",
     "reserved",
     "reset_peak",
     "set_limit",
+    "set_limits",
     "snapshot",
     "statistics",
     "stats",

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ndx._context.placement import current_backend
 from ndx._lib import caches as _caches
 from ndx._lib.sizes import parse_size
-from ndx.backends import PooledBackend, _pressure, get
+from ndx.backends import PooledBackend, _budget, _pressure, get
 
 if TYPE_CHECKING:
     from ndx._typing import BackendLike, Size
 
 __all__ = [
     "MemoryInfo",
+    "ProcessInfo",
     "allocated",
     "backend_of",
     "caches",
@@ -21,6 +22,7 @@ __all__ = [
     "info",
     "max_allocated",
     "max_reserved",
+    "process_info",
     "reserved",
     "reset_peak",
     "stats",
@@ -36,6 +38,38 @@ class MemoryInfo(NamedTuple):
     reserved: int
     allocated: int
     limit: int | None
+
+
+class ProcessInfo(NamedTuple):
+    """Bytes of this process: in memory, and held by all backends of ndx together."""
+
+    resident: int | None
+    reserved: int
+    peak_reserved: int
+
+
+def process_info() -> ProcessInfo:
+    """Return what this process has in memory, and what all backends hold of that.
+
+    Returns
+    -------
+    ProcessInfo
+        ``resident``: all that counts for ``ndx.memory.set_limit(process=...)``, as the
+        system says now (None: it does not tell); ``reserved``: what counts for the
+        limit of ndx, without files; ``peak_reserved``: the most that this has been.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> info = ndx.memory.process_info()
+    >>> info.peak_reserved >= info.reserved
+    True
+    """
+    return ProcessInfo(
+        _budget.resident_nbytes() or None,
+        _budget.process_reserved(),
+        _budget.process_peak(),
+    )
 
 
 def backend_of(backend):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ndx._typing import BackendLike, DeviceLike, Size
 
-__all__ = ["headroom", "limit", "limits", "reserve", "set_limit"]
+__all__ = ["headroom", "limit", "limits", "reserve", "set_limit", "set_limits"]
 
 
 class _Unchanged:
@@ -157,20 +157,34 @@ def set_limit(
     _pressure.settle("process")
 
 
-def adopt_limits(found: dict[str, int]) -> None:
-    """Set all limits to those that `limits` returned in another process.
+def set_limits(limits: dict[str, int], /) -> None:
+    """Set all limits to those that `limits` returned, in this process or another.
 
-    It warns of nothing, which that process did, and uses no GPU.
+    Parameters
+    ----------
+    limits : dict
+        As `limits` returns it. Limits that are not in it end.
+
+    Notes
+    -----
+    It warns of nothing, which `set_limit` did before, and uses no GPU.
+
+    Examples
+    --------
+    >>> import ndx
+    >>> before = ndx.memory.limits()
+    >>> ndx.memory.set_limit("1GiB")
+    >>> ndx.memory.set_limits(before)
     """
     gpus = {
         int(name.removeprefix("cuda:")) + 1: nbytes
-        for name, nbytes in found.items()
+        for name, nbytes in limits.items()
         if name.startswith("cuda:")
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _budget.set_process_limit(found.get("ndx"))
-        _budget.set_resident_limit(found.get("process"))
+        _budget.set_process_limit(limits.get("ndx"))
+        _budget.set_resident_limit(limits.get("process"))
     _pressure.settle("process")
     for gpu in gpus.keys() | _budget.gpu_limits().keys():
         _budget.set_gpu_limit(gpu, gpus.get(gpu), None)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ndx._typing import TextPath
     from ndx.memory._events import Event
 
-__all__ = ["Trace", "record", "writer_for"]
+__all__ = ["Trace", "record"]
 
 # Characters of a page that a notebook stores.
 _LARGEST_SHOWN = 4_000_000
 _FORMATS = (".html", ".json")
 
 
-def writer_for(path):
+def _writer_for(path):
     """Return the function that writes the text for this file name."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix == ".html":
@@ -98,7 +98,7 @@ class Trace:
             return preformatted(repr(self))
         import html
 
-        page = writer_for("trace.html")(self.to_dict())
+        page = _writer_for("trace.html")(self.to_dict())
         if len(page) > _LARGEST_SHOWN:
             note = "(too large to be shown here; see Trace.save)"
             return preformatted(f"{self!r} {note}\n{self.summary()}")
@@ -209,6 +209,27 @@ class Trace:
         """
         return Text(summary_text(self.to_dict(), _at_least(makers, "makers", 0)))
 
+    def check_path(self, path: TextPath) -> None:
+        """Check that `save` can write a file of this name, before the recording.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+
+        Raises
+        ------
+        ValueError
+            If its suffix is none of a format, or its folder can't be written to.
+        """
+        _writer_for(path)
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.access(folder, os.W_OK):
+            msg = (
+                f"can't write {os.fspath(path)!r}: {folder!r} is no folder that can be "
+                "written to"
+            )
+            raise ValueError(msg)
+
     def save(self, path: TextPath) -> None:
         """Write the trace to a file.
 
@@ -232,7 +253,7 @@ class Trace:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     trace.save(os.path.join(folder, "trace.html"))
         """
-        data = writer_for(path)(self.to_dict()).encode()
+        data = _writer_for(path)(self.to_dict()).encode()
         with written_whole(path, len(data), release_on_disk) as file:
             file.write(data)
 

@@ -13,6 +13,8 @@ def problems(tmp_path, monkeypatch):
     layers = [("low", "other"), ("mid", "sub"), ("top",), ("__init__",)]
     monkeypatch.setattr(check_layers, "LAYERS", layers)
     monkeypatch.setattr(check_layers, "LAZY", {("sub", "sub.*")})
+    monkeypatch.setattr(check_layers, "TOOLS", {"top"})
+    monkeypatch.setattr(check_layers, "FOUNDATION", {"other"})
 
     def write(files):
         for name, text in files.items():
@@ -58,6 +60,37 @@ def test_upward(problems, line):
     assert found == (
         f"pkg/low.pyx:{number}: 'low' (layer 0) imports upward: 'top' (layer 2)"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "private"),
+    [
+        ("import pkg", None),
+        ("from pkg import low", None),
+        ("from pkg.sub import public", None),
+        ("from pkg.sub.public import _name", None),
+        ("from pkg.other._inner import x", None),
+        ("from pkg.top._helper import x", None),
+        ("from pkg.sub._inner import x", "sub._inner"),
+        ("from pkg.sub import _inner", "sub._inner"),
+        ("import pkg.sub._inner", "sub._inner"),
+        ("if TYPE_CHECKING:\n    from pkg.sub._inner import x", None),
+    ],
+)
+def test_tools_import_nothing_private_of_other_rooms(problems, line, private):
+    files = dict.fromkeys(
+        (
+            *("low.py", "other/__init__.py", "other/_inner.py", "sub/__init__.py"),
+            *("sub/_inner.py", "sub/public.py", "top/__init__.py", "top/_helper.py"),
+        ),
+        "",
+    )
+    found = problems(files | {"top/tool.py": f"{line}\n"})
+    if private is None:
+        assert found == []
+    else:
+        (text,) = found
+        assert text.startswith(f"pkg/top/tool.py:1: imports '{private}', which is priv")
 
 
 def test_upward_in_pxd_and_between_packages(problems):
