@@ -9,14 +9,21 @@ import array
 import collections
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    Sequence,
+)
 from typing import Any
 
 import numpy as np
 
 from ndx._lib.caches import cached
 
-__all__ = ["check_structure", "map_tree", "parts_of"]
+__all__ = ["check_structure", "leaves", "map_tree", "parts_of"]
 
 # Sequences of text or numbers, of which none holds an array, and files of arrays, which
 # are read when they are asked for one.
@@ -24,6 +31,8 @@ _LEAVES = (
     *(str, bytes, bytearray, memoryview, range, array.array, np.ndarray),
     np.lib.npyio.NpzFile,
 )
+# What `leaves` enters by iterating over it.
+_ENTERED = (tuple, list, set, frozenset)
 # Containers whose shallow copies have items of their own. A class that wraps a dict may
 # copy the reference to it.
 _COPIED = (dict, list, collections.deque, collections.UserDict, collections.UserList)
@@ -70,6 +79,44 @@ def _kind_of(cls: type) -> Any:
         return tuple(each.name for each in dataclasses.fields(cls))
     attributes = getattr(cls, "__attrs_attrs__", None)
     return attributes and tuple(each.name for each in attributes)
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Yield each leaf of a tree once, in no particular order.
+
+    Parameters
+    ----------
+    tree : any
+        See `parts_of`. Sets are entered, too, since none is made anew. Containers may
+        contain themselves. One that can't be read, such as a closed file, is a leaf.
+
+    Examples
+    --------
+    >>> from ndx._lib.trees import leaves
+    >>> sorted(leaves({"a": (1, 2), "b": [{3}, 1]}))
+    [1, 2, 3]
+    """
+    # With what was visited, so that no identity is used again.
+    seen: dict[int, Any] = {}
+    left = [tree]
+    while left:
+        item = left.pop()
+        if id(item) in seen:
+            continue
+        seen[id(item)] = item
+        if type(item) is dict:
+            left += item.values()
+        elif isinstance(item, _ENTERED):
+            left += item
+        else:
+            try:
+                parts = parts_of(item)
+            except Exception:
+                parts = None
+            if parts is None:
+                yield item
+            else:
+                left += parts.values()
 
 
 def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:

@@ -8,7 +8,7 @@ from ndx._array.storage cimport BaseArray
 from ndx._blocks.block cimport Block, block_is_usable
 from ndx._context.context cimport outer_backend
 
-from ndx._lib.trees import parts_of
+from ndx._lib.trees import leaves
 
 
 cdef object rescue(Arena arena, object result):
@@ -47,31 +47,9 @@ cdef dict arrays_in(Arena arena, object result):
     """Return one array of each block of an arena in a nested result."""
     cdef BaseArray x
     cdef dict found = {}
-    cdef dict seen = {}          # by id, and kept while that counts
-    cdef list left = [result]
-    while left:
-        item = left.pop()
-        if isinstance(item, BaseArray):
-            x = item
+    for leaf in (result,) if isinstance(result, BaseArray) else leaves(result):
+        if isinstance(leaf, BaseArray):
+            x = leaf
             if block_is_usable(x.block) and x.block.parent == <PyObject *>arena:
                 found[<size_t>x.block] = x
-        elif item is not None and id(item) not in seen \
-                and not isinstance(item, (str, bytes, int, float, complex)):
-            seen[id(item)] = item
-            if isinstance(item, dict):
-                left.extend(item.values())
-            elif isinstance(item, (tuple, list, set, frozenset)):
-                left.extend(item)
-            else:
-                left.extend(parts_in(item))
     return found
-
-
-cdef object parts_in(object item):
-    """Return the parts of a container of no plain type; none for other objects."""
-    try:
-        parts = parts_of(item)
-    except Exception:
-        # Reading a mapping's items may fail: of a closed file, for example.
-        return ()
-    return () if parts is None else parts.values()

@@ -7,20 +7,13 @@ from numpy import testing as _testing
 from numpy.testing import *
 
 from ndx._core import NDArray as _NDArray
+from ndx._lib.trees import map_tree as _map_tree
 from ndx._numpy import namespace as _namespace
 
 
 def _as_numpys(value):
-    """Return a value with NumPy's arrays and scalars in place of NDArrays."""
-    if isinstance(value, _NDArray):
-        return _np.asarray(value)[()]
-    if isinstance(value, (list, tuple)):
-        # Also one with named items, as `slogdet` returns it.
-        kind = list if isinstance(value, list) else tuple
-        return kind(map(_as_numpys, value))
-    if type(value) is dict:
-        return {key: _as_numpys(item) for key, item in value.items()}
-    return value
+    """Return NumPy's array or scalar of an NDArray; other values as they are."""
+    return _np.asarray(value)[()] if isinstance(value, _NDArray) else value
 
 
 def _taking_arrays(function):
@@ -32,7 +25,12 @@ def _taking_arrays(function):
     @_functools.wraps(function)
     def compare(actual, desired, *args, **kwargs):
         __tracebackhide__ = True
-        return function(_as_numpys(actual), _as_numpys(desired), *args, **kwargs)
+        return function(
+            _map_tree(_as_numpys, actual),
+            _map_tree(_as_numpys, desired),
+            *args,
+            **kwargs,
+        )
 
     return compare
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ndx
-from ndx._lib.trees import check_structure, map_tree, parts_of
+from ndx._lib.trees import check_structure, leaves, map_tree, parts_of
 
 attrs = pytest.importorskip("attrs")
 
@@ -309,3 +309,30 @@ def test_a_mapping_that_fails_is_no_container_of_results():
 
     assert isinstance(computed(), Closed)
     ndx.memory.destroy_all()
+
+
+def test_leaves_come_once_from_all_containers_and_sets():
+    @dataclasses.dataclass(eq=False)
+    class Pair:
+        first: object
+        second: object
+
+    shared = object()
+    inner = [shared, "text"]
+    inner.append(inner)
+    tree = {"a": (shared, Pair(inner, b"bytes")), "b": {Pair(1.5, frozenset({2}))}}
+    found = list(leaves(tree))
+    assert len(found) == 5
+    assert {id(each) for each in found if each is shared} == {id(shared)}
+    assert {each for each in found if each is not shared} == {"text", b"bytes", 1.5, 2}
+
+
+def test_leaves_of_a_leaf_and_of_what_cannot_be_read():
+    class Closed(Own):
+        def __iter__(self):
+            raise OSError("the file is closed")
+
+    closed = Closed({})
+    assert list(leaves(3)) == [3]
+    assert list(leaves([closed])) == [closed]
+    assert list(leaves([])) == []
