@@ -35,6 +35,10 @@ class Epoch:
         Set when `ready` gets an item, or the epoch is cancelled.
     finished : threading.Event
         Set when the producer has let go of the source.
+    wake : Signal
+        Set to wake the producer, which may have something to do.
+    producer : int, optional
+        The ident of the thread that makes the items, once it does.
     consumer : int, optional
         The ident of the thread that waits for an item now.
     cancelled, superseded : bool
@@ -45,8 +49,10 @@ class Epoch:
         What the source raised when it was closed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wake: Signal) -> None:
         self.ready: deque[Outcome] = deque()
+        self.wake = wake
+        self.producer: int | None = None
         self.arrived = Signal()
         self.finished = threading.Event()
         self.consumer: int | None = None

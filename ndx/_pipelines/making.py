@@ -16,6 +16,7 @@ from ndx._pipelines.producing import (
     make_batch,
     waits_for_itself,
 )
+from ndx._pipelines.signals import Signal
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -50,9 +51,10 @@ class ThreadMaker:
         return self.producer.start()
 
     def receive(self, epoch: Epoch) -> Outcome:
-        """Return the next outcome of an epoch."""
+        """Wait for the next outcome of an epoch."""
+        self.check_caller()
         assert self.producer is not None
-        self.waits += not epoch.ready
+        self.waits += 1
         return self.producer.receive(epoch)
 
     def check_caller(self) -> None:
@@ -144,7 +146,7 @@ class DirectMaker:
             self.wanted.superseded = True
             self.let_go(self.wanted)
         self.epochs += 1
-        self.wanted = DirectEpoch()
+        self.wanted = DirectEpoch(Signal())
         return self.wanted
 
     def receive(self, epoch: Epoch) -> Outcome:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextvars
-import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from os import getpid
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
 from ndx._pipelines.async_prefetching import AsyncPrefetch
+from ndx._pipelines.epochs import Outcome
 from ndx._pipelines.making import DirectMaker, ThreadMaker
 from ndx._pipelines.marks import is_iterable, is_marked, no_prefetch, unmarked
 from ndx._pipelines.producing import waits_for_itself
@@ -314,7 +316,7 @@ class PrefetchIterator(Generic[T]):
         # Reentrant, so that a thread that would wait for itself gets an error.
         self._one_at_a_time = threading.RLock()
         self._is_asked = False
-        self._process = os.getpid()
+        self._process = getpid()
         self._epoch = maker.start()
         self._bar = progress_bar(progress, total, "batch")
 
@@ -322,40 +324,61 @@ class PrefetchIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        self._maker.check_caller()
-        if self._process != os.getpid():
-            # A thread that this child lacks may hold the lock.
-            self._process = os.getpid()
-            self._one_at_a_time = threading.RLock()
-            self._is_asked = False
+        # For a batch that is ready, this calls two functions of Python: to wake the
+        # producer, and the bar's.
+        epoch = self._epoch
+        if getpid() != self._process or get_ident() == epoch.producer:
+            self._check_caller()
         with self._one_at_a_time:
             if self._is_asked:
                 raise waits_for_itself()
-            self._is_asked = True
+            if self._over:
+                raise StopIteration
             try:
-                return self._next_batch()
-            finally:
-                self._is_asked = False
+                outcome = epoch.ready.popleft()
+            except IndexError:
+                outcome = self._wait()
+            else:
+                epoch.wake.set()
+            if outcome.error is not None or outcome.is_last:
+                try:
+                    self._raise_end(outcome)
+                finally:
+                    # The error's traceback has this frame: they would be a cycle.
+                    del outcome
+            self._bar.update()
+            return outcome.batch  # type: ignore[no-any-return]
 
-    def _next_batch(self) -> T:
-        if self._over:
-            raise StopIteration
+    def _check_caller(self) -> None:
+        """Raise where no batch can be taken; be usable in a forked child."""
+        self._maker.check_caller()
+        if self._process != getpid():
+            # A thread that this child lacks may hold the lock.
+            self._process = getpid()
+            self._one_at_a_time = threading.RLock()
+            self._is_asked = False
+
+    def _wait(self) -> Outcome:
+        """Return the next outcome; wait until there is one."""
+        self._is_asked = True
         try:
-            outcome = self._maker.receive(self._epoch)
+            return self._maker.receive(self._epoch)
         except BaseException:
             # Ctrl-C, say: as of a generator, nothing comes after it.
             self._end()
             raise
-        if outcome.error is None and not outcome.is_last:
-            self._bar.update()
-            return outcome.batch  # type: ignore[no-any-return]
+        finally:
+            self._is_asked = False
+
+    def _raise_end(self, outcome: Outcome) -> NoReturn:
+        """Want no more, and raise the error of the source, or what ends a loop."""
         superseded = self._epoch.superseded and not self._over
         self._end()
         try:
             if outcome.error is not None:
                 raise outcome.error
         finally:
-            # The error's traceback has this frame: they would be a cycle.
+            # The error's traceback has this frame, too.
             del outcome
         if superseded:
             raise RuntimeError(

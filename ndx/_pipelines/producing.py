@@ -81,7 +81,7 @@ class Producer:
 
     def start(self) -> Epoch:
         """Begin an epoch; the one before ends."""
-        before, self.wanted = self.wanted, Epoch()
+        before, self.wanted = self.wanted, Epoch(self.wake)
         if before is not None:
             before.superseded = True
             before.cancel()
@@ -180,6 +180,7 @@ class Producer:
         """Make the batches of an epoch, and give its end or its error at the last."""
         iterator = None
         outcome = END
+        epoch.producer = threading.get_ident()
         try:
             iterator = self.context.run(iter, self.source)
             while (slot := self._wait(epoch)) is not None:

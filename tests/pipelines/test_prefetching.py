@@ -1,6 +1,7 @@
 """Prefetching: batches come in order, in a ring, epoch after epoch."""
 
 import contextvars
+import sys
 import threading
 import time
 import traceback
@@ -487,3 +488,25 @@ def test_a_buffer_of_before_is_copied():
 
     assert slowly(ndx.prefetch(source())) == [0, 1, 2, 3]
     assert buffer.flags.writeable
+
+
+def test_a_ready_batch_takes_three_frames_of_python():
+    """The iterator's own, the signal to the producer, and the bar's."""
+    with ndx.prefetch(Numbers(20), depth=4) as batches:
+        iterator = iter(batches)
+        next(iterator)
+        assert wait_until(lambda: batches.stats()["ready"] == 4)
+        frames = []
+
+        def note(frame, event, argument):
+            if event == "call":
+                frames.append(frame.f_code.co_qualname)
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            batch = next(iterator)
+        finally:
+            sys.setprofile(before)
+        check(batch, 1)
+        assert len(frames) <= 3, frames
