@@ -11,17 +11,18 @@ import numpy as np
 
 import ndx
 from ndx._lib.tables import Table, format_count, format_share, literal
-from ndx._pipelines.metric import no_merge
-from ndx._pipelines.samples import (
+from ndx._pipelines.metric import (
     NaN,
     as_array,
     checked_nan,
+    class_names,
     flat_weights,
     labels_of,
+    no_merge,
     on_host,
+    scikit_learn,
     without_bad,
 )
-from ndx._pipelines.tables import class_names, weighted_mean
 
 __all__ = ["Average", "Classification", "ClassificationResult"]
 
@@ -286,8 +287,13 @@ class ClassificationResult:
 
     Notes
     -----
-    Definitions and averages are those of scikit-learn's ``precision_score`` and so on,
-    for all classes, also for those that never occur.
+    All but `confusion`, `support` and `accuracy` is computed by scikit-learn, for all
+    classes, also for those that never occur.
+
+    Raises
+    ------
+    ImportError
+        When such a measure is asked for, and scikit-learn is not installed.
     """
 
     confusion: ndx.NDArray
@@ -313,17 +319,57 @@ class ClassificationResult:
     @property
     def matthews_correlation(self) -> float:
         """Matthews' correlation coefficient of classes; 0 if one side is constant."""
-        expected, predicted = self.support, ndx.sum(self.confusion, axis=0)
-        total = float(ndx.sum(expected))
-        right = float(ndx.linalg.trace(self.confusion))
-        if any(int(ndx.count_nonzero(each)) < 2 for each in (expected, predicted)):
+        expected, predicted, counts = self._samples()
+        if min(len(set(expected.tolist())), len(set(predicted.tolist()))) < 2:
             # Constant, which rounded sums would not show.
             return 0.0
-        both = right * total - float(ndx.vecdot(expected, predicted))
-        spread = [
-            total**2 - float(ndx.vecdot(each, each)) for each in (expected, predicted)
-        ]
-        return both / math.sqrt(spread[0] * spread[1]) if min(spread) > 0 else 0.0
+        correlation = scikit_learn("matthews_correlation").matthews_corrcoef
+        return float(correlation(expected, predicted, sample_weight=counts))
+
+    def _samples(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a sample for each pair of classes that occurs, and its weight."""
+        matrix = np.asarray(self.confusion)
+        expected, predicted = np.nonzero(matrix)
+        return expected, predicted, matrix[expected, predicted]
+
+    def _scores(self, beta: float, average: str | None, zero_division: float) -> Any:
+        """Return precision, recall, F score and support, as scikit-learn does."""
+        if average not in ("macro", "micro", "weighted", None):
+            msg = (
+                f"average={average!r} is not valid; valid are 'macro', 'micro', "
+                "'weighted', and None for the value of each class"
+            )
+            raise ValueError(msg)
+        if not beta >= 0:
+            msg = f"beta={beta} is not valid for an F score; it is not negative"
+            raise ValueError(msg)
+        expected, predicted, counts = self._samples()
+        if not counts.size:
+            # scikit-learn refuses to take no samples.
+            size = len(self.classes)
+            none: Any = (
+                np.full(size, zero_division) if average is None else zero_division
+            )
+            return none, none, none, np.zeros(size)
+        return scikit_learn(
+            "precision, recall and F scores"
+        ).precision_recall_fscore_support(
+            expected,
+            predicted,
+            beta=beta,
+            labels=range(len(self.classes)),
+            average=average,
+            sample_weight=counts,
+            zero_division=zero_division,
+        )
+
+    def _score(
+        self, which: int, beta: float, average: str | None, zero_division: float
+    ) -> float | ndx.NDArray:
+        found = self._scores(beta, average, zero_division)[which]
+        if average is None:
+            return ndx.asarray(found, dtype=ndx.float64, device="cpu")
+        return float(found)
 
     def precision(
         self, average: Average | None = "macro", *, zero_division: float = 0.0
@@ -348,7 +394,7 @@ class ClassificationResult:
         ValueError
             If there is no such average.
         """
-        return self.fbeta(0.0, average, zero_division=zero_division)
+        return self._score(0, 1.0, average, zero_division)
 
     def recall(
         self, average: Average | None = "macro", *, zero_division: float = 0.0
@@ -372,7 +418,7 @@ class ClassificationResult:
         ValueError
             If there is no such average.
         """
-        return self.fbeta(math.inf, average, zero_division=zero_division)
+        return self._score(1, 1.0, average, zero_division)
 
     def f1(
         self, average: Average | None = "macro", *, zero_division: float = 0.0
@@ -428,50 +474,22 @@ class ClassificationResult:
         ValueError
             If there is no such average, or `beta` is negative.
         """
-        part, whole = self._parts(beta)
-        if average == "micro":
-            total = float(ndx.sum(whole))
-            return float(ndx.sum(part)) / total if total else float(zero_division)
-        each = _divided(part, whole, zero_division)
-        if average is None:
-            return each
-        if average not in ("macro", "weighted"):
-            msg = (
-                f"average={average!r} is not valid; valid are 'macro', 'micro', "
-                "'weighted', and None for the value of each class"
-            )
-            raise ValueError(msg)
-        return weighted_mean(each, self.support if average == "weighted" else None)
-
-    def _parts(self, beta: float) -> tuple[ndx.NDArray, ndx.NDArray]:
-        """Return what an F score divides, and by what, for each class."""
-        if not beta >= 0:
-            msg = f"beta={beta} is not valid for an F score; it is not negative"
-            raise ValueError(msg)
-        right, support = ndx.linalg.diagonal(self.confusion), self.support
-        if beta == math.inf:
-            return right, support
-        predicted = ndx.sum(self.confusion, axis=0)
-        return right * (1 + beta**2), predicted + support * beta**2
+        return self._score(2, beta, average, zero_division)
 
     def tables(self) -> list[Table]:
         """Return the tables of a report."""
-        each = [
-            _divided(*self._parts(beta), 0.0).tolist() for beta in (0.0, math.inf, 1.0)
-        ]
+        precision, recall, f1, support = self._scores(1.0, None, 0.0)
         rows = [
-            (
-                name,
-                *(format_share(x[i]) for x in each),
-                format_count(self.support[i]),
+            (name, *map(format_share, shares), format_count(count))
+            for name, *shares, count in zip(
+                self.classes[:_SHOWN], precision, recall, f1, support, strict=False
             )
-            for i, name in enumerate(self.classes[:_SHOWN])
         ]
         if len(self.classes) > _SHOWN:
             rows.append((f"... {len(self.classes) - _SHOWN} more", "", "", "", ""))
         total = format_count(ndx.sum(self.confusion))
         for average in ("macro", "weighted"):
-            means = [f(average) for f in (self.precision, self.recall, self.f1)]
+            means = self._scores(1.0, average, 0.0)[:3]
             rows.append((f"{average} mean", *map(format_share, means), total))
         rows.append(("accuracy", "", "", format_share(self.accuracy), total))
         if self.omitted:
@@ -510,41 +528,24 @@ class ClassificationResult:
         return Table("most frequent errors", ("expected", "predicted", "count"), rows)
 
     def plot(self, axes: Any) -> None:
-        """Draw the confusion matrix: rows in shades of their shares, with counts.
+        """Draw the confusion matrix by scikit-learn; up to 20 classes with counts.
 
         Parameters
         ----------
         axes : matplotlib.axes.Axes
         """
-        matrix, size = np.asarray(self.confusion), len(self.classes)
-        whole = matrix.sum(axis=1, keepdims=True)
-        shares = matrix / np.where(whole, whole, 1)
-        axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.set(
-            xlabel="predicted", ylabel="expected", title=f"accuracy {self.accuracy:.4f}"
-        )
-        if size > _SHOWN:
-            return
+        display = scikit_learn("a picture of a confusion matrix").ConfusionMatrixDisplay
         names = [literal(name) for name in self.classes]
-        long = max(map(len, names), default=0) > 2
-        axes.set_xticks(range(size), names, rotation=90 if long else 0)
-        axes.set_yticks(range(size), names)
-        for row, column in np.argwhere(matrix):
-            axes.text(
-                column,
-                row,
-                format_count(matrix[row, column]),
-                ha="center",
-                va="center",
-                fontsize="small",
-                color="white" if shares[row, column] > 0.5 else "black",
-            )
-
-
-def _divided(part: ndx.NDArray, whole: ndx.NDArray, otherwise: float) -> ndx.NDArray:
-    """Return quotients, and a number where there is nothing to divide by."""
-    some = whole > 0
-    return ndx.where(some, part / ndx.where(some, whole, 1.0), float(otherwise))
+        display(np.asarray(self.confusion), display_labels=names).plot(
+            ax=axes,
+            cmap="Blues",
+            colorbar=False,
+            include_values=len(names) <= _SHOWN,
+            values_format=".4g",
+            xticks_rotation="vertical" if max(map(len, names)) > 2 else "horizontal",
+        )
+        axes.set(xlabel="predicted", ylabel="expected")
+        axes.set_title(f"accuracy {self.accuracy:.4f}")
 
 
 def _classes_of(outputs: ndx.NDArray, classes: int) -> ndx.NDArray:

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 import ndx
 from ndx._lib.tables import Table, format_count, format_share, literal
-from ndx._pipelines.metric import no_merge
-from ndx._pipelines.samples import (
+from ndx._pipelines.metric import (
     NaN,
     as_array,
     checked_nan,
+    class_names,
     flat_weights,
     kept,
     labels_of,
+    no_merge,
     on_host,
+    scikit_learn,
     without_bad,
 )
-from ndx._pipelines.scores import Batch, Histogram, ScoreBuffer, Steps
-from ndx._pipelines.switch import workspaces_used
-from ndx._pipelines.tables import class_names, weighted_mean
 
 __all__ = ["ROC", "ROCCurve", "ROCResult"]
 
-_CONFIG = ndx.WorkspaceConfig(learn="liveness", escape="detach")
 # Beyond so many classes, tables and pictures show the first only.
 _SHOWN = 20
 _LABELLED = 10
@@ -56,6 +55,11 @@ class ROC:
     name : str
         Its name in the report.
 
+    Raises
+    ------
+    ImportError
+        If scikit-learn is not installed, which computes the curves.
+
     Notes
     -----
     ND4J's ``ROC`` (binary), ``ROCMultiClass`` (one against the rest) and ``ROCBinary``
@@ -80,6 +84,8 @@ class ROC:
         nan: NaN = "raise",
         name: str = "ROC",
     ) -> None:
+        # Not only when all batches are counted.
+        scikit_learn("ndx.metrics.ROC")
         self.name = name
         self._given = None if classes is None else class_names(classes)
         self._columns = 0 if self._given is None else len(self._given)
@@ -171,15 +177,12 @@ class ROC:
         names = self._given or class_names(self._columns)
         if self._given is None and self._columns == 1:
             names = ("positive",)
-        curves = []
+        metrics = scikit_learn("ndx.metrics.ROC")
         with ndx.no_workspace():
-            # Temporaries of the second column and later ones lie in one arena.
-            scope: AbstractContextManager[Any] = nullcontext()
-            if workspaces_used():
-                scope = ndx.workspace(config=_CONFIG)
-            for column, name in enumerate(names):
-                with scope:
-                    curves.append(_curve(name, self._store.steps(column)))
+            curves = [
+                _curve(metrics, name, self._store.samples(column))
+                for column, name in enumerate(names)
+            ]
         return ROCResult(tuple(curves), self._omitted)
 
     def merge(self, other: ROC) -> None:
@@ -201,6 +204,231 @@ class ROC:
             raise no_merge(self, other)
         self._columns = max(columns, default=0)
         self._omitted += other._omitted
+
+
+# ---- What is kept of scores until their ranking is known -----------------------------
+
+
+class Batch(NamedTuple):
+    """Scores of a batch, checked: arrays of the CPU.
+
+    Attributes
+    ----------
+    scores, positive : NDArray
+        Of shape (n, columns); `positive` is bool.
+    weights : NDArray of float64
+        Of shape (n,).
+    """
+
+    scores: ndx.NDArray
+    positive: ndx.NDArray
+    weights: ndx.NDArray
+
+
+class Samples(NamedTuple):
+    """One column of scores; NumPy's arrays.
+
+    Attributes
+    ----------
+    values : array
+        The scores that there are, in rising order.
+    places : array of int
+        Where the score of each sample is among them: of finite numbers, since
+        scikit-learn ranks no infinities.
+    positive : array of bool
+    weights : array of float64
+    """
+
+    values: np.ndarray
+    places: np.ndarray
+    positive: np.ndarray
+    weights: np.ndarray
+
+
+class ScoreBuffer:
+    """All scores, in arrays that grow by doubling and are used again after a reset.
+
+    Parameters
+    ----------
+    capacity : int
+        The rows that are allocated at first.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._first = capacity
+        self.reset()
+        self._arrays: dict[str, ndx.NDArray] = {}
+
+    def reset(self) -> None:
+        """Forget all scores, and keep the memory."""
+        self.rows = 0
+
+    def add(self, batch: Batch) -> None:
+        """Keep a batch, but for samples of weight 0."""
+        given: dict[str, ndx.NDArray] = batch._asdict()
+        some = batch.weights > 0
+        if not ndx.all(some):
+            given = {name: x[some] for name, x in given.items()}
+        self._append(given)
+
+    def merge(self, other: object) -> bool:
+        """Keep all scores of another buffer, too; return whether it is one."""
+        if not isinstance(other, ScoreBuffer):
+            return False
+        if other.rows:
+            self._append({name: x[: other.rows] for name, x in other._arrays.items()})
+        return True
+
+    def _append(self, given: dict[str, ndx.NDArray]) -> None:
+        stop = self.rows + given["scores"].shape[0]
+        for name, x in given.items():
+            self._room(name, x, stop)[self.rows : stop] = x
+        self.rows = stop
+
+    def _room(self, name: str, x: ndx.NDArray, rows: int) -> ndx.NDArray:
+        """Return the array that is to hold `rows` rows like those of `x`."""
+        old = self._arrays.get(name)
+        held = 0 if old is None else old.shape[0]
+        dtype = x.dtype if old is None else ndx.result_type(old, x)
+        if old is not None and rows <= held and dtype == old.dtype:
+            return old
+        size = held if rows <= held else max(rows, 2 * held, self._first)
+        with ndx.no_workspace():
+            new = ndx.empty((size, *x.shape[1:]), dtype=dtype, device="cpu")
+            if old is not None:
+                new[: self.rows] = old[: self.rows]
+        self._arrays[name] = new
+        return new
+
+    def samples(self, column: int) -> Samples:
+        """Return one column, for all samples."""
+        if not self.rows:
+            return _no_samples()
+        kept = {name: np.asarray(x)[: self.rows] for name, x in self._arrays.items()}
+        values, places = np.unique(kept["scores"][:, column], return_inverse=True)
+        return Samples(values, places, kept["positive"][:, column], kept["weights"])
+
+
+class Histogram:
+    """The weights of scores between fixed thresholds; its size is fixed, too.
+
+    Parameters
+    ----------
+    thresholds : int or sequence of float
+        The number of steps between 0 and 1, or the thresholds themselves.
+    """
+
+    def __init__(self, thresholds: int | Sequence[float]) -> None:
+        if isinstance(thresholds, np.integer):
+            # A narrow one would overflow.
+            thresholds = int(thresholds)
+        self.thresholds = _checked_thresholds(thresholds)
+        self._shares = isinstance(thresholds, int)
+        self._counts: ndx.NDArray | None = None
+        self._columns = 0
+
+    def reset(self) -> None:
+        """Forget all scores, and keep the memory."""
+        if self._counts is not None:
+            self._counts[...] = 0.0
+
+    @property
+    def _bins(self) -> int:
+        # The first bin is that of scores below all thresholds.
+        return self.thresholds.shape[0] + 1
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch."""
+        columns = batch.scores.shape[1]
+        if self._shares and not ndx.all((batch.scores >= 0) & (batch.scores <= 1)):
+            msg = (
+                "scores are not between 0 and 1, as a number of thresholds needs; give "
+                "the thresholds themselves, or None for exact curves"
+            )
+            raise ValueError(msg)
+        counts = self._allocated(columns)
+        scores = batch.scores
+        if not ndx.isdtype(scores.dtype, "real floating"):
+            scores = ndx.astype(scores, ndx.float64)
+        thresholds = _rounded(self.thresholds, scores.dtype)
+        bins = ndx.searchsorted(thresholds, ndx.reshape(scores, (-1,)), side="right")
+        place = ndx.reshape(bins, scores.shape) + self._bins * ndx.arange(
+            columns, device="cpu"
+        )
+        place = place + batch.positive * (self._bins * columns)
+        weights = ndx.broadcast_to(batch.weights[:, None], scores.shape)
+        np.add.at(counts, ndx.reshape(place, (-1,)), ndx.reshape(weights, (-1,)))
+
+    def _allocated(self, columns: int) -> ndx.NDArray:
+        if self._counts is None:
+            with ndx.no_workspace():
+                self._counts = ndx.zeros(2 * columns * self._bins, device="cpu")
+            self._columns = columns
+        return self._counts
+
+    def merge(self, other: object) -> bool:
+        """Count all scores of another one, too; return whether it has the same bins."""
+        if not isinstance(other, Histogram):
+            return False
+        if self.thresholds.tolist() != other.thresholds.tolist():
+            return False
+        if other._counts is not None:
+            counts = self._allocated(other._columns)
+            counts += other._counts
+        return True
+
+    def samples(self, column: int) -> Samples:
+        """Return one column, as two samples for each step that has any."""
+        if self._counts is None:
+            return _no_samples()
+        counts = np.asarray(self._counts).reshape(2, self._columns, self._bins)
+        positive, places = np.nonzero(counts[:, column])
+        values = np.append(-np.inf, np.asarray(self.thresholds))
+        return Samples(values, places, positive == 1, counts[positive, column, places])
+
+
+def _rounded(thresholds: ndx.NDArray, dtype: Any) -> ndx.NDArray:
+    """Return thresholds in the dtype of scores: 0.7 is less there than in float64.
+
+    A score of 0 reaches no positive threshold, and one of -inf no finite one.
+    """
+    if dtype == thresholds.dtype:
+        return thresholds
+    with np.errstate(over="ignore", under="ignore"):
+        found = ndx.astype(thresholds, dtype)
+    least = float(np.finfo(dtype).smallest_subnormal)
+    found = ndx.where((thresholds > 0) & (found == 0), least, found)
+    lowest = float(ndx.finfo(dtype).min)
+    return ndx.where((thresholds > -ndx.inf) & (found == -ndx.inf), lowest, found)
+
+
+def _no_samples() -> Samples:
+    none = np.empty(0)
+    return Samples(none, none.astype(np.intp), none.astype(np.bool), none)
+
+
+def _checked_thresholds(thresholds: Any) -> ndx.NDArray:
+    with ndx.no_workspace():
+        if isinstance(thresholds, int) and not isinstance(thresholds, bool):
+            if thresholds < 1:
+                msg = f"thresholds={thresholds} is not valid; there is at least 1 step"
+                raise ValueError(msg)
+            # One division each: a score that is written i/n is at its threshold.
+            return ndx.arange(thresholds + 1, device="cpu") / thresholds
+        try:
+            found = ndx.asarray(thresholds, dtype=ndx.float64, copy=True, device="cpu")
+        except (TypeError, ValueError):
+            found = ndx.empty(0, device="cpu")
+        if found.ndim != 1 or not found.size or not ndx.all(found[1:] > found[:-1]):
+            msg = (
+                f"thresholds={thresholds!r} is not valid; it is a number of steps, or "
+                "a list of thresholds, each larger than the one before"
+            )
+            raise ValueError(msg)
+        return found
+
+
+# ---- Curves --------------------------------------------------------------------------
 
 
 def _positive(
@@ -234,46 +462,23 @@ def _positive(
     return labels[:, None] == ndx.arange(columns, device="cpu")
 
 
-def _curve(name: str, steps: Steps) -> ROCCurve:
-    """Return the curve of counts that rise as the threshold falls."""
-    start, first = ndx.zeros(1, device="cpu"), ndx.full(1, ndx.inf, device="cpu")
-    hits = ndx.concat([start, steps.positive])
-    alarms = ndx.concat([start, steps.negative])
-    thresholds = ndx.concat([first, ndx.astype(steps.thresholds, ndx.float64)])
-    positives, negatives = float(hits[-1]), float(alarms[-1])
-    tpr, fpr = _divided(hits, positives), _divided(alarms, negatives)
-    area = math.nan
+def _curve(metrics: Any, name: str, samples: Samples) -> ROCCurve:
+    """Return the curve of one column of scores, by scikit-learn."""
+    values, places, positive, weights = samples
+    positives = float(weights[positive].sum())
+    negatives = float(weights[~positive].sum())
+    fpr = tpr = thresholds = np.empty(0)
+    area = precision = math.nan
+    if positives:
+        precision = metrics.average_precision_score(
+            positive, places, sample_weight=weights
+        )
     if positives and negatives:
-        area = float(ndx.vecdot(fpr[1:] - fpr[:-1], tpr[1:] + tpr[:-1])) / 2
-    named = ndx.where(hits + alarms > 0, hits + alarms, 1.0)
-    rises = (hits[1:] - hits[:-1]) * (hits / named)[1:]
-    corners = _corners(hits, alarms)
-    return ROCCurve(
-        name,
-        fpr[corners],
-        tpr[corners],
-        thresholds[corners],
-        area,
-        float(ndx.sum(rises)) / positives if positives else math.nan,
-        positives,
-        negatives,
-    )
-
-
-def _divided(counts: ndx.NDArray, total: float) -> ndx.NDArray:
-    return counts / total if total else ndx.full_like(counts, math.nan)
-
-
-def _corners(hits: ndx.NDArray, alarms: ndx.NDArray) -> ndx.NDArray:
-    """Return which points the curve needs: the ends, and where its slope changes."""
-    if hits.shape[0] < 3:
-        return ndx.ones(hits.shape, dtype=ndx.bool, device="cpu")
-    end = ndx.ones(1, dtype=ndx.bool, device="cpu")
-    turns = ndx.zeros(hits.shape[0] - 2, dtype=ndx.bool, device="cpu")
-    for counts in (hits, alarms):
-        rises = counts[1:] - counts[:-1]
-        turns = turns | (rises[1:] != rises[:-1])
-    return ndx.concat([end, turns, end])
+        fpr, tpr, found = metrics.roc_curve(positive, places, sample_weight=weights)
+        thresholds = np.append(np.inf, values[found[1:].astype(np.intp)])
+        area = metrics.auc(fpr, tpr)
+    arrays = (ndx.asarray(x, copy=True, device="cpu") for x in (fpr, tpr, thresholds))
+    return ROCCurve(name, *arrays, float(area), float(precision), positives, negatives)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +491,7 @@ class ROCCurve:
         Of the class.
     fpr, tpr : NDArray
         The false and the true positive rate, of shape (points,), from (0, 0) to (1, 1);
-        points on a straight line are left out. NaN without negative or positive
+        points on a straight line are left out. Empty without negative or positive
         samples.
     thresholds : NDArray
         The least score that counts as positive, at each point; infinity at (0, 0).
@@ -300,7 +505,7 @@ class ROCCurve:
 
     Notes
     -----
-    As scikit-learn's ``roc_curve``, ``roc_auc_score``, ``average_precision_score``.
+    By scikit-learn's ``roc_curve``, ``auc`` and ``average_precision_score``.
     """
 
     name: str
@@ -378,19 +583,22 @@ class ROCResult:
         return self._averaged(found, average)
 
     def _averaged(self, each: list[float], average: str | None) -> float | ndx.NDArray:
-        values = ndx.asarray(each, dtype=ndx.float64, device="cpu")
+        if average not in ("macro", "weighted", None):
+            msg = (
+                f"average={average!r} is not valid; valid are 'macro', 'weighted', and "
+                "None for the value of each class"
+            )
+            raise ValueError(msg)
+        values = np.asarray(each, dtype=np.float64)
         if average is None:
-            return values
-        if average == "macro":
-            return weighted_mean(values)
-        if average == "weighted":
-            support = [curve.positives for curve in self.curves]
-            return weighted_mean(values, ndx.asarray(support, device="cpu"))
-        msg = (
-            f"average={average!r} is not valid; valid are 'macro', 'weighted', and "
-            "None for the value of each class"
-        )
-        raise ValueError(msg)
+            return ndx.asarray(values, device="cpu")
+        some = ~np.isnan(values)
+        support = np.asarray([curve.positives for curve in self.curves])[some]
+        if not some.any():
+            return math.nan
+        by_support = average == "weighted" and support.any()
+        weights = support if by_support else None
+        return float(np.average(values[some], weights=weights))
 
     def tables(self) -> list[Table]:
         """Return the tables of a report."""

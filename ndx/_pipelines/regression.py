@@ -9,17 +9,17 @@ from typing import Any, Literal, TypeAlias
 
 import ndx
 from ndx._lib.tables import Table, format_count, format_number
-from ndx._pipelines.metric import no_merge
-from ndx._pipelines.samples import (
+from ndx._pipelines.metric import (
     NaN,
     as_array,
     checked_nan,
+    class_names,
     flat_weights,
     kept,
+    no_merge,
     on_host,
     without_bad,
 )
-from ndx._pipelines.tables import class_names
 
 __all__ = ["Regression", "RegressionResult"]
 

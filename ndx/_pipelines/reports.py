@@ -58,11 +58,10 @@ class Report(Mapping[str, Any]):
     def __str__(self) -> str:
         parts = [self._title]
         for name, result in self.items():
-            tables = _tables_of(result)
-            if tables is None:
-                parts.append(f"{name}: {_shown(result)}")
-            else:
-                parts += [f"{name}: {table}" for table in tables]
+            content = _content(result)
+            if isinstance(content, str):
+                content = [content]
+            parts += [f"{name}: {each}" for each in content]
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:
@@ -73,11 +72,11 @@ class Report(Mapping[str, Any]):
         parts = [f"<h3>{self._title}</h3>"]
         for name, result in self.items():
             parts.append(f"<h4>{html.escape(name)}</h4>")
-            tables = _tables_of(result)
-            if tables is None:
-                parts.append(f"<pre>{html.escape(_shown(result))}</pre>")
+            content = _content(result)
+            if isinstance(content, str):
+                parts.append(f"<pre>{html.escape(content)}</pre>")
             else:
-                parts += [table._repr_html_() for table in tables]
+                parts += [table._repr_html_() for table in content]
         return f"<div>{''.join(parts)}</div>"
 
     # ---- The picture -----------------------------------------------------------------
@@ -137,19 +136,18 @@ def _new_figure(panels: int) -> Any:
     return figure
 
 
-def _tables_of(result: Any) -> list[Table] | None:
-    """Return the tables of a result of `ndx.metrics`; None for another one."""
+def _content(result: Any) -> list[Table] | str:
+    """Return the tables of a result of `ndx.metrics`; of another one its text."""
     tables = getattr(result, "tables", None)
-    found = tables() if callable(tables) else None
+    try:
+        found = tables() if callable(tables) else None
+    except ImportError as error:
+        return f"{result}\n({error})"
     if isinstance(found, list) and all(isinstance(each, Table) for each in found):
         return found
-    return None
+    return format_number(result) if type(result) is float else str(result)
 
 
 def _drawing_of(result: Any) -> Callable[[Any], Any] | None:
     draw = getattr(result, "plot", None)
     return draw if callable(draw) else None
-
-
-def _shown(result: Any) -> str:
-    return format_number(result) if type(result) is float else str(result)

@@ -13,6 +13,8 @@ from helpers.project import ROOT
 import ndx
 from ndx import metrics
 
+pytest.importorskip("sklearn.metrics")
+
 CLASSES, FEATURES = 4, 6
 
 

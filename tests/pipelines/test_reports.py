@@ -9,6 +9,8 @@ import pytest
 import ndx
 from ndx import metrics
 
+pytest.importorskip("sklearn.metrics")
+
 NASTY = ["<script>alert(1)</script>", 'a & "b"', "two\nlines", "cost $x_1$", "日本語"]
 
 
@@ -147,7 +149,8 @@ def test_pictures_of_extreme_results(tmp_path):
     none = metrics.ROC(name="none")
     parts = {each.name: each.result() for each in (metric, empty, curves, none)}
     figure = metrics.Report(parts, 1).plot(tmp_path / "x.png")
-    assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 0]
+    # Counts are written in the cells of few classes.
+    assert [len(axes.texts) for axes in figure.axes] == [0, 4, 0, 0]
     assert len(figure.axes[2].lines) == 1 + 29  # one class is absent
     assert len(figure.axes[2].get_legend().texts) == 10
     assert figure.axes[3].get_legend() is None
@@ -171,3 +174,20 @@ def test_no_picture_and_no_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match="pip install 'ndxarray.plot.'"):
         report.plot()
+
+
+def test_without_scikit_learn_there_are_counts_and_an_error_that_names_it(monkeypatch):
+    report = report_of(2)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    result = report["classification"]
+    assert 0.0 <= result.accuracy <= 1.0
+    assert result.support.shape == (2,)
+    for measure in (result.precision, result.recall, result.f1):
+        with pytest.raises(ImportError, match=r"pip install 'ndxarray\[metrics\]'"):
+            measure()
+    with pytest.raises(ImportError, match="ROC needs scikit-learn"):
+        metrics.ROC()
+    # A report is readable all the same, and says what it lacks.
+    for text in (str(report), report._repr_html_()):
+        assert "ClassificationResult(confusion=" in text
+        assert "needs scikit-learn" in text
