@@ -1,11 +1,13 @@
-"""What the modes of a workspace plan cost: time and memory of a step.
+"""What the workspaces of a model's roles cost: time and memory of a step.
 
     python benchmarks/modes.py [--quick] [--json]
 
 A network of six layers is trained, and used for inference, on batches of 128 rows of
-64 columns (the last one of an epoch has 37), with the roles that `ndx.WorkspacePlan`
-gives in each mode. The code is the same. Epochs of all modes alternate, so that
-disturbances affect all; each goes first in turn.
+64 columns (the last one of an epoch has 37): without workspaces (``none``), with those
+of an `ndx.WorkspacePlan` (``enabled``), and with `ndx.Roles` that have an arena for the
+sum of all arrays (``single``) or one for each role (``separate``). The code is the
+same. Epochs of all modes alternate, so that disturbances affect all; each goes first in
+turn.
 
 - ``us / step``: the median time of a step, of epochs after the first two;
 - ``x none``: the median of its ratios to the neighbouring epoch without workspaces;
@@ -20,7 +22,6 @@ import itertools
 import json
 import os
 import time
-import warnings
 from statistics import median
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -78,15 +79,27 @@ class Network:
             return loss
 
 
+def roles_of(phase, mode):
+    """Return a function that returns the roles of a mode."""
+    name = f"{phase} {mode}"
+    if mode in ("none", "enabled"):
+        return getattr(ndx.WorkspacePlan(mode, mode, name=name), phase)
+    config = ndx.WorkspaceConfig(overallocation=0.05, spill="grow")
+    roles = ndx.Roles(
+        {
+            role: (f"{name} {role}" if mode == "separate" else name, config)
+            for role in ndx.Role
+        }
+    )
+    return lambda: roles
+
+
 class Run:
     """Epochs of one phase in one mode."""
 
     def __init__(self, phase, mode):
         self.mode, self.network = mode, Network()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            plan = ndx.WorkspacePlan(mode, mode, name=f"{phase} {mode}")
-        self.roles = getattr(plan, phase)
+        self.roles = roles_of(phase, mode)
         self.step = getattr(self.network, phase)
         rng = np.random.default_rng(1)
         self.batches = [
@@ -158,7 +171,7 @@ def show(rows):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(
-        description="Time and memory of a step in each mode of a workspace plan."
+        description="Time and memory of a step, by the workspaces of its roles."
     )
     parser.add_argument("--quick", action="store_true", help="fewer epochs")
     parser.add_argument("--json", action="store_true", help="print JSON, no table")

@@ -19,7 +19,7 @@ class StepInRoles:
 
     Parameters
     ----------
-    mode : {"enabled", "none", "single", "separate"}
+    mode : {"enabled", "none"}
     """
 
     def __init__(self, mode):

@@ -62,7 +62,7 @@ def parse_args(argv):
     add("--seed", type=at_least(0), default=0, metavar="N")
     add(
         "--mode",
-        choices=("enabled", "none", "single", "separate"),
+        choices=("enabled", "none"),
         help="also train with the workspaces of a plan, in this mode",
     )
     add("--prefetch", action="store_true", help="also train with batches made ahead")

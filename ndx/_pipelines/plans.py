@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 import ndx
-from ndx._pipelines.modes import Mode, check_mode
 from ndx._pipelines.role_places import Place
 from ndx._pipelines.roles import Role, Roles
 from ndx._pipelines.switch import workspaces_used
 
-__all__ = ["WorkspacePlan"]
+__all__ = ["Mode", "WorkspacePlan", "has_workspaces"]
 
-# What the arenas of a mode are like. Needs that change from turn to turn (a shorter
-# last batch, a wider layer) enlarge all of them from the next turn on.
-_CONFIGS = {
-    "enabled": ndx.WorkspaceConfig(learn="liveness", spill="grow"),
-    "single": ndx.WorkspaceConfig(overallocation=0.05, spill="grow"),
-    "separate": ndx.WorkspaceConfig(overallocation=0.05, spill="grow"),
-}
+Mode: TypeAlias = Literal["enabled", "none", "single", "separate"]
+
+# The last two are ND4J's: since its 1.0.0-alpha they mean the first one there, too.
+_MODES = {"enabled": True, "none": False, "single": True, "separate": True}
+# Needs that change from turn to turn (a shorter last batch, a wider layer) enlarge the
+# arena from the next turn on.
+_CONFIG = ndx.WorkspaceConfig(learn="liveness", spill="grow")
 
 
 class WorkspacePlan:
@@ -32,36 +32,28 @@ class WorkspacePlan:
         - ``"enabled"``: one arena for all roles, planned by lifetimes: it is about as
           large as the peak of live bytes, and nothing is copied between roles;
         - ``"none"``: no workspaces;
-        - ``"separate"`` (deprecated): an arena for each role. Working memory is
-          reclaimed as soon as the scope of its role ends, so that the next layer uses
-          it again; results are copied from role to role;
-        - ``"single"`` (deprecated): one arena for all roles, which holds all arrays of
-          a turn: nothing is copied, but it is larger.
+        - ``"single"``, ``"separate"``: ND4J's words for ``"enabled"``.
     name : str
-        Workspaces are called ``"<name>:training"``, ``"<name>:inference"`` or, for
-        ``"separate"``, ``"<name>:training:activations"`` and so on. Models with the
-        same name and modes share them. Each thread has its own.
+        The workspaces are called ``"<name>:training"`` and ``"<name>:inference"``.
+        Models with the same name share them. Each thread has its own.
     roles : iterable of str
         The roles of the model. Default: those of `Role`.
     config : ndx.WorkspaceConfig, optional
-        The policies of all arenas, in place of those of the modes.
+        The policies of the arenas.
 
     Raises
     ------
     ValueError
         If there is no such mode; it lists the valid ones.
 
-    Warns
-    -----
-    DeprecationWarning
-        For ``"single"`` and ``"separate"``, the modes of ND4J that ``"enabled"``
-        replaces.
+    See Also
+    --------
+    Roles : An arena for each role, say, or one that holds the sum of a turn's arrays.
 
     Notes
     -----
     ND4J's ``trainingWorkspaceMode`` and ``inferenceWorkspaceMode``, of which ``SINGLE``
-    and ``SEPARATE`` mean ``ENABLED`` since 1.0.0-alpha. Here they do what they say; the
-    documentation (pipelines) has the measured differences.
+    and ``SEPARATE`` mean ``ENABLED`` since 1.0.0-alpha.
 
     Examples
     --------
@@ -91,8 +83,6 @@ class WorkspacePlan:
         _check_types(name, roles, config)
         self._modes = {"training": training, "inference": inference}
         self._name, self._without = name, Roles(dict.fromkeys(roles))
-        for phase, mode in self._modes.items():
-            check_mode(phase, mode, "a WorkspacePlan")
         # Roles never change: each step may ask for them.
         self._placed = {phase: self._make(phase, config) for phase in self._modes}
 
@@ -131,19 +121,24 @@ class WorkspacePlan:
         return self._placed[phase] if workspaces_used() else self._without
 
     def _make(self, phase: str, config: ndx.WorkspaceConfig | None) -> Roles:
-        mode = self._modes[phase]
-        places: dict[str, Place] = dict.fromkeys(self._without)
-        if mode != "none":
-            config = config or _CONFIGS[mode]
-            shared = f"{self._name}:{phase}"
-            for role in self._without:
-                name = f"{shared}:{role}" if mode == "separate" else shared
-                places[role] = (name, config)
-        return Roles(places)
+        place: Place = None
+        if has_workspaces(phase, self._modes[phase], "a WorkspacePlan"):
+            place = (f"{self._name}:{phase}", config or _CONFIG)
+        return Roles(dict.fromkeys(self._without, place))
 
     def __repr__(self) -> str:
         modes = ", ".join(f"{phase}={mode!r}" for phase, mode in self._modes.items())
         return f"WorkspacePlan({modes}, name={self._name!r})"
+
+
+def has_workspaces(name: str, mode: object, tool: str) -> bool:
+    """Return whether a tool's mode, an argument of a name, is one with workspaces."""
+    # Modes are no keys before they are known to be: a list can't be hashed.
+    if not isinstance(mode, str) or mode not in _MODES:
+        names = ", ".join(map(repr, _MODES))
+        msg = f"{name}={mode!r} is no mode of {tool}; valid are {names}"
+        raise ValueError(msg)
+    return _MODES[mode]
 
 
 def _check_types(name: object, roles: object, config: object) -> None:

@@ -12,8 +12,8 @@ from ndx._pipelines import places as placing
 from ndx._pipelines.averaging import copied
 from ndx._pipelines.errors import check_function
 from ndx._pipelines.feeding import ahead
-from ndx._pipelines.modes import Mode, check_mode
 from ndx._pipelines.places import Scoped, unchanged
+from ndx._pipelines.plans import Mode, has_workspaces
 from ndx._pipelines.progress import length_of, progress_bar
 from ndx._pipelines.rounds import Average, Report, Rounds, replica
 from ndx._pipelines.workers import Crew
@@ -57,7 +57,7 @@ def train(
     on_score: Callable[[int, float], Any] | None = None,
     report_after_averaging: bool = True,
     mode: Mode = "enabled",
-    workspace: str = "ndx.parallel",
+    workspace: str | None = "ndx.parallel",
     config: ndx.WorkspaceConfig | None = None,
     backend: Any = None,
     devices: Sequence[Any] | None = None,
@@ -104,8 +104,7 @@ def train(
         batch, in their order, before the average.
     mode : {"enabled", "none", "single", "separate"}
         Whether the workers have workspaces: one each, but for ``"none"``. ``"single"``
-        and ``"separate"`` (deprecated) are ND4J's, and do the same as ``"enabled"``: a
-        step has no roles, for which arenas could be separate.
+        and ``"separate"`` are ND4J's words for ``"enabled"``.
     workspace, config, backend, devices, threads, progress
         As for `map`. Each worker gets its batches and parameters on its device. Means
         and updates are computed on the first of the devices.
@@ -123,11 +122,6 @@ def train(
     ValueError, TypeError
         If an argument is bad, or a step returns something else than two values, or
         trees of another structure than before.
-
-    Warns
-    -----
-    DeprecationWarning
-        For the modes ``"single"`` and ``"separate"``.
 
     Notes
     -----
@@ -166,10 +160,15 @@ def train(
     if threads is not None:
         placing.check_count(threads, "threads")
     _check_epochs(batches, epochs)
-    check_mode("mode", mode, "ndx.parallel.train")
+    if not has_workspaces("mode", mode, "ndx.parallel.train"):
+        if config is not None:
+            raise ValueError(
+                "mode='none' has no workspaces, so that config= has no use"
+            )
+        workspace = None
     where = placing.places(
         workers,
-        workspace=_workspace_of(mode, workspace, config),
+        workspace=workspace,
         config=config,
         backend=backend,
         devices=devices,
@@ -180,7 +179,7 @@ def train(
     with contextlib.ExitStack() as stack:
         bar = progress_bar(progress, total, "batch")
         stack.callback(bar.close)
-        scoped = _scope_of_averages(mode, stack)
+        scoped = _scope_of_averages(workspace is not None, stack)
         crew = Crew(
             [replica(step, place, update is not None) for place in where],
             own_tasks=True,
@@ -208,9 +207,9 @@ def train(
         )
 
 
-def _scope_of_averages(mode: Mode, stack: contextlib.ExitStack) -> Scoped:
+def _scope_of_averages(has_scope: bool, stack: contextlib.ExitStack) -> Scoped:
     """Return what decorates the averages, which are computed in the calling thread."""
-    if mode == "none":
+    if not has_scope:
         return unchanged
     # Nobody else finds it: calls of `train` may be nested.
     made = ndx.workspace(None)
@@ -224,11 +223,3 @@ def _check_epochs(batches: Any, epochs: int) -> None:
             f"epochs={epochs}, but batches is an iterator, which can be used once: "
             "give a list, or an object whose __iter__ starts anew"
         )
-
-
-def _workspace_of(
-    mode: Mode, workspace: str, config: ndx.WorkspaceConfig | None
-) -> str | None:
-    if mode == "none" and config is not None:
-        raise ValueError("mode='none' has no workspaces, so that config= has no use")
-    return None if mode == "none" else workspace

@@ -160,13 +160,12 @@ def test_the_options_of_modes_and_evaluation(tmp_path, capsys, monkeypatch):
     from train_digits import main
 
     monkeypatch.chdir(tmp_path)
-    with pytest.warns(DeprecationWarning, match="training='separate'"):
-        status = main(
-            ["--epochs", "30", "--mode", "separate", "--evaluate", "--no-progress"]
-        )
+    status = main(
+        ["--epochs", "30", "--mode", "enabled", "--evaluate", "--no-progress"]
+    )
     assert status == 0
     text = capsys.readouterr().out
-    assert "ndx, separate" in text
+    assert "ndx, enabled" in text
     assert "weighted mean" in text
     assert (tmp_path / "digits_evaluation.png").stat().st_size > 10_000
 

@@ -250,7 +250,7 @@ def test_001_14_steps_lie_in_workspaces_by_mode():
 
 
 @pytest.mark.parametrize("mode", ["single", "separate"])
-def test_modes_of_nd4j_are_enabled_and_warn(mode):
+def test_modes_of_nd4j_are_enabled(mode):
     """As a `WorkspacePlan` takes them."""
     inside = []
 
@@ -258,11 +258,9 @@ def test_modes_of_nd4j_are_enabled_and_warn(mode):
         inside.append((params + 1).workspace)
         return params, 0.0
 
-    with pytest.warns(DeprecationWarning, match=f"^mode='{mode}' .*'enabled'") as found:
-        ndx.parallel.train(
-            look, ndx.zeros(3), range(4), workers=1, workspace="mine", mode=mode
-        )
-    assert [each.filename for each in found] == [__file__]
+    ndx.parallel.train(
+        look, ndx.zeros(3), range(4), workers=1, workspace="mine", mode=mode
+    )
     assert inside == ["mine"] * 4
 
 

@@ -8,12 +8,7 @@ from helpers.layers import Model, batches
 import ndx
 
 MODES = ("enabled", "none", "single", "separate")
-
-
-def plan_of(*modes, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return ndx.WorkspacePlan(*modes, **options)
+plan_of = ndx.WorkspacePlan
 
 
 def counters():
@@ -118,7 +113,7 @@ def test_001_6_and_001_9_training_and_inference_have_modes_of_their_own(
             "none": {None},
             "enabled": {f"net:{phase}"},
             "single": {f"net:{phase}"},
-            "separate": {f"net:{phase}:{role}" for role in ndx.Role},
+            "separate": {f"net:{phase}"},
         }[mode]
         assert names_of(roles) == expected
     assert repr(plan) == (
@@ -127,54 +122,53 @@ def test_001_6_and_001_9_training_and_inference_have_modes_of_their_own(
     plan.destroy()
 
 
-def held(mode):
+def roles_of(kind):
+    """Return roles in one arena for all, in one for each, or those of a plan."""
+    if kind == "plan":
+        return ndx.WorkspacePlan(name=kind).training()
+    config = ndx.WorkspaceConfig(overallocation=0.05, spill="grow")
+    name = "{}:{}" if kind == "separate" else "{}"
+    return ndx.Roles({role: (name.format(kind, role), config) for role in ndx.Role})
+
+
+def held(kind):
     """Return the bytes of all arenas after three steps of training."""
-    plan, model = plan_of(mode, name=mode), Model()
+    roles, model = roles_of(kind), Model()
     for x, expected in batches(3, rows=256):
-        model.train(plan.training(), x, expected)
-    places = {ws.name: ws for ws in plan.training().values() if ws is not None}
+        model.train(roles, x, expected)
+    places = {ws.name: ws for ws in roles.values()}
     return sum(ws.size for ws in places.values()), len(places)
 
 
 def test_001_7_separate_arenas_hold_less_than_a_single_one():
     """One arena holds the sum of a step; arenas by role reuse working memory.
 
-    The default, one arena that is planned by lifetimes, holds the least.
+    That of a plan, one arena that is planned by lifetimes, holds the least.
     """
-    sizes = {mode: held(mode) for mode in MODES}
-    assert sizes["none"] == (0, 0)
-    assert sizes["single"][1] == sizes["enabled"][1] == 1
-    assert sizes["separate"][1] == len(ndx.Role)
-    assert sizes["separate"][0] < sizes["single"][0]
-    assert sizes["enabled"][0] < sizes["separate"][0]
+    single, separate, plan = map(held, ("single", "separate", "plan"))
+    assert single[1] == plan[1] == 1
+    assert separate[1] == len(ndx.Role)
+    assert plan[0] < separate[0] < single[0]
 
 
 def test_001_7_in_a_single_arena_nothing_is_copied_between_roles():
     """Moving a result to its role copies between arenas, and not within one."""
     copied = {}
-    for mode in ("single", "enabled", "separate"):
-        roles = plan_of(mode, name=mode).training()
+    for kind in ("single", "plan", "separate"):
+        roles = roles_of(kind)
         with roles.scope("activations", "forward"):
             x = ndx.ones(3)
-            copied[mode] = roles.leverage_to("activations", x) is not x
-    assert copied == {"single": False, "enabled": False, "separate": True}
+            copied[kind] = roles.leverage_to("activations", x) is not x
+    assert copied == {"single": False, "plan": False, "separate": True}
 
 
 @pytest.mark.parametrize("phase", ["training", "inference"])
-@pytest.mark.parametrize("mode", MODES)
-def test_001_8_the_deprecated_modes_warn_at_the_callers_line(mode, phase):
-    """`single` and `separate` warn, and name what replaces them; others don't."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        ndx.WorkspacePlan(**{phase: mode})
-    if mode in ("enabled", "none"):
-        assert not found
-        return
-    (warning,) = found
-    assert warning.category is DeprecationWarning
-    assert warning.filename == __file__
-    assert f"{phase}={mode!r}" in str(warning.message)
-    assert "'enabled'" in str(warning.message)
+@pytest.mark.parametrize("mode", ["single", "separate"])
+def test_001_8_modes_of_nd4j_are_other_words_for_enabled(mode, phase):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        roles = getattr(ndx.WorkspacePlan(**{phase: mode}, name="net"), phase)()
+    assert roles == getattr(ndx.WorkspacePlan(name="net"), phase)()
 
 
 @pytest.mark.parametrize("bad", ["ENABLED", "on", None, 3, ["none"]])
