@@ -83,11 +83,6 @@ def parse_args(argv):
     args = parser.parse_args(argv)
     if args.seed >= 2**32:
         parser.error(f"argument --seed: {args.seed} is not below 2**32")
-    if args.workers and args.mode not in (None, "enabled", "none"):
-        parser.error(
-            f"argument --workers: not allowed with --mode {args.mode}; the workers' "
-            "workspaces have the modes enabled and none"
-        )
     return args
 
 

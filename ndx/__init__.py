@@ -109,11 +109,11 @@ _LATER = {
     "linalg": "ndx.linalg",
     "memory": "ndx.memory",
     "metrics": "ndx.metrics",
-    "no_prefetch": "ndx._pipelines.marks",
+    "no_prefetch": "ndx._pipelines.sources",
     "parallel": "ndx.parallel",
     "prefetch": "ndx._pipelines.prefetching",
     "random": "ndx.random",
-    "use_workspaces": "ndx._pipelines.switch",
+    "use_workspaces": "ndx._pipelines.plans",
 }
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])

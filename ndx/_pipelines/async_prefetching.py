@@ -10,19 +10,22 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ndx._pipelines.epochs import END, Outcome
-from ndx._pipelines.leases import Ring, Slot, SlotWait
-from ndx._pipelines.marks import is_marked, unmarked
-from ndx._pipelines.producing import waits_for_itself
-from ndx._pipelines.progress import length_of, progress_bar
-from ndx._pipelines.protocols import offer_length
-from ndx._pipelines.settings import Settings, scope_left_open
+from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
+from ndx._pipelines.producing import END, Outcome, waits_for_itself
+from ndx._pipelines.settings import Settings
+from ndx._pipelines.sources import (
+    is_marked,
+    length_of,
+    offer_length,
+    progress_bar,
+    unmarked,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["AsyncPrefetch", "AsyncPrefetchIterator"]
+__all__ = ["AsyncPrefetch"]
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from ndx._pipelines.metric import (
     without_bad,
 )
 
-__all__ = ["Average", "Classification", "ClassificationResult"]
+__all__ = ["Classification", "ClassificationResult"]
 
 Average: TypeAlias = Literal["macro", "micro", "weighted"]
 

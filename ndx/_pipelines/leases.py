@@ -10,35 +10,103 @@ range is in use is free. A slot that is dropped meanwhile lives as long as its a
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
-import os
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import ndx
-from ndx._pipelines.signals import Signal
-from ndx._pipelines.sizing import SlotSize
+from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from ndx import Workspace
 
-__all__ = ["Ring", "Slot", "SlotWait", "is_alone_with", "rest"]
+__all__ = [
+    "Filling",
+    "Ring",
+    "Slot",
+    "SlotSize",
+    "SlotWait",
+    "filling",
+    "is_array_of_numpy",
+    "scope_left_open",
+]
+
+# ---- The size of slots ---------------------------------------------------------------
+
+
+# Batches whose needs are remembered. One that was large is forgotten after so many.
+_WINDOW = 32
+# What is added to a learned size, as for workspaces.
+_OVERALLOCATION = 0.3
+# A batch that needs more than so many times the second largest is an outlier.
+_OUTLIER = 2.0
+
+
+class SlotSize:
+    """The bytes that each slot should have.
+
+    Parameters
+    ----------
+    warmup : int
+        The number of batches that are observed before there is a size.
+    fixed : int
+        Bytes; 0: they are learned.
+
+    Attributes
+    ----------
+    wanted : int
+        Bytes; 0 as long as they are to be learned.
+    changes : int
+        How often the size has changed since it was first chosen.
+    """
+
+    def __init__(self, warmup: int, fixed: int) -> None:
+        self.wanted = fixed
+        self.changes = 0
+        self._fixed = bool(fixed)
+        self._warmup = warmup
+        self._needs: deque[int] = deque(maxlen=max(_WINDOW, warmup))
+
+    def observe(self, nbytes: int) -> None:
+        """Take note of what a batch needed."""
+        if self._fixed:
+            return
+        self._needs.append(nbytes)
+        if len(self._needs) < self._warmup:
+            return
+        most = self._most()
+        size = int(most * (1 + _OVERALLOCATION))
+        full = len(self._needs) == self._needs.maxlen
+        # Down only by half, so that sizes that alternate don't change it each time.
+        if most > self.wanted or (full and size < self.wanted / 2):
+            self.changes += self.wanted > 0
+            self.wanted = size
+
+    def _most(self) -> int:
+        """Return the most that a recent batch needed, without a single outlier."""
+        needs = sorted(self._needs)
+        if len(needs) > 2 and needs[-1] > _OUTLIER * needs[-2]:
+            return needs[-2]
+        return needs[-1]
+
+
+# ---- Slots ---------------------------------------------------------------------------
+
 
 # How many slots are looked at to find a free one, where there are very many.
 _LOOKS = 64
 # Seconds between two looks whether a slot is free: at first, and in the end.
 _FIRST_DELAY = 0.0005
 _LAST_DELAY = 0.02
-
-# The idents of producers that run no code of users until they are told to.
-_resting: set[int] = set()
-if hasattr(os, "register_at_fork"):
-    # They are threads of the parent. A thread of the child may get such a number.
-    os.register_at_fork(after_in_child=_resting.clear)
 
 
 @dataclass(eq=False, slots=True)
@@ -277,17 +345,185 @@ def _doubled(first: float, last: float) -> list[float]:
     return delays
 
 
-def is_alone_with(consumer: object) -> bool:
-    """Whether no threads run but this one, that of an ident, and those that rest."""
-    known = {consumer, threading.get_ident()} | _resting
-    return all(thread.ident in known for thread in threading.enumerate())
+# ---- Making one batch in a slot ------------------------------------------------------
 
 
-def rest(wake: Signal, timeout: float | None = None) -> None:
-    """Wait for a signal, in a thread that runs code of users only after it."""
-    me = threading.get_ident()
-    _resting.add(me)
-    try:
-        wake.wait(timeout)
-    finally:
-        _resting.discard(me)
+_READ_ONLY = (
+    "ndx.prefetch makes an array that the source has made and yielded read-only for "
+    "the source: the consumer may still read it. Make a new one for each batch, or "
+    "yield ndx.asarray(x, copy=True)"
+)
+
+
+def filling(ring: Ring, slot: Slot, device: str | None, copy: bool) -> Filling:
+    """Return the scope in which the source makes a batch, for a slot."""
+    if device is None:
+        return Filling(ring, slot, copy)
+    return FillingOnDevice(ring, slot, copy, device)
+
+
+class Filling:
+    """The scope in which the source makes a batch.
+
+    Parameters
+    ----------
+    ring : Ring
+        Whose slot it is.
+    slot : Slot
+        A free one.
+    copy : bool
+        Whether NDArrays that are in no workspace, and parts of larger arrays, are
+        copied: the source may write the next batch to them. What else it has made
+        becomes read-only for it.
+    """
+
+    def __init__(self, ring: Ring, slot: Slot, copy: bool) -> None:
+        self.ring = ring
+        self.slot = slot
+        self.copy = copy
+        # Exports of the batch's arrays, which keep these in place.
+        self.exports: list[Any] = []
+        self.scopes = contextlib.ExitStack()
+
+    def __enter__(self) -> Filling:
+        self.slot.filling = True
+        try:
+            self.enter_source()
+            self.place = current_place()
+        except BaseException:
+            self.scopes.close()
+            self.slot.filling = False
+            raise
+        return self
+
+    def enter_source(self) -> None:
+        """Enter the scope in which the source runs."""
+        if self.slot.workspace is not None:
+            self.scopes.enter_context(self.slot.workspace)
+
+    def is_covered(self) -> bool:
+        """Whether the source has left a scope of its own open."""
+        return self.slot.workspace is not None and current_place() != self.place
+
+    def take_over(self, batch: Any) -> Any:
+        """Return the batch, with its arrays in the slot."""
+        if self.slot.workspace is not None:
+            return map_tree(self.own, batch)
+        # The source may be in a workspace of its own.
+        with ndx.no_workspace():
+            return map_tree(self.own, batch)
+
+    def own(self, leaf: Any) -> Any:
+        """Return a leaf, or what is in the slot in place of it."""
+        if isinstance(leaf, ndx.NDArray):
+            made_here = self.slot.workspace is not None and self.slot.workspace.owns(
+                leaf
+            )
+            if made_here and (not self.copy or leaf.flags.owndata):
+                return self.hand_over(leaf)
+            if not (self.copy or leaf.attached):
+                return leaf
+        elif not is_array_of_numpy(leaf):
+            return leaf
+        made = ndx.asarray(leaf, copy=True)
+        self.exports.append(export(made))
+        return made
+
+    def hand_over(self, leaf: ndx.NDArray) -> ndx.NDArray:
+        """Return an array over the memory of one that was made in this scope.
+
+        The source may still refer to its own, and write to it for the next batch,
+        while the consumer reads this one. So its own becomes read-only.
+        """
+        made = leaf
+        if self.copy and leaf.flags.writeable:
+            made = leaf[...]
+            leaf.flags.writeable = False
+        self.exports.append(export(made))
+        return made
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.scopes.__exit__(kind, error, traceback)
+        finally:
+            if isinstance(error, ndx.ReadOnlyError):
+                error.add_note(_READ_ONLY)
+            self.exports.clear()
+            self.slot.filling = False
+            if self.slot.workspace is not None and self.slot.workspace.is_open:
+                # The source has failed inside a scope that it never left.
+                self.ring.slots.remove(self.slot)
+        if kind is None:
+            self.ring.note(self.slot)
+
+
+class FillingOnDevice(Filling):
+    """The same, for a slot on a GPU: the source runs in page-locked memory."""
+
+    def __init__(self, ring: Ring, slot: Slot, copy: bool, device: str) -> None:
+        super().__init__(ring, slot, copy)
+        self.device = device
+
+    def enter_source(self) -> None:
+        self.scopes.enter_context(ndx.use("pinned"))
+
+    def is_covered(self) -> bool:
+        return current_place() != self.place
+
+    def take_over(self, batch: Any) -> Any:
+        pinned = map_tree(self.to_pinned, batch)
+        # The source's scope ends; the rest is the GPU's.
+        self.scopes.close()
+        self.scopes.enter_context(ndx.use(self.device))
+        if self.slot.workspace is not None:
+            self.scopes.enter_context(self.slot.workspace)
+        return map_tree(self.to_device, pinned)
+
+    def to_pinned(self, leaf: Any) -> Any:
+        return ndx.asarray(leaf, copy=True) if is_array_of_numpy(leaf) else leaf
+
+    def to_device(self, leaf: Any) -> Any:
+        if not isinstance(leaf, ndx.NDArray):
+            return leaf
+        moved = leaf.to_device(self.device)
+        if moved is leaf:
+            # It is there already; perhaps it is the source's own.
+            return self.own(leaf)
+        self.exports.append(export(moved))
+        return moved
+
+
+def scope_left_open() -> ndx.WorkspaceError:
+    """Return the error of a source that yields inside of a scope of its own."""
+    return ndx.WorkspaceError(
+        "the source of a prefetch made a batch inside a scope that it left open (of "
+        "ndx.workspace, ndx.use or ndx.no_workspace), so that the ring's slot can't "
+        "be left. End the scope before each yield, or give workspace=None: batches are "
+        "in no ring then"
+    )
+
+
+def current_place() -> tuple[object, object]:
+    """Return where a new array would be: the backend, and the workspace if any."""
+    return ndx.current_backend(), ndx.current_workspace()
+
+
+def is_array_of_numpy(leaf: Any) -> bool:
+    """Whether a leaf is an array that ndx takes: not an object array, or a mask."""
+    if type(leaf) is not np.ndarray and type(leaf) is not np.memmap:
+        return False
+    return leaf.dtype.newbyteorder("=") in _DTYPES
+
+
+_DTYPES = frozenset(ndx.__array_namespace_info__().dtypes().values())
+
+
+def export(x: ndx.NDArray) -> Any:
+    """Return an export of an array's memory, which keeps it in place."""
+    # No stream is to wait: the capsule is dropped unread.
+    return memoryview(x) if x.device == "cpu" else x.__dlpack__(stream=-1)

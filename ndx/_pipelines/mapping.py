@@ -11,10 +11,9 @@ from typing import Any, Literal, Self
 
 import ndx
 from ndx._pipelines import places as placing
-from ndx._pipelines.errors import check_function
 from ndx._pipelines.processes import Processes
-from ndx._pipelines.progress import length_of, progress_bar
-from ndx._pipelines.workers import Crew, Opened, Outcome
+from ndx._pipelines.sources import length_of, progress_bar
+from ndx._pipelines.workers import Crew, Opened, Outcome, check_function
 
 __all__ = ["Results", "map"]
 

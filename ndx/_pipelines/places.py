@@ -11,7 +11,7 @@ from typing import Any
 
 import ndx
 from ndx._lib.trees import map_tree
-from ndx._pipelines.filling import is_array_of_numpy
+from ndx._pipelines.leases import is_array_of_numpy
 
 __all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
 

@@ -1,20 +1,491 @@
-"""`ndx.parallel.Predictor`: one function, asked by many threads."""
+"""`ndx.parallel.Predictor`: a function that many threads ask, computed in batches."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal, Self
 
+import numpy as np
+
 import ndx
+from ndx._lib.trees import map_tree
+from ndx._lib.weak import members
 from ndx._pipelines import places as placing
-from ndx._pipelines.answering import InPlace, serve
-from ndx._pipelines.errors import check_function
-from ndx._pipelines.requests import Request, Requests, rows_of
-from ndx._pipelines.workers import Team
+from ndx._pipelines.places import Place
+from ndx._pipelines.workers import Team, check_function
 
 __all__ = ["Predictor"]
+
+# ---- Requests, gathered to batches ---------------------------------------------------
+
+
+@dataclasses.dataclass(eq=False)
+class Request:
+    """Arrays that wait for an answer.
+
+    Attributes
+    ----------
+    args : tuple of NDArray
+        The arguments.
+    rows : int
+        The length of the first axis of each.
+    key : hashable
+        Requests with equal keys may be computed together.
+    future : concurrent.futures.Future
+        Where the answer goes.
+    since : float
+        When it came, in seconds.
+    """
+
+    args: tuple[Any, ...]
+    rows: int
+    key: Hashable
+    future: Future[Any] = dataclasses.field(default_factory=Future)
+    since: float = dataclasses.field(default_factory=time.monotonic)
+
+
+def rows_of(args: tuple[Any, ...]) -> int:
+    """Return the length of the first axis of the first argument; 1 without one."""
+    shape = getattr(args[0], "shape", ()) if args else ()
+    return int(shape[0]) if shape else 1
+
+
+def closed() -> RuntimeError:
+    """Return the error of a request that comes too late."""
+    return RuntimeError(
+        "the predictor is closed: it takes no more requests. Make another, or close it "
+        "later"
+    )
+
+
+class Statistics(dict[str, int]):
+    """Counts of requests and batches, from several threads."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            requests=0, batches=0, rows=0, full_batches=0, largest_batch=0, errors=0
+        )
+        self._lock = threading.RLock()
+
+    def count_request(self) -> None:
+        """Note that a request came."""
+        with self._lock:
+            self["requests"] += 1
+
+    def count_batch(self, rows: int, full: bool) -> None:
+        """Note that a batch is computed."""
+        with self._lock:
+            self["batches"] += 1
+            self["rows"] += rows
+            self["full_batches"] += full
+            self["largest_batch"] = max(self["largest_batch"], rows)
+
+    def count_error(self) -> None:
+        """Note that a request was answered by an error."""
+        with self._lock:
+            self["errors"] += 1
+
+
+class _Group(deque[Request]):
+    """Requests with one key, and the sum of their rows."""
+
+    rows = 0
+
+    def append(self, request: Request) -> None:
+        super().append(request)
+        self.rows += request.rows
+
+
+class Requests:
+    """The requests that wait, by key, in the order in which they came.
+
+    Parameters
+    ----------
+    max_batch : int
+        The rows at which a batch is full. A larger request is a batch by itself; with
+        0 each is, also one without rows.
+    deadline : float
+        Seconds after which a request waits for no others.
+    limit : int or None
+        How many requests may wait; more wait in `put`.
+    """
+
+    def __init__(self, max_batch: int, deadline: float, limit: int | None):
+        self._max_batch, self._deadline, self._limit = max_batch, deadline, limit
+        # Reentrant, since a finalizer may close it in a thread that is in here.
+        lock = threading.RLock()
+        self._came, self._left = threading.Condition(lock), threading.Condition(lock)
+        self._waiting: dict[Hashable, _Group] = {}
+        self._count = 0
+        self._closed = False
+        self._failure: BaseException | None = None
+        self.stats = Statistics()
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._count
+
+    def put(self, request: Request) -> None:
+        """Add a request; wait for room, if there is a limit."""
+        with self._came:
+            while self._limit is not None and self._count >= self._limit:
+                self.check_open()
+                self._left.wait()
+            self.check_open()
+            self._waiting.setdefault(request.key, _Group()).append(request)
+            self._count += 1
+            self.stats.count_request()
+            self._came.notify()
+
+    def check_open(self) -> None:
+        """Raise if no more requests are taken."""
+        if self._failure is not None:
+            raise RuntimeError(
+                f"the predictor has no workers: {self._failure!r} was raised when one "
+                "was to start"
+            ) from self._failure
+        if self._closed:
+            raise closed()
+
+    def take(self) -> list[Request] | None:
+        """Wait for a batch, and return it; None after the last one."""
+        with self._came:
+            while True:
+                key = self._due()
+                if key is not None:
+                    return self._popped(key)
+                if self._closed:
+                    return None
+                self._came.wait(self._seconds_left())
+
+    def _due(self) -> Hashable | None:
+        """Return the key of the batch whose time has come; the oldest of several."""
+        now = time.monotonic()
+        due = [
+            (found[0].since, i, key)
+            for i, (key, found) in enumerate(self._waiting.items())
+            if self._closed
+            or now - found[0].since >= self._deadline
+            or found.rows >= self._max_batch
+        ]
+        return min(due)[2] if due else None
+
+    def _seconds_left(self) -> float | None:
+        if not self._waiting:
+            return None
+        oldest = min(found[0].since for found in self._waiting.values())
+        return max(0.0, oldest + self._deadline - time.monotonic())
+
+    def _popped(self, key: Hashable) -> list[Request]:
+        found = self._waiting[key]
+        batch = [found.popleft()]
+        rows = batch[0].rows
+        while self._max_batch and found and rows + found[0].rows <= self._max_batch:
+            rows += found[0].rows
+            batch.append(found.popleft())
+        full = rows >= self._max_batch or bool(found)
+        found.rows -= rows
+        if not found:
+            del self._waiting[key]
+        self._count -= len(batch)
+        self._left.notify_all()
+        self.stats.count_batch(rows, full)
+        return batch
+
+    def close(self) -> None:
+        """Take no more requests; those that wait are due at once."""
+        with self._came:
+            self._closed = True
+            self._came.notify_all()
+            self._left.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Answer all requests, and those to come, by an error of the workers."""
+        with self._came:
+            self._failure = error
+            waiting = [each for found in self._waiting.values() for each in found]
+            self._waiting.clear()
+            self._count = 0
+            self.close()
+        for each in waiting:
+            if each.future.set_running_or_notify_cancel():
+                each.future.set_exception(error)
+
+
+# ---- Answers -------------------------------------------------------------------------
+
+
+def serve(
+    fn: Callable[..., Any], place: Place, requests: Requests, split: bool
+) -> None:
+    """Answer requests until there are no more; a worker's whole life.
+
+    Parameters
+    ----------
+    fn : callable
+        Computes the answers.
+    place : Place
+        Where.
+    requests : Requests
+        Where batches come from.
+    split : bool
+        Whether a batch may have several requests, which get their rows of the result.
+    """
+    try:
+        with place.entered() as scoped:
+            answers = scoped(_answers_of(fn, place, split))
+            while (batch := requests.take()) is not None:
+                _answer(answers, batch, requests)
+                # An idle worker keeps no arrays alive.
+                del batch
+    except BaseException as error:
+        requests.fail(error)
+
+
+def _answer(
+    answers: Callable[..., Any], batch: list[Request], requests: Requests
+) -> None:
+    """Give each request of a batch its answer, or its error."""
+    running = [each for each in batch if each.future.set_running_or_notify_cancel()]
+    batch.clear()
+    try:
+        if running and not _answered(answers, running[:], requests):
+            # One request of several fails: each alone, so that others get answers.
+            for i in range(len(running)):
+                _answered(answers, running[i : i + 1], requests)
+    finally:
+        _fail_unanswered(running)
+        running.clear()
+
+
+def _fail_unanswered(running: list[Request]) -> None:
+    """Answer what a worker left when it failed, so that nobody waits for ever."""
+    for each in running:
+        if not each.future.done():
+            each.future.set_exception(
+                RuntimeError("the worker that had the request has failed")
+            )
+
+
+def _answered(
+    answers: Callable[..., Any], running: list[Request], requests: Requests
+) -> bool:
+    """Answer some requests at once; return False if they are several, and fail."""
+    found, error = _computed(
+        answers, [each.args for each in running], [each.rows for each in running]
+    )
+    try:
+        if error is None:
+            for request, answer in zip(running, found, strict=True):
+                request.future.set_result(answer)
+                del request
+        elif len(running) > 1:
+            return False
+        else:
+            requests.stats.count_error()
+            running[0].future.set_exception(error)
+        return True
+    finally:
+        # The traceback leads to this frame: a future in it would be a cycle.
+        del found, error, running
+
+
+def _computed(
+    answers: Callable[..., Any], args: list[tuple[Any, ...]], counts: list[int]
+) -> tuple[list[Any], BaseException | None]:
+    """Return the answers, or an error."""
+    try:
+        return answers(args, counts), None
+    except BaseException as error:
+        return [], error
+
+
+def _answers_of(
+    fn: Callable[..., Any], place: Place, split: bool
+) -> Callable[[list[tuple[Any, ...]], list[int]], list[Any]]:
+    """Return what computes the answers of a batch, in the scope of a worker."""
+
+    def alone(args: list[tuple[Any, ...]], counts: list[int]) -> list[Any]:
+        return [fn(*place.moved(args[0]))]
+
+    def together(args: list[tuple[Any, ...]], counts: list[int]) -> list[Any]:
+        columns = tuple(map(_joined, zip(*args, strict=True)))
+        return _rows_of(fn(*place.moved(columns)), counts)
+
+    return together if split else alone
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    return arrays[0] if len(arrays) == 1 else ndx.concat(list(arrays), axis=0)
+
+
+def _rows_of(result: Any, counts: list[int]) -> list[Any]:
+    """Return the rows of a batch's result for each request, as copies of their own.
+
+    A view would keep the memory of the whole batch.
+    """
+    found, start = [], 0
+    total = sum(counts)
+    with ndx.no_workspace():
+        for count in counts:
+            part = slice(start, start + count)
+            found.append(map_tree(lambda x, at=part: _rows(x, at, total), result))
+            start += count
+    return found
+
+
+def _rows(leaf: Any, part: slice, total: int) -> Any:
+    if leaf is None:
+        return None
+    if not isinstance(leaf, ndx.NDArray | np.ndarray):
+        raise TypeError(
+            f"the function returned {type(leaf).__name__} {leaf!r:.40} for a batch of "
+            f"{total} rows, of which each request gets its own: return arrays with one "
+            "row for each. mode='sequential' takes any result"
+        )
+    if leaf.ndim == 0 or leaf.shape[0] != total:
+        raise ValueError(
+            f"the function returned an array of shape {leaf.shape} for a batch of "
+            f"{total} rows: its first axis must have one row for each. "
+            "mode='sequential' takes any result"
+        )
+    if isinstance(leaf, ndx.NDArray):
+        return ndx.asarray(leaf[part], copy=True)
+    return leaf[part].copy()
+
+
+class InPlace:
+    """Answers, computed by the threads that ask, a few at a time.
+
+    As many threads keep the arena of their workspace as may compute at the same time;
+    others give theirs back after each call. So memory does not grow with the number of
+    threads.
+
+    Attributes
+    ----------
+    waiting : int
+        How many threads wait for others to be done.
+    """
+
+    def __init__(self, fn: Callable[..., Any], places: list[Place]):
+        self._process = os.getpid()
+        self._fn = fn
+        self._count = len(places)
+        self._changed = threading.Condition(threading.RLock())
+        self._free = list(places)
+        self._kept: weakref.WeakSet[ndx.Workspace] = weakref.WeakSet()
+        self._closed = False
+        self.waiting = 0
+        self._inside = threading.local()
+        self.stats = Statistics()
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """Return the answer to one request."""
+        self.stats.count_request()
+        try:
+            # The function may ask again: it has a place, and waits for no other.
+            outer = getattr(self._inside, "place", None)
+            if outer is not None:
+                return self._fn(*outer.moved(args))
+            with self._place() as place:
+                self.stats.count_batch(rows_of(args), True)
+                return self._computed(place, args)
+        except BaseException:
+            self.stats.count_error()
+            raise
+
+    def _computed(self, place: Place, args: tuple[Any, ...]) -> Any:
+        with contextlib.ExitStack() as stack:
+            if place.backend is not None:
+                stack.enter_context(ndx.use(place.backend))
+            if place.workspace is None:
+                return self._fn(*place.moved(args))
+            workspace = ndx.workspace(place.workspace, config=place.config)
+            stack.callback(self._keep, workspace)
+            # Any callable: the decorator takes functions only.
+            return workspace(lambda: self._fn(*place.moved(args)))()
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[Place]:
+        """Wait for a place, and have it for the scope."""
+        with self._changed:
+            if self._closed:
+                raise closed()
+            self.waiting += 1
+            try:
+                while not self._free:
+                    self._changed.wait()
+                place = self._free.pop()
+            finally:
+                self.waiting -= 1
+        self._inside.place = place
+        try:
+            yield place
+        finally:
+            self._inside.place = None
+            with self._changed:
+                self._free.append(place)
+                self._changed.notify_all()
+            self._end_if_last()
+
+    def _keep(self, workspace: ndx.Workspace) -> None:
+        """Keep the workspace of this thread for its next call, if few are kept."""
+        with self._changed:
+            if workspace in self._kept or len(self._kept) < self._count:
+                self._kept.add(workspace)
+                return
+        workspace.destroy(trim=False)
+
+    def close(self) -> None:
+        """Wait for calls that have begun or wait, and give all arenas back.
+
+        A call that closes waits for none: it would wait for itself.
+        """
+        is_inside = getattr(self._inside, "place", None) is not None
+        with self._changed:
+            self._closed = True
+            while self._is_used() and not is_inside:
+                self._changed.wait()
+        self._end_if_last()
+
+    def __del__(self) -> None:
+        # No call is under way: it would refer to this. A forked child may have lost
+        # the thread that has the lock, and construction may have been interrupted.
+        if hasattr(self, "stats") and os.getpid() == self._process:
+            self._closed = True
+            self._end_if_last()
+
+    def check_open(self) -> None:
+        """Raise RuntimeError if it is closed; not in a call that has begun before."""
+        if self._closed and getattr(self._inside, "place", None) is None:
+            raise closed()
+
+    def _is_used(self) -> bool:
+        return self.waiting > 0 or len(self._free) < self._count
+
+    def _end_if_last(self) -> None:
+        """Give all arenas back if no call will use one."""
+        with self._changed:
+            if not self._closed or self._is_used():
+                return
+            kept = members(self._kept)
+            self._kept.clear()
+        for each in kept:
+            each.destroy(trim=False)
+
+
+# ---- The predictor -------------------------------------------------------------------
+
 
 MODES = ("batched", "sequential", "inplace")
 _numbers = itertools.count()

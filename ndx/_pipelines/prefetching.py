@@ -11,13 +11,18 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
 from ndx._pipelines.async_prefetching import AsyncPrefetch
-from ndx._pipelines.epochs import Outcome
-from ndx._pipelines.making import DirectMaker, ThreadMaker
-from ndx._pipelines.marks import is_iterable, is_marked, no_prefetch, unmarked
-from ndx._pipelines.producing import waits_for_itself
-from ndx._pipelines.progress import length_of, progress_bar, tqdm_class
-from ndx._pipelines.protocols import has_method, offer_length
+from ndx._pipelines.producing import DirectMaker, Outcome, ThreadMaker, waits_for_itself
 from ndx._pipelines.settings import Settings
+from ndx._pipelines.sources import (
+    has_method,
+    is_iterable,
+    is_marked,
+    length_of,
+    offer_length,
+    progress_bar,
+    tqdm_class,
+    unmarked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from ndx import Device, NDArray
     from ndx._typing import AnyArray, NPArray, PrefetchKeywords
 
-__all__ = ["Prefetch", "no_prefetch", "prefetch"]
+__all__ = ["prefetch"]
 
 T = TypeVar("T")
 K = TypeVar("K")

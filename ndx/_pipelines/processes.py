@@ -19,11 +19,9 @@ from typing import Any
 
 import ndx
 from ndx._lib.background import signals_of_program
-from ndx._pipelines import cores
-from ndx._pipelines.folders import remove_folders_of
 from ndx._pipelines.places import Place
-from ndx._pipelines.sharing import Exchange, close_own, forget_shared
-from ndx._pipelines.workers import close_at_exit
+from ndx._pipelines.sharing import Exchange, close_own, forget_shared, remove_folders_of
+from ndx._pipelines.workers import close_at_exit, share_cores
 
 __all__ = ["Processes"]
 
@@ -296,7 +294,7 @@ def _serve(
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pipe.close)
     exchange = Exchange(folders)
-    cores.share(object(), 1, threads)
+    share_cores(object(), 1, threads)
     try:
         # Scopes of the parent are no scopes of a forked child.
         contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)

@@ -1,4 +1,4 @@
-"""The producer: a thread that makes batches ahead, for one epoch after another.
+"""What makes the batches of a prefetch: a thread, or the consumer itself.
 
 A prefetch has one producer for all of its epochs, since workspaces belong to a thread.
 The thread refers to nothing that users hold. So it can be told to stop when they let
@@ -14,20 +14,151 @@ import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ndx._lib.background import BackgroundThread
 from ndx._lib.weak import members
-from ndx._pipelines.epochs import END, Epoch, Outcome
-from ndx._pipelines.leases import Ring, Slot, SlotWait, is_alone_with, rest
-from ndx._pipelines.settings import Settings, scope_left_open
-from ndx._pipelines.signals import Signal
+from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
 
 if TYPE_CHECKING:
     from contextvars import Context
 
-__all__ = ["Producer", "close_iterator", "make_batch", "waits_for_itself"]
+    from ndx._pipelines.settings import Settings
+
+__all__ = ["DirectMaker", "END", "Outcome", "ThreadMaker", "waits_for_itself"]
+
+# ---- What both sides share -----------------------------------------------------------
+
+
+class Signal:
+    """A flag that is set any number of times, and wakes the one that waits once.
+
+    `threading.Event.set` takes a lock, so that a finalizer that calls it may wait for
+    the thread that it interrupts. This `set` never waits.
+    """
+
+    def __init__(self) -> None:
+        # Locked while the flag is not set.
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Wake the waiting thread, or the next that waits."""
+        try:
+            self._lock.release()
+        except RuntimeError:
+            # It is set already.
+            return
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the flag is set, and clear it; return whether it was set."""
+        return self._lock.acquire(timeout=-1 if timeout is None else timeout)
+
+
+class Outcome(NamedTuple):
+    """What the consumer gets: a batch, an error, or neither at the end."""
+
+    batch: Any = None
+    error: BaseException | None = None
+    is_last: bool = False
+
+
+END = Outcome(is_last=True)
+
+
+class Epoch:
+    """One pass over a source.
+
+    It refers to neither side, so that each of them can go when it is not used any more.
+
+    Attributes
+    ----------
+    ready : deque of Outcome
+        What is made, and not taken yet.
+    arrived : Signal
+        Set when `ready` gets an item, or the epoch is cancelled.
+    finished : threading.Event
+        Set when the producer has let go of the source.
+    wake : Signal
+        Set to wake the producer, which may have something to do.
+    producer : int, optional
+        The ident of the thread that makes the items, once it does.
+    consumer : int, optional
+        The ident of the thread that waits for an item now.
+    cancelled, superseded : bool
+        Whether nobody wants any more items; and because a newer epoch has begun.
+    closing : bool
+        Whether somebody waits for `finished`, and takes `failure`.
+    failure : BaseException, optional
+        What the source raised when it was closed.
+    """
+
+    def __init__(self, wake: Signal) -> None:
+        self.ready: deque[Outcome] = deque()
+        self.wake = wake
+        self.producer: int | None = None
+        self.arrived = Signal()
+        self.finished = threading.Event()
+        self.consumer: int | None = None
+        self.cancelled = False
+        self.superseded = False
+        self.closing = False
+        self.failure: BaseException | None = None
+
+    def put(self, outcome: Outcome) -> None:
+        """Hand an item to the consumer; drop it if nobody wants it."""
+        self.ready.append(outcome)
+        if self.cancelled:
+            self.ready.clear()
+        self.arrived.set()
+
+    def cancel(self) -> None:
+        """Drop all items, and want no more. It never waits: finalizers call it."""
+        self.cancelled = True
+        self.ready.clear()
+        self.arrived.set()
+
+    def raise_failure(self) -> None:
+        """Raise what the source raised when it was closed, if it did."""
+        failure, self.failure = self.failure, None
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure
+
+    def waiting_consumer(self) -> int | None:
+        """Return the ident of the thread that waits, if there is nothing for it."""
+        return None if self.ready else self.consumer
+
+
+# The idents of producers that run no code of users until they are told to.
+_resting: set[int] = set()
+if hasattr(os, "register_at_fork"):
+    # They are threads of the parent. A thread of the child may get such a number.
+    os.register_at_fork(after_in_child=_resting.clear)
+
+
+def is_alone_with(consumer: object) -> bool:
+    """Whether no threads run but this one, that of an ident, and those that rest."""
+    known = {consumer, threading.get_ident()} | _resting
+    return all(thread.ident in known for thread in threading.enumerate())
+
+
+def rest(wake: Signal, timeout: float | None = None) -> None:
+    """Wait for a signal, in a thread that runs code of users only after it."""
+    me = threading.get_ident()
+    _resting.add(me)
+    try:
+        wake.wait(timeout)
+    finally:
+        _resting.discard(me)
+
+
+# ---- The thread ----------------------------------------------------------------------
+
 
 # Seconds that closing, or Python's exit, waits for the source's current step.
 CLOSE_TIMEOUT = 10.0
@@ -274,3 +405,198 @@ def _stop_all() -> None:
     deadline = time.monotonic() + CLOSE_TIMEOUT
     for producer in running:
         producer.join(max(0.0, deadline - time.monotonic()))
+
+
+# ---- For the consumer ----------------------------------------------------------------
+
+
+class ThreadMaker:
+    """Makes batches by a thread; the last of those that use it ends the thread."""
+
+    def __init__(
+        self, source: Iterable[Any], settings: Settings, context: Context
+    ) -> None:
+        self.source = source
+        self.settings = settings
+        self.context = context
+        self.producer: Producer | None = None
+        self.closed = False
+        self.epochs = 0
+        self.waits = 0
+
+    def start(self) -> Epoch:
+        """Begin an epoch, in a new thread if there is none in this process."""
+        check_open(self.closed)
+        if self.producer is None or not self.producer.is_usable():
+            # Kept before its thread begins: Ctrl-C may come at any time.
+            self.producer = Producer(self.source, self.settings, self.context)
+            self.producer.begin()
+        self.epochs += 1
+        return self.producer.start()
+
+    def receive(self, epoch: Epoch) -> Outcome:
+        """Wait for the next outcome of an epoch."""
+        self.check_caller()
+        assert self.producer is not None
+        self.waits += 1
+        return self.producer.receive(epoch)
+
+    def check_caller(self) -> None:
+        """Raise in a forked child, where the thread is not, and in that thread."""
+        if self.producer is not None and self.producer.runs_this():
+            raise waits_for_itself()
+        if self.producer is not None and self.producer.is_parents():
+            raise RuntimeError(
+                "this iteration of a prefetch belongs to the process that was forked, "
+                "where its thread is; start a new one here"
+            )
+
+    def let_go(self, epoch: Epoch) -> None:
+        """Want no more of an epoch."""
+        assert self.producer is not None
+        self.producer.let_go(epoch)
+
+    def wait_for_end(self, epoch: Epoch) -> None:
+        """Wait until the producer has let go of the source."""
+        producer = self.producer
+        if producer is None or producer.is_elsewhere():
+            return
+        if not epoch.finished.wait(CLOSE_TIMEOUT):
+            producer.warn_of_slow_source()
+        epoch.raise_failure()
+
+    def close(self) -> None:
+        """End the thread, and wait for it."""
+        self.closed = True
+        if self.producer is None or self.producer.is_parents():
+            return
+        self.producer.stop()
+        if not self.producer.join(CLOSE_TIMEOUT):
+            self.producer.warn_of_slow_source()
+        if self.producer.wanted is not None:
+            self.producer.wanted.raise_failure()
+
+    def stats(self) -> dict[str, int]:
+        """Return the counters of the ring and the epochs."""
+        producer = self.producer
+        ring = Ring.empty() if producer is None else producer.ring
+        epoch = None if producer is None else producer.wanted
+        return ring.stats() | {
+            "ready": 0 if epoch is None else len(epoch.ready),
+            "source_waits": self.waits,
+            "epochs": self.epochs,
+        }
+
+    def describe(self) -> str:
+        """Return the state, in words."""
+        if self.closed:
+            return "closed"
+        if self.producer is None:
+            return "not started"
+        stats = self.stats()
+        return f"{stats['ready']} ready, {stats['slots']} slots"
+
+    def __del__(self) -> None:
+        producer = getattr(self, "producer", None)
+        if producer is not None and not producer.is_parents():
+            producer.stop()
+
+
+class DirectEpoch(Epoch):
+    """An epoch that has its iterator over the source."""
+
+    iterator: Iterator[Any] | None = None
+
+
+class DirectMaker:
+    """Makes each batch when it is asked for, in the consumer's thread."""
+
+    def __init__(
+        self, source: Iterable[Any], settings: Settings, context: Context
+    ) -> None:
+        self.source = source
+        self.settings = settings
+        self.context = context
+        self.ring = Ring.empty()
+        self.thread: threading.Thread | None = None
+        self.wanted: DirectEpoch | None = None
+        self.closed = False
+        self.epochs = 0
+
+    def start(self) -> Epoch:
+        """Begin an epoch; the one before ends."""
+        check_open(self.closed)
+        if self.wanted is not None:
+            self.wanted.superseded = True
+            self.let_go(self.wanted)
+        self.epochs += 1
+        self.wanted = DirectEpoch(Signal())
+        return self.wanted
+
+    def receive(self, epoch: Epoch) -> Outcome:
+        """Make a batch."""
+        assert isinstance(epoch, DirectEpoch)
+        if epoch.cancelled:
+            return END
+        thread = threading.current_thread()
+        if self.thread is not thread:
+            # Workspaces belong to a thread. Batches in the old ones stay valid.
+            self.ring = self.settings.ring()
+            self.thread = thread
+        try:
+            return Outcome(self.context.run(self._make, epoch))
+        except StopIteration:
+            return END
+
+    def _make(self, epoch: DirectEpoch) -> Any:
+        if epoch.iterator is None:
+            epoch.iterator = iter(self.source)
+        me = threading.get_ident()
+        wait = SlotWait(
+            self.ring,
+            self.settings.grows,
+            self.settings.patience,
+            lambda: me,
+            is_alone_with,
+        )
+        while (slot := wait.attempt()) is None:
+            time.sleep(wait.delay)
+        return make_batch(slot, epoch.iterator, self.settings, self.ring)
+
+    def check_caller(self) -> None:
+        """Whoever calls makes the batches."""
+
+    def let_go(self, epoch: Epoch) -> None:
+        """Close the source's iterator, if it was made for this epoch."""
+        assert isinstance(epoch, DirectEpoch)
+        epoch.cancel()
+        iterator, epoch.iterator = epoch.iterator, None
+        if iterator is not None and iterator is not self.source:
+            # A finalizer may call this while the source runs in the context itself.
+            self.context.copy().run(close_iterator, iterator)
+
+    def wait_for_end(self, epoch: Epoch) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Let go of the ring."""
+        self.closed = True
+        self.ring.drop()
+
+    def stats(self) -> dict[str, int]:
+        """Return the counters of the ring and the epochs."""
+        return self.ring.stats() | {
+            "ready": 0,
+            "source_waits": self.ring.counters.batches,
+            "epochs": self.epochs,
+        }
+
+    def describe(self) -> str:
+        """Return the state, in words."""
+        return "closed" if self.closed else "not ahead"
+
+
+def check_open(closed: bool) -> None:
+    """Raise if a prefetch was closed."""
+    if closed:
+        raise RuntimeError("this prefetch is closed; make a new one")

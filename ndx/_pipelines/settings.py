@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import ndx
-from ndx._pipelines.filling import Filling, filling
-from ndx._pipelines.leases import Ring, Slot
-from ndx._pipelines.sizing import SlotSize
+from ndx._pipelines.leases import Filling, Ring, Slot, SlotSize, filling
 
-__all__ = ["Settings", "scope_left_open"]
+__all__ = ["Settings"]
 
 # Slots beside those of the batches ahead: the one that the consumer has, the one that
 # it still names while it asks for the next, and the one that a generator still names
@@ -124,13 +122,3 @@ def _gpu(device: Any) -> str | None:
             "Backends of the CPU are chosen by ndx.use"
         )
     return found
-
-
-def scope_left_open() -> ndx.WorkspaceError:
-    """Return the error of a source that yields inside of a scope of its own."""
-    return ndx.WorkspaceError(
-        "the source of a prefetch made a batch inside a scope that it left open (of "
-        "ndx.workspace, ndx.use or ndx.no_workspace), so that the ring's slot can't "
-        "be left. End the scope before each yield, or give workspace=None: batches are "
-        "in no ring then"
-    )

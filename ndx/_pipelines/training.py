@@ -4,21 +4,379 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 import ndx
+from ndx._lib.trees import check_structure, map_tree
 from ndx._pipelines import places as placing
-from ndx._pipelines.averaging import copied
-from ndx._pipelines.errors import check_function
-from ndx._pipelines.feeding import ahead
-from ndx._pipelines.places import Scoped, unchanged
+from ndx._pipelines.places import Place, Scoped, unchanged
 from ndx._pipelines.plans import Mode, has_workspaces
-from ndx._pipelines.progress import length_of, progress_bar
-from ndx._pipelines.rounds import Average, Report, Rounds, replica
-from ndx._pipelines.workers import Crew
+from ndx._pipelines.sources import length_of, progress_bar
+from ndx._pipelines.workers import Crew, Opened, Outcome, check_function, with_index
 
 __all__ = ["Trained", "train"]
+
+# ---- Means of trees, in a fixed order of operations ----------------------------------
+
+
+def _ours(leaf: Any) -> Any:
+    """Return an array of NumPy as one of ndx, over the same memory; others as is."""
+    if isinstance(leaf, np.ndarray) or (
+        isinstance(leaf, np.generic) and not isinstance(leaf, float | complex)
+    ):
+        try:
+            return ndx.asarray(leaf)
+        except TypeError:
+            # Text, for example, which has no mean.
+            return leaf
+    return leaf
+
+
+def _is_averaged(leaf: Any) -> bool:
+    """Return whether a leaf has a mean: counters, names and switches have none."""
+    leaf = _ours(leaf)
+    if isinstance(leaf, ndx.NDArray):
+        return bool(ndx.isdtype(leaf.dtype, ("real floating", "complex floating")))
+    return isinstance(leaf, float | complex)
+
+
+def mean(trees: Sequence[Any], weights: Sequence[int]) -> Any:
+    """Return the weighted mean of trees, leaf by leaf.
+
+    Leaves that are no floating-point numbers are those of the first tree. The order of
+    the additions is that of the trees, so that equal trees give equal results, to the
+    last bit.
+    """
+    if len(trees) == 1:
+        return trees[0]
+    if len(set(weights)) == 1:
+        return mean_of_sums(trees, len(trees))
+    weighted = [
+        map_tree(lambda x, by=weight: x * by if _is_averaged(x) else x, tree)
+        for tree, weight in zip(trees, weights, strict=True)
+    ]
+    return mean_of_sums(weighted, sum(weights))
+
+
+def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
+    """Return the sum of trees of sums, by the count of what was added."""
+
+    def of(*leaves: Any) -> Any:
+        found = [_ours(leaf) for leaf in leaves]
+        if not any(map(_is_averaged, found)):
+            return found[0]
+        added = found[0]
+        for leaf in found[1:]:
+            added = added + _beside(leaf, added)
+        return added / count if count > 1 else added
+
+    return map_tree(of, *trees)
+
+
+def add(tree: Any, other: Any) -> Any:
+    """Return the sum of two trees of gradients."""
+
+    def of(*leaves: Any) -> Any:
+        x, y = map(_ours, leaves)
+        return x + _beside(y, x) if _is_averaged(x) or _is_averaged(y) else x
+
+    return map_tree(of, tree, other)
+
+
+def copied(tree: Any, device: Any = None) -> Any:
+    """Return a tree with arrays of its own, in no workspace; on a device, if given.
+
+    Arrays of NumPy become arrays of ndx.
+    """
+
+    def of(leaf: Any) -> Any:
+        leaf = _ours(leaf)
+        if not isinstance(leaf, ndx.NDArray):
+            return leaf
+        if device is not None and leaf.device != device:
+            return leaf.to_device(device)
+        return ndx.asarray(leaf, copy=True)
+
+    with ndx.no_workspace():
+        return map_tree(of, tree)
+
+
+def _beside(leaf: Any, other: Any) -> Any:
+    """Return a leaf on the device of another one, which must be of the same kind."""
+    if _kind(leaf) != _kind(other):
+        raise ValueError(
+            f"two results can't be added: {_kind(other)} and {_kind(leaf)}; a step "
+            "must return arrays of the same shapes and dtypes for each batch"
+        )
+    if not isinstance(leaf, ndx.NDArray) or leaf.device == other.device:
+        return leaf
+    return leaf.to_device(other.device)
+
+
+def _kind(leaf: Any) -> str:
+    """Return what must agree between leaves that are added."""
+    if isinstance(leaf, ndx.NDArray):
+        return f"an array of shape {leaf.shape} and dtype {leaf.dtype}"
+    # A Python float may meet an int: a score that happens to be whole.
+    return "a number" if isinstance(leaf, int | float | complex) else f"{leaf!r}"
+
+
+# ---- Rounds: steps of all workers, then an average -----------------------------------
+
+
+# Batches that wait for a worker or are in its hands: it always finds the next one.
+WAITING = 2
+
+
+def replica(step: Callable[..., Any], place: Place, gradients: bool) -> Opened:
+    """Return what opens a worker's own copy of the parameters, in its thread."""
+
+    @contextlib.contextmanager
+    def opened() -> Iterator[Callable[..., Any]]:
+        with place.entered() as scoped:
+            kind = _Gradients if gradients else _Replica
+            yield kind(step, scoped, place).step
+
+    return opened
+
+
+class _Replica:
+    """The parameters of one worker; used in its thread only."""
+
+    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
+        self._device = place.device
+        self._params: Any = None
+
+        # In the scope: neither the score nor a temporary outlives the step.
+        def stepped(params: Any, batch: Any) -> tuple[Any, float]:
+            made, score = _checked(step(params, place.moved(batch)))
+            return made, float(score)
+
+        self._stepped = scoped(stepped)
+
+    def step(self, batch: Any, fresh: Any) -> tuple[Any, float]:
+        """Return the parameters after a step, and its score.
+
+        The parameters from which a round begins are `fresh`; None: those that this
+        worker had.
+        """
+        if fresh is not None:
+            self._params = copied(fresh[0], self._device)
+        self._params, score = self._stepped(self._params, batch)
+        return self._params, score
+
+
+class _Gradients:
+    """The sum of the gradients of one worker, of a round; used in its thread only."""
+
+    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
+        self._device = place.device
+        self._params: Any = None
+        self._sum: Any = None
+
+        def stepped(params: Any, batch: Any, before: Any) -> tuple[Any, float]:
+            found, score = _checked(step(params, place.moved(batch)))
+            return found if before is None else add(before, found), float(score)
+
+        self._stepped = scoped(stepped)
+
+    def step(self, batch: Any, fresh: Any) -> tuple[Any, float]:
+        """Return the sum of the gradients of the round so far, and the score."""
+        if fresh is not None:
+            self._sum, self._params = None, fresh[0]
+            if self._device is not None:
+                self._params = copied(self._params, self._device)
+        self._sum, score = self._stepped(self._params, batch, self._sum)
+        return self._sum, score
+
+
+def _checked(made: Any) -> tuple[Any, Any]:
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise TypeError(
+            "step must return a tuple of two: the new parameters (with update=: the "
+            f"gradients) and the score, not {type(made).__name__}"
+            + (f" of {len(made)}" if isinstance(made, tuple) else "")
+        )
+    return made
+
+
+class Average:
+    """The parameters that workers begin a round with, and what becomes of them.
+
+    Parameters
+    ----------
+    params : tree of arrays
+        Nobody else's.
+    update : callable or None
+        What makes new parameters of gradients; None: workers return parameters.
+    scoped : callable
+        Decorates what computes.
+    """
+
+    def __init__(
+        self, params: Any, update: Callable[[Any, Any], Any] | None, scoped: Scoped
+    ):
+        self.params = params
+        self.count = 0
+        self.updates = update is not None
+        self._mean = scoped(mean)
+        if update is not None:
+            self._updated = scoped(
+                lambda params, sums, count: update(params, mean_of_sums(sums, count))
+            )
+
+    def take(self, trees: list[Any], counts: list[int]) -> None:
+        """Average the results of a round, in the order of the workers."""
+        if self.updates:
+            new = self._updated(self.params, trees, sum(counts))
+            if new is None and self.params is not None:
+                raise TypeError(
+                    "update returned None; it must return the new parameters, also if "
+                    "it has changed the old ones"
+                )
+            check_structure(self.params, new)
+            self.params = new
+        else:
+            # Else the next step would fail, at a place that says nothing.
+            check_structure(self.params, trees[0])
+            self.params = self._mean(trees, counts)
+        self.count += 1
+
+
+class Report:
+    """Scores, for the user and for the result."""
+
+    def __init__(
+        self,
+        on_score: Callable[[int, float], Any] | None,
+        after_averaging: bool,
+        bar: Any,
+    ):
+        self.scores: list[float] = []
+        self.is_last = False
+        self.after_averaging = after_averaging
+        self.bar = bar
+        self._on_score = on_score
+
+    def report(self, batches: int, score: float) -> None:
+        """Report one score; note whether that was enough."""
+        self.scores.append(score)
+        self.bar.set_postfix(score=f"{score:.4g}")
+        if self._on_score is not None and _is_true(self._on_score(batches, score)):
+            self.is_last = True
+
+
+def _is_true(answer: Any) -> bool:
+    """Return whether a function says true: it may return other things for nobody."""
+    if isinstance(answer, ndx.NDArray | np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    return isinstance(answer, bool | np.bool_) and bool(answer)
+
+
+class Rounds:
+    """What the calling thread does: it hands out batches, and averages.
+
+    Parameters
+    ----------
+    crew : Crew
+        The workers, with tasks of their own.
+    workers : int
+        How many there are.
+    every : int
+        Batches for each worker in a round.
+    average : Average
+        What becomes of the results.
+    report : Report
+        What becomes of the scores.
+    """
+
+    def __init__(
+        self, crew: Crew, workers: int, every: int, average: Average, report: Report
+    ):
+        self._crew, self._workers, self._every = crew, workers, every
+        self.average, self.report = average, report
+        self.batches = 0
+
+    def run(self, source: Iterator[Any]) -> None:
+        """Do rounds until there are no more batches, or the user has enough."""
+        full = self._workers * self._every
+        while self._round(source, full) == full and not self.report.is_last:
+            pass
+
+    def _round(self, source: Iterator[Any], full: int) -> int:
+        """Do a round of up to `full` batches; return how many there were."""
+        found: dict[int, tuple[Any, float]] = {}
+        first = self.batches
+        for given in range(full):
+            while given - len(found) >= WAITING * self._workers:
+                self._take_one(found)
+            try:
+                batch = next(source)
+            except StopIteration:
+                break
+            except Exception as error:
+                with_index(error, "the batches, at batch", self.batches)
+                raise
+            self._crew.put(
+                self.batches, batch, self._fresh(given), worker=given % self._workers
+            )
+            self.batches += 1
+            del batch
+        count = self.batches - first
+        while len(found) < count:
+            self._take_one(found)
+        if count:
+            self._finish(first, count, found)
+        return count
+
+    def _fresh(self, given: int) -> tuple[Any] | None:
+        """Return the parameters for a worker's first batch of a round, in a tuple."""
+        alone = self._workers == 1 and not self.average.updates and self.average.count
+        return None if given >= self._workers or alone else (self.average.params,)
+
+    def _take_one(self, found: dict[int, tuple[Any, float]]) -> None:
+        outcome = self._crew.take()
+        if outcome.error is None and outcome.key is not None:
+            found[outcome.key] = outcome.value
+            self.report.bar.update()
+            return
+        outcome = _first_failure([outcome, *self._crew.close()])
+        try:
+            outcome.result("batch")
+        finally:
+            # The traceback has this frame.
+            del outcome
+
+    def _finish(self, first: int, count: int, found: dict[int, Any]) -> None:
+        """Average the round and report its scores."""
+        scores = [found[first + i][1] for i in range(count)]
+        if not self.report.after_averaging:
+            for i, score in enumerate(scores):
+                self.report.report(first + i + 1, score)
+        taking = min(self._workers, count)
+        counts = [len(range(i, count, self._workers)) for i in range(taking)]
+        # The last task of each worker has what it has made.
+        lasts = [i + (counts[i] - 1) * self._workers for i in range(taking)]
+        trees = [found[first + i][0] for i in lasts]
+        found.clear()
+        self.average.take(trees, counts)
+        if self.report.after_averaging:
+            self.report.report(self.batches, sum(scores) / count)
+
+
+def _first_failure(outcomes: list[Outcome]) -> Outcome:
+    """Return the error of the first batch that has one.
+
+    A worker that could not start comes before all batches.
+    """
+    failed = [each for each in outcomes if each.error is not None]
+    return min(failed, key=lambda each: -1 if each.key is None else each.key)
+
+
+# ---- Training ------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +553,7 @@ def train(
             Report(on_score, report_after_averaging, bar),
         )
         for _ in range(epochs):
-            with ahead(batches, prefetch) as source:
+            with _ahead(batches, prefetch) as source:
                 rounds.run(source)
             if rounds.report.is_last:
                 break
@@ -223,3 +581,23 @@ def _check_epochs(batches: Any, epochs: int) -> None:
             f"epochs={epochs}, but batches is an iterator, which can be used once: "
             "give a list, or an object whose __iter__ starts anew"
         )
+
+
+@contextlib.contextmanager
+def _ahead(items: Iterable[Any], depth: int) -> Iterator[Iterator[Any]]:
+    """Take up to `depth` items ahead, by `ndx.prefetch`, until the scope ends.
+
+    Items of a list or a tuple are taken as they are.
+
+    Yields
+    ------
+    iterator
+        The items. An error of `items` is raised after the items before it.
+    """
+    # What is in a list is made already: a thread would only copy it.
+    if not depth or isinstance(items, list | tuple):
+        yield iter(items)
+        return
+    # Each worker holds the batch that it computes.
+    with ndx.prefetch(items, depth=depth, on_held="grow") as batches:
+        yield iter(batches)

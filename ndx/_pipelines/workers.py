@@ -1,24 +1,199 @@
-"""Worker threads: their lives, their tasks, and what they have done."""
+"""Worker threads: their lives, their tasks, their share of the cores, and their errors.
+
+While N workers run, ndx's pool and BLAS have fewer threads each. One operation at a
+time has ndx's pool; the others are computed by their own thread. So N - 1 workers and
+one operation with `budget - N + 1` threads fill the cores. BLAS libraries do not share
+like this: each call may have `budget // N`.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
 import contextvars
+import inspect
 import math
 import os
 import queue
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import ndx
 from ndx._lib.background import BackgroundThread
 from ndx._lib.weak import members
-from ndx._pipelines import cores
-from ndx._pipelines.errors import with_index, without_stop_iteration
 
-__all__ = ["Crew", "Outcome", "Team", "close_at_exit"]
+__all__ = [
+    "Crew",
+    "Opened",
+    "Outcome",
+    "Team",
+    "check_function",
+    "close_at_exit",
+    "share_cores",
+    "with_index",
+]
+
+# ---- Errors, told at the place where they belong -------------------------------------
+
+
+def with_index(error: BaseException, what: str, index: int) -> BaseException:
+    """Return an error that says to which item or batch it belongs.
+
+    Its type stays. The number is in a note, and in the attribute ``index_of_item``.
+    """
+    # Errors of C extensions may take no attributes.
+    with contextlib.suppress(Exception):
+        if getattr(error, "index_of_item", None) != index:
+            error.add_note(f"raised for {what} {index} (counted from 0)")
+        error.index_of_item = index  # type: ignore[attr-defined]
+    return error
+
+
+def without_stop_iteration(error: BaseException) -> BaseException:
+    """Return a RuntimeError for a StopIteration, as generators do (PEP 479).
+
+    An iterator that raised the latter would end as if there were no more items.
+    """
+    if not isinstance(error, StopIteration):
+        return error
+    made = RuntimeError("the function raised StopIteration")
+    made.__cause__ = error
+    return made
+
+
+def check_function(function: Any, what: str) -> Callable[..., Any]:
+    """Return a function, or raise if workers can't call it and be done."""
+    if not callable(function):
+        raise TypeError(f"{what} must be callable, not {type(function).__name__}")
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(
+            f"{what} is the coroutine function {function!r}: a worker is a thread, "
+            "without an event loop. Give a plain function"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(
+            f"{what} is the generator function {function!r}: it would run after the "
+            "worker's scope has ended. Return a list"
+        )
+    return cast("Callable[..., Any]", function)
+
+
+# ---- Shares of the cores -------------------------------------------------------------
+
+
+# Reentrant: a finalizer that the collector runs here may release a share.
+_lock = threading.RLock()
+_shares: dict[object, tuple[int, int | None]] = {}
+
+
+class _Limited:
+    """One number of threads that is lowered while there are shares."""
+
+    def __init__(self, library: Any):
+        self._library = library
+        self.before = library.num_threads
+        self._set = self.before
+
+    def limit(self, count: int) -> None:
+        wanted = max(1, min(count, self.before))
+        # A number that the user has set meanwhile is left alone.
+        if self._library.num_threads == self._set != wanted:
+            self._library.set_num_threads(wanted)
+            self._set = wanted
+
+
+class _Own:
+    """ndx's pool, with the names that threadpoolctl has for libraries."""
+
+    @property
+    def num_threads(self) -> int:
+        return ndx.get_num_threads()
+
+    def set_num_threads(self, count: int) -> None:
+        ndx.set_num_threads(count)
+
+
+_own: list[_Limited] = []
+_blas: list[_Limited] = []
+_found: tuple[int, list[Any]] = (0, [])
+
+
+def share_cores(token: object, workers: int, threads: int | None) -> None:
+    """Take a share of the cores for some workers.
+
+    Parameters
+    ----------
+    token : object
+        What `release_cores` takes.
+    workers : int
+        How many threads compute at the same time.
+    threads : int or None
+        How many threads one operation of them may have; None: what is left for each.
+    """
+    with _lock:
+        if not _shares:
+            _own[:], _blas[:] = [_Limited(_Own())], []
+        if not _blas and (_shares or workers > 1 or threads is not None):
+            _blas[:] = map(_Limited, _blas_libraries())
+        _shares[token] = (workers, threads)
+        _apply()
+
+
+def release_cores(token: object) -> None:
+    """Give a share back; with the last one, the numbers are as they were."""
+    with _lock:
+        if _shares.pop(token, None) is not None:
+            _apply()
+
+
+def _forget() -> None:
+    """Forget, in a forked child, the workers of the parent, and whose lock it is."""
+    global _lock
+    _lock = threading.RLock()
+    if _shares:
+        _shares.clear()
+        _apply()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _apply() -> None:
+    budget = _own[0].before
+    workers = sum(count for count, _ in _shares.values())
+    asked = min(
+        (each for _, each in _shares.values() if each is not None), default=None
+    )
+    alone = workers <= 1 and asked is None
+    for limited in _own:
+        limited.limit(budget if alone else asked or budget - workers + 1)
+    for limited in _blas:
+        limited.limit(limited.before if alone else asked or budget // workers)
+
+
+def _blas_libraries() -> list[Any]:
+    """Return threadpoolctl's controllers of BLAS; none if it is not installed.
+
+    The search for libraries takes milliseconds: it is done again when modules were
+    imported since, which may have loaded others.
+    """
+    global _found
+    try:
+        import threadpoolctl
+    except ImportError:
+        return []
+    if _found[0] != len(sys.modules):
+        controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
+        _found = (len(sys.modules), controller.lib_controllers)
+    return _found[1]
+
+
+# ---- Threads -------------------------------------------------------------------------
+
 
 # Those that run: ended when the interpreter exits.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
@@ -66,7 +241,7 @@ class Team:
         _teams.add(self)
         try:
             if computing:
-                cores.share(self._share, len(jobs), threads)
+                share_cores(self._share, len(jobs), threads)
             for i, job in enumerate(jobs):
                 context = contextvars.copy_context()
                 thread = BackgroundThread(
@@ -99,7 +274,7 @@ class Team:
                 # The last one may not have started.
                 if thread.ident is not None:
                     thread.join()
-        cores.release(self._share)
+        release_cores(self._share)
 
     def __del__(self) -> None:
         # Construction may have failed.

@@ -12,7 +12,7 @@ import pytest
 from helpers.parallel import doubled, named, nothing_left, script
 
 import ndx
-from ndx._pipelines import cores as sharing_cores
+from ndx._pipelines import workers as crews
 
 
 @pytest.fixture(autouse=True)
@@ -323,7 +323,7 @@ def test_a_forked_child_has_all_cores(cores):
 
 def test_ctrl_c_while_workers_take_their_cores(cores, monkeypatch):
     cores(8)
-    apply, calls = sharing_cores._apply, []
+    apply, calls = crews._apply, []
 
     def interrupted():
         apply()
@@ -331,7 +331,7 @@ def test_ctrl_c_while_workers_take_their_cores(cores, monkeypatch):
         if len(calls) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sharing_cores, "_apply", interrupted)
+    monkeypatch.setattr(crews, "_apply", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ndx.parallel.map(abs, range(50), workers=3)
     gc.collect()

@@ -74,14 +74,14 @@ def test_requests_of_no_rows(mode):
 
 
 def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):
-    from ndx._pipelines import answering
+    from ndx._pipelines import predicting
 
     def fail(*args):
         raise MemoryError
 
     with held(max_batch=8) as (predict, fn):
         futures = [predict.submit(row(i)) for i in range(3)]
-        monkeypatch.setattr(answering, "_computed", fail)
+        monkeypatch.setattr(predicting, "_computed", fail)
         fn.go.set()
         for each in futures:
             with pytest.raises((RuntimeError, MemoryError)):

@@ -35,7 +35,7 @@ from helpers.parallel import (
 
 import ndx
 from ndx._pipelines import mapping
-from ndx._pipelines.folders import remove_folders_of
+from ndx._pipelines.sharing import remove_folders_of
 from ndx.testing import assert_equal
 
 pytestmark = [
@@ -382,10 +382,10 @@ def test_no_room_in_memory_is_no_error(monkeypatch, small_disk, tmp_path):
     """Where there is little shared memory, the folder of temporary files is used."""
     import tempfile
 
-    from ndx._pipelines import folders
+    from ndx._pipelines import sharing
 
     small = small_disk("1M")
-    monkeypatch.setattr(folders, "MEMORY", str(small))
+    monkeypatch.setattr(sharing, "MEMORY", str(small))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shared = ndx.parallel.share(ndx.ones(10**6))
     assert float(ndx.sum(shared)) == 1e6

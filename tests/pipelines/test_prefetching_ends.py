@@ -21,7 +21,7 @@ from helpers.prefetching import (
 )
 
 import ndx
-from ndx._pipelines import making, producing
+from ndx._pipelines import producing
 
 
 def test_leaving_a_loop_ends_the_thread():
@@ -160,7 +160,6 @@ def test_close_while_another_thread_waits():
 
 def test_a_source_that_does_not_return(monkeypatch):
     """Closing does not hang; the thread ends when the step does."""
-    monkeypatch.setattr(making, "CLOSE_TIMEOUT", 0.01)
     monkeypatch.setattr(producing, "CLOSE_TIMEOUT", 0.01)
     go_on = threading.Event()
 

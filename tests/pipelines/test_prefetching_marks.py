@@ -14,7 +14,7 @@ from helpers.threads import run_in_thread
 
 import ndx
 from ndx._lib.trees import map_tree
-from ndx._pipelines import progress
+from ndx._pipelines import sources
 
 
 class Wrapper:
@@ -120,7 +120,7 @@ class Bar:
 
 def test_progress(monkeypatch):
     """A bar for each epoch, which is closed at its end, early or not."""
-    monkeypatch.setattr(progress, "tqdm_class", lambda: Bar)
+    monkeypatch.setattr(sources, "tqdm_class", lambda: Bar)
     Bar.made.clear()
     with ndx.prefetch(Numbers(7), progress="epoch") as batches:
         for _ in batches:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx._pipelines.sizing import SlotSize
+from ndx._pipelines.leases import SlotSize
 
 LINE = 64
 

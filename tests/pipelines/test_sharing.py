@@ -16,8 +16,7 @@ from helpers.commands import PACKAGE
 from helpers.parallel import METHODS, nothing_left
 
 import ndx
-from ndx._pipelines.folders import MEMORY
-from ndx._pipelines.sharing import LEAST_NBYTES, Exchange, share
+from ndx._pipelines.sharing import LEAST_NBYTES, MEMORY, Exchange, share
 from ndx.testing import assert_equal
 
 pytestmark = [
