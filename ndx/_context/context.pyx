@@ -240,8 +240,8 @@ def replace_default(before: Backend, backend: Backend, /) -> None:
     Parameters
     ----------
     before, backend : ndx.backends.Backend
-        The one that may be a default, of new arrays, of those of the CPU, or of NumPy's;
-        and the one that takes its place.
+        The one that may be a default (of new arrays, of those of the CPU, or of
+        NumPy's), and the one that takes its place.
 
     Examples
     --------
