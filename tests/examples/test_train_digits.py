@@ -123,7 +123,7 @@ def test_a_wrong_value_is_one_line(arguments, capsys):
 
 
 @pytest.mark.parametrize("mode", ["enabled", "none"])
-def test_001_30_a_step_in_roles_computes_the_same(digits, mode):
+def test_a_step_in_roles_computes_the_same(digits, mode):
     """The step that names roles trains as the one without, in workspaces or none."""
     from digits_network import Training
     from digits_roles import StepInRoles
@@ -141,7 +141,7 @@ def test_001_30_a_step_in_roles_computes_the_same(digits, mode):
     run.step.plan.destroy()
 
 
-def test_001_23_the_network_is_evaluated(digits, tmp_path):
+def test_the_network_is_evaluated(digits, tmp_path):
     """A trained network's report has the accuracy that the training reports."""
     from digits_network import Training
     from digits_roles import evaluate

@@ -100,7 +100,7 @@ def counters():
     return [stats[name] for name in ("total_allocations", "allocated_bytes")]
 
 
-def test_001_23_several_metrics_are_computed_in_one_pass():
+def test_several_metrics_are_computed_in_one_pass():
     """The function runs once for each batch; each metric counts as if it were alone."""
     calls = []
 
@@ -124,7 +124,7 @@ def test_001_23_several_metrics_are_computed_in_one_pass():
             assert [str(table) for table in mine] == [str(table) for table in other]
 
 
-def test_001_23_no_array_is_made_outside_of_the_workspace():
+def test_no_array_is_made_outside_of_the_workspace():
     """After the first batches no memory is taken, from the system or from the pool."""
     batches, seen = data([32] * 20 + [7]), []
 
@@ -238,7 +238,7 @@ def test_the_table_of_requests_has_every_metric():
     assert {name for name, _, _ in USES} == {name for name, _ in requests_in_docs()}
 
 
-def test_001_24_a_metric_is_any_object_that_accumulates():
+def test_a_metric_is_any_object_that_accumulates():
     """The protocol: update, result, reset; no base class, weights only if given."""
 
     class Count:
@@ -265,7 +265,7 @@ def test_001_24_a_metric_is_any_object_that_accumulates():
         assert isinstance(own, metrics.Metric)
 
 
-def test_001_24_metrics_of_parts_are_merged():
+def test_metrics_of_parts_are_merged():
     """What several workers have counted is put together, as if counted by one."""
     batches = data((9, 8, 7, 6))
     whole, parts = all_metrics()[:4], [all_metrics()[:4] for _ in range(2)]
@@ -294,7 +294,7 @@ def test_001_24_metrics_of_parts_are_merged():
         metrics.Mean(cross_entropy).merge(metrics.ROC())
 
 
-def test_hazard_10_it_works_in_any_workspace_of_the_caller(tmp_path):
+def test_it_works_in_any_workspace_of_the_caller(tmp_path):
     """A workspace that the user has open is no error, whatever kind it is."""
     plain = values(ndx.evaluate(model, data(), *all_metrics()))
     for policies in (
@@ -318,7 +318,7 @@ def test_hazard_10_it_works_in_any_workspace_of_the_caller(tmp_path):
     assert open_workspaces() == []
 
 
-def test_hazard_10_models_and_sources_have_workspaces_of_their_own():
+def test_models_and_sources_have_workspaces_of_their_own():
     """The model enters scopes, evaluates something itself; the source has its own."""
     inner = []
 
@@ -343,7 +343,7 @@ def test_hazard_10_models_and_sources_have_workspaces_of_their_own():
 
 @pytest.mark.parametrize("where", ["function", "metric", "source", "shape"])
 @pytest.mark.parametrize("at", [0, 2])
-def test_hazard_15_an_error_leaves_no_workspace_open(where, at):
+def test_an_error_leaves_no_workspace_open(where, at):
     """An exception in any part comes up with its batch's number; scopes are closed."""
 
     class Failing:
@@ -382,7 +382,7 @@ def test_hazard_15_an_error_leaves_no_workspace_open(where, at):
     assert after == values(ndx.evaluate(model, data(), *all_metrics()))
 
 
-def test_hazard_16_outputs_are_in_a_workspace_and_nothing_grows():
+def test_outputs_are_in_a_workspace_and_nothing_grows():
     """Outputs live in the arena of the batch; memory is the same after 10, 200, ..."""
     chosen = (Places(), *all_metrics()[::2])  # without exact curves: they keep scores
     sizes = []
@@ -394,7 +394,7 @@ def test_hazard_16_outputs_are_in_a_workspace_and_nothing_grows():
     assert len(set(sizes)) == 1
 
 
-def test_hazard_16_batches_of_many_sizes_take_the_memory_of_the_largest():
+def test_batches_of_many_sizes_take_the_memory_of_the_largest():
     """Sizes that vary make the arena as large as the largest needs, not as the sum."""
     chosen, rng = all_metrics()[::2], np.random.default_rng(0)
     for _ in range(3):
@@ -510,7 +510,7 @@ def test_the_workspace_may_be_chosen():
     assert evaluation_workspaces() == []
 
 
-def test_001_5_without_workspaces():
+def test_without_workspaces():
     """With the process-wide switch off, arrays are made where the caller makes his."""
     places = Places()
     with ndx.use_workspaces(False):

@@ -247,7 +247,7 @@ print(threading.active_count(), ndx.memory.workspaces(all_threads=True))
     assert (status, out, err) == (0, "1 []\n", "")
 
 
-def test_hazard_19_a_program_ends_with_workers_that_wait():
+def test_a_program_ends_with_workers_that_wait():
     """Threads that wait for work don't keep a program from its end."""
     status, _, err = script(
         """

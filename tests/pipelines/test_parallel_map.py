@@ -49,7 +49,7 @@ def test_any_callable_and_any_values():
     assert list(ndx.parallel.map(np.sum, [ndx.ones(3)])) == [3.0]
 
 
-def test_001_13_each_worker_has_a_workspace_of_its_own():
+def test_each_worker_has_a_workspace_of_its_own():
     """A workspace for each worker thread, and results that outlive it."""
     barrier = threading.Barrier(2, timeout=20)
 
@@ -71,7 +71,7 @@ def test_001_13_each_worker_has_a_workspace_of_its_own():
         assert_equal(each["y"], np.full(100, i + 1.0))
 
 
-def test_001_13_workers_are_tied_to_backends_and_devices():
+def test_workers_are_tied_to_backends_and_devices():
     """The workers' arrays, and the results, lie where the caller said."""
     with ndx.use("host", limit="8MiB") as small:
         pass
@@ -174,7 +174,7 @@ def test_arrays_are_shared_between_threads():
     assert list(ndx.parallel.map(id, given, workers=2)) == list(map(id, given))
 
 
-def test_hazard_06_memory_is_bounded_by_the_buffer():
+def test_memory_is_bounded_by_the_buffer():
     """However many items, only those of the buffer are in memory, in and out."""
     alive, most = [], []
 
@@ -192,7 +192,7 @@ def test_hazard_06_memory_is_bounded_by_the_buffer():
     assert max(most) <= 4 + 4
 
 
-def test_hazard_06_workspaces_of_workers_are_listed_and_purged():
+def test_workspaces_of_workers_are_listed_and_purged():
     """Another thread sees the workers' arenas, and can give their memory back."""
     go, begun = threading.Event(), threading.Semaphore(0)
 
@@ -223,7 +223,7 @@ def test_hazard_06_workspaces_of_workers_are_listed_and_purged():
         assert list(results) == [0.0, 2.0, 0.0, 2.0]
 
 
-def test_hazard_03_threads_that_come_and_go_leave_no_memory():
+def test_threads_that_come_and_go_leave_no_memory():
     """Many short-lived workers: their arenas end with them, not with the collector."""
     before = host_bytes()
     gc.disable()
@@ -236,7 +236,7 @@ def test_hazard_03_threads_that_come_and_go_leave_no_memory():
 
 
 @pytest.mark.parametrize("tool", ["map", "train", "predict"])
-def test_hazard_18_the_collector_is_never_called(tool, monkeypatch):
+def test_the_collector_is_never_called(tool, monkeypatch):
     """No forced collection, whatever the workers do."""
     calls = []
     monkeypatch.setattr(gc, "collect", lambda *args: calls.append(args))
@@ -251,7 +251,7 @@ def test_hazard_18_the_collector_is_never_called(tool, monkeypatch):
     assert calls == []
 
 
-def test_hazard_19_there_are_no_threads_but_the_workers():
+def test_there_are_no_threads_but_the_workers():
     """No helper threads; daemons, so that none blocks the end of a process."""
     before = set(threading.enumerate())
     with ndx.parallel.map(doubled, items(9), workers=2) as results:

@@ -27,7 +27,7 @@ def _nothing_left():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_001_15_each_caller_gets_its_own_answer(mode):
+def test_each_caller_gets_its_own_answer(mode):
     """Many threads ask; each gets the rows of its request, detached."""
     with (
         ndx.parallel.Predictor(
@@ -46,7 +46,7 @@ def test_001_15_each_caller_gets_its_own_answer(mode):
     assert predict.stats()["rows"] == sum(1 + i % 3 for i in range(40))
 
 
-def test_001_15_requests_are_gathered_until_the_batch_is_full():
+def test_requests_are_gathered_until_the_batch_is_full():
     """Requests that come while a worker computes make one batch, up to a bound."""
     with held(max_batch=4) as (predict, fn):
         futures = [predict.submit(row(i)) for i in range(10)]
@@ -60,7 +60,7 @@ def test_001_15_requests_are_gathered_until_the_batch_is_full():
     assert (stats["largest_batch"], stats["mean_batch"]) == (4, 11 / 4)
 
 
-def test_001_15_a_batch_that_is_not_full_waits_for_the_deadline():
+def test_a_batch_that_is_not_full_waits_for_the_deadline():
     """The deadline bounds the wait for others; a full batch does not wait."""
     fn = Counted()
     with ndx.parallel.Predictor(fn, max_batch=2, deadline=0.2) as predict:
@@ -104,7 +104,7 @@ def test_several_arguments():
             predict(row(1), row(1, count=2))
 
 
-def test_001_15_sequential_answers_in_order_one_by_one():
+def test_sequential_answers_in_order_one_by_one():
     """Each request by itself, in the order in which they came; any result."""
     done = []
 
@@ -118,7 +118,7 @@ def test_001_15_sequential_answers_in_order_one_by_one():
     assert done == list(range(20))
 
 
-def test_001_15_in_place_is_computed_by_the_caller():
+def test_in_place_is_computed_by_the_caller():
     """No threads: the caller's own computes, in a workspace of its own."""
     with ndx.parallel.Predictor(
         lambda x: (threading.get_ident(), (x + 1).workspace, x + 1), mode="inplace"
@@ -149,7 +149,7 @@ def test_in_place_bounds_how_many_compute():
     assert 1 <= max(most) <= 2
 
 
-def test_hazard_06_in_place_memory_does_not_grow_with_the_threads():
+def test_in_place_memory_does_not_grow_with_the_threads():
     """However many threads ask, only as many arenas are kept as may compute."""
     config = ndx.WorkspaceConfig(size="1MiB")
     done, barrier = threading.Barrier(9, timeout=20), threading.Barrier(9, timeout=20)
@@ -208,7 +208,7 @@ def test_answers_keep_only_their_own_rows():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_001_15_works_within_the_scopes_of_the_caller(mode):
+def test_works_within_the_scopes_of_the_caller(mode):
     """The backend is that of the caller; its workspace does not serve the answers."""
     with ndx.use("host", limit="8MiB") as small:
         predict = ndx.parallel.Predictor(doubled, mode=mode, backend=small, deadline=0)

@@ -166,7 +166,7 @@ def test_functions_that_do_not_pickle_are_refused():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_001_13_processes_have_workspaces_and_backends(method):
+def test_processes_have_workspaces_and_backends(method):
     """A workspace for each worker process, on the backend of the caller, by name."""
     config = ndx.WorkspaceConfig(size="1MiB", spill="fail")
     with ndx.use("host", limit="8MiB"), ndx.workspace("outer", size="1MiB") as outer:

@@ -87,7 +87,7 @@ def close(found, wanted):
 
 @pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("kind", [step, in_place_step])
-def test_001_14_one_worker_is_a_loop(kind, every):
+def test_one_worker_is_a_loop(kind, every):
     """With one worker the result is that of a plain loop, to the last bit."""
     given, begin = batches(10), start()
     trained = ndx.parallel.train(
@@ -103,7 +103,7 @@ def test_001_14_one_worker_is_a_loop(kind, every):
 
 
 @pytest.mark.parametrize("kind", [step, in_place_step])
-def test_001_14_averages_are_larger_batches(kind):
+def test_averages_are_larger_batches(kind):
     """Two workers, averaged each time, are a loop over batches twice as large."""
     given = batches(12)
     large = [
@@ -120,7 +120,7 @@ def test_001_14_averages_are_larger_batches(kind):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("every", [1, 3])
-def test_001_14_gradients_are_averaged_with_update(workers, every):
+def test_gradients_are_averaged_with_update(workers, every):
     """With `update`, a round is one step with the mean of its gradients."""
     given = batches(14)
     full = workers * every
@@ -160,7 +160,7 @@ def by_hand(given, workers, every):
     st.integers(0, 20), st.integers(1, 4), st.integers(1, 5), st.integers(0, 4),
     st.sampled_from(["enabled", "none"]),
 )  # fmt: skip
-def test_001_14_is_deterministic(count, workers, every, prefetch, mode):
+def test_is_deterministic(count, workers, every, prefetch, mode):
     """The same number of workers gives the same result to the last bit, each time."""
     given = batches(count)
 
@@ -183,7 +183,7 @@ def test_001_14_is_deterministic(count, workers, every, prefetch, mode):
     assert first.batches == count
 
 
-def test_001_14_scores_of_each_batch_or_of_each_average():
+def test_scores_of_each_batch_or_of_each_average():
     """Scores are reported after averaging, or one for each batch."""
     given, told = batches(10), []
     after = ndx.parallel.train(
@@ -236,7 +236,7 @@ def test_counters_and_names_are_not_averaged():
     assert trained.params["x"] == 2.0
 
 
-def test_001_14_steps_lie_in_workspaces_by_mode():
+def test_steps_lie_in_workspaces_by_mode():
     """The workspaces' mode says whether the workers have any."""
     inside = []
 

@@ -17,7 +17,7 @@ def counters():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_001_3_a_model_trains_and_infers_in_workspaces(mode):
+def test_a_model_trains_and_infers_in_workspaces(mode):
     """One model, each mode: the same results; in workspaces, no allocations."""
     plan, model, reference = plan_of(mode, mode), Model(), Model()
     pairs = batches()
@@ -39,7 +39,7 @@ def test_001_3_a_model_trains_and_infers_in_workspaces(mode):
 
 
 @pytest.mark.parametrize("mode", ["enabled", "single", "separate"])
-def test_001_3_a_step_in_workspaces_makes_no_allocation_after_the_first_ones(mode):
+def test_a_step_in_workspaces_makes_no_allocation_after_the_first_ones(mode):
     """The steady state: all arrays of a training step are in the arenas."""
     plan, model, pairs = plan_of(mode), Model(), batches()
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_001_3_a_step_in_workspaces_makes_no_allocation_after_the_first_ones(mod
     assert counters() == before
 
 
-def test_001_5_tools_use_workspaces_unless_the_process_wide_switch_is_off():
+def test_tools_use_workspaces_unless_the_process_wide_switch_is_off():
     """The tools use workspaces by default; one call turns that off, and on."""
     plan = ndx.WorkspacePlan()
     assert ndx.use_workspaces()
@@ -71,7 +71,7 @@ def test_001_5_tools_use_workspaces_unless_the_process_wide_switch_is_off():
     assert plan.training()["activations"] is not None
 
 
-def test_001_5_the_switch_is_a_context_manager():
+def test_the_switch_is_a_context_manager():
     """In a `with`, the switch goes back to what it was, also after an error."""
 
     def fail():
@@ -101,9 +101,7 @@ def names_of(roles):
 
 @pytest.mark.parametrize("training", MODES)
 @pytest.mark.parametrize("inference", MODES)
-def test_001_6_and_001_9_training_and_inference_have_modes_of_their_own(
-    training, inference
-):
+def test_training_and_inference_have_modes_of_their_own(training, inference):
     """Every pair of modes: each phase is placed by its own, in its own workspaces."""
     plan = plan_of(training, inference, name="net")
     for phase, mode in (("training", training), ("inference", inference)):
@@ -140,7 +138,7 @@ def held(kind):
     return sum(ws.size for ws in places.values()), len(places)
 
 
-def test_001_7_separate_arenas_hold_less_than_a_single_one():
+def test_separate_arenas_hold_less_than_a_single_one():
     """One arena holds the sum of a step; arenas by role reuse working memory.
 
     That of a plan, one arena that is planned by lifetimes, holds the least.
@@ -151,7 +149,7 @@ def test_001_7_separate_arenas_hold_less_than_a_single_one():
     assert plan[0] < separate[0] < single[0]
 
 
-def test_001_7_in_a_single_arena_nothing_is_copied_between_roles():
+def test_in_a_single_arena_nothing_is_copied_between_roles():
     """Moving a result to its role copies between arenas, and not within one."""
     copied = {}
     for kind in ("single", "plan", "separate"):
@@ -164,7 +162,7 @@ def test_001_7_in_a_single_arena_nothing_is_copied_between_roles():
 
 @pytest.mark.parametrize("phase", ["training", "inference"])
 @pytest.mark.parametrize("mode", ["single", "separate"])
-def test_001_8_modes_of_nd4j_are_other_words_for_enabled(mode, phase):
+def test_modes_of_nd4j_are_other_words_for_enabled(mode, phase):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         roles = getattr(ndx.WorkspacePlan(**{phase: mode}, name="net"), phase)()

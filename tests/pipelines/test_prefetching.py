@@ -21,7 +21,7 @@ from helpers.prefetching import (
 import ndx
 
 
-def test_001_16_batches_come_ahead_and_in_order():
+def test_batches_come_ahead_and_in_order():
     """A background thread makes up to `depth` batches before they are asked for."""
     source = Numbers(20)
     with ndx.prefetch(source, depth=8) as batches:
@@ -37,7 +37,7 @@ def test_001_16_batches_come_ahead_and_in_order():
         assert i == 19
 
 
-def test_001_17_batches_lie_in_a_ring():
+def test_batches_lie_in_a_ring():
     """A few slots serve all batches, however many there are."""
     with ndx.prefetch(Numbers(200), depth=4) as batches:
         for i, batch in enumerate(batches):
@@ -93,7 +93,7 @@ def test_an_epoch_for_each_iteration():
         assert batches.stats()["epochs"] == 4
 
 
-def test_hazard_02_no_workspace_and_no_thread_for_each_epoch():
+def test_no_workspace_and_no_thread_for_each_epoch():
     """Epochs add neither workspaces nor threads, so nothing waits for a collection."""
     with ndx.prefetch(Numbers(5), depth=2) as batches:
         counts = set()
@@ -106,7 +106,7 @@ def test_hazard_02_no_workspace_and_no_thread_for_each_epoch():
         assert batches.stats()["bytes"] <= 5 * 4096
 
 
-def test_hazard_19_one_helper_thread_that_ends_with_its_owner():
+def test_one_helper_thread_that_ends_with_its_owner():
     """A hundred prefetches leave no thread; no finalizer runs in one of its own."""
     for _ in range(100):
         iterator = iter(ndx.prefetch(Numbers(50), depth=2))
@@ -417,7 +417,7 @@ def changing_afterwards():
 
 
 @pytest.mark.parametrize("wrap", [lambda source: source, ndx.no_prefetch])
-def test_hazard_14_what_a_source_writes_to_what_it_has_yielded(wrap):
+def test_what_a_source_writes_to_what_it_has_yielded(wrap):
     """It is an error, at the consumer; no batch is overwritten."""
     assert slowly(ndx.prefetch(wrap(filling_part_of_a_buffer()))) == [0, 1, 2, 3]
     for source in (filling_a_buffer, changing_afterwards):

@@ -46,7 +46,7 @@ def values_of(kept):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_001_21_a_batch_is_valid_for_as_long_as_it_is_kept(how):
+def test_a_batch_is_valid_for_as_long_as_it_is_kept(how):
     """No rule of "use it before the next one": nothing goes stale or is overwritten."""
     kept = {}
     with ndx.prefetch(Numbers(60), depth=2) as batches:
@@ -61,7 +61,7 @@ def test_001_21_a_batch_is_valid_for_as_long_as_it_is_kept(how):
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_hazard_14_a_held_slot_is_not_filled(how):
+def test_a_held_slot_is_not_filled(how):
     """Wrong results by slots that are filled under the consumer's hands can't be."""
     source = Numbers(1000, size=500)
     with ndx.prefetch(source, depth=2, slots=4, slot_size="16KiB") as batches:

@@ -42,13 +42,13 @@ def here():
         lambda it: Wrapper("dataset", ndx.prefetch(it)),
     ],
 )
-def test_001_22_a_mark_is_honoured_through_wrappers(wrap):
+def test_a_mark_is_honoured_through_wrappers(wrap):
     """A marked source runs in its consumer's thread, however it is wrapped."""
     assert list(ndx.prefetch(wrap(ndx.no_prefetch(here())))) == [True]
     assert not threads()
 
 
-def test_001_22_without_a_mark_it_is_not():
+def test_without_a_mark_it_is_not():
     assert list(ndx.prefetch(Wrapper("source", here()))) == [False]
     assert list(ndx.prefetch(Wrapper("other", ndx.no_prefetch(here())))) == [False]
 
@@ -209,7 +209,7 @@ BATCHES = [
 
 @pytest.mark.parametrize("make", BATCHES)
 @pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
-def test_001_16_batches_of_any_structure(make, mark):
+def test_batches_of_any_structure(make, mark):
     """Arrays in tuples, dicts and so on; the structure and all other leaves stay."""
     x, y = np.arange(6.0).reshape(2, 3), ndx.ones(3)
     (batch,) = ndx.prefetch(mark([make(x, y)]))

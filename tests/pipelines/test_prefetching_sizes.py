@@ -27,7 +27,7 @@ def run(sizes, **options):
         return batches.stats()
 
 
-def test_001_18_a_slot_is_as_large_as_the_first_batch_and_a_margin():
+def test_a_slot_is_as_large_as_the_first_batch_and_a_margin():
     """The first item times 1.3; the ring as many slots as there are batches ahead."""
     stats = run([10] * 50, warmup=1)
     assert stats["slot_bytes"] == int(10 * 1024 * 1.3)
@@ -36,7 +36,7 @@ def test_001_18_a_slot_is_as_large_as_the_first_batch_and_a_margin():
     assert stats["bytes"] <= stats["slots"] * (stats["slot_bytes"] + LINE)
 
 
-def test_001_19_slots_follow_the_sizes():
+def test_slots_follow_the_sizes():
     """Series of variable length: slots grow when longer ones come, and shrink again."""
     grown = run([4] * 10 + [7] * 10)
     assert grown["slot_bytes"] == int(7 * 1024 * 1.3)
@@ -46,7 +46,7 @@ def test_001_19_slots_follow_the_sizes():
     assert shrunk["bytes"] <= 5 * (shrunk["slot_bytes"] + LINE)
 
 
-def test_001_20_the_most_of_the_warm_up():
+def test_the_most_of_the_warm_up():
     """`warmup=k`: the most that the first k batches needed; an outlier is left out."""
     assert run([4, 6, 5, 4, 4, 4], warmup=3)["slot_bytes"] == int(6 * 1024 * 1.3)
     assert run([4, 6, 9, 4, 4, 4], warmup=2)["slot_bytes"] == int(9 * 1024 * 1.3)
@@ -55,7 +55,7 @@ def test_001_20_the_most_of_the_warm_up():
     assert stats["slot_bytes"] == int(4 * 1024 * 1.3)
 
 
-def test_001_20_a_given_size_is_exact():
+def test_a_given_size_is_exact():
     stats = run([4, 40, 4, 4, 4], slot_size="8KiB")
     assert stats["slot_bytes"] == 8192
     assert stats["spilled_batches"] == 1
@@ -72,7 +72,7 @@ def test_outliers_are_spilled_and_do_not_inflate_the_ring():
     assert 5 <= stats["spilled_batches"] <= 5 + 3 + 3
 
 
-def test_hazard_05_varying_sizes_do_not_grow_memory():
+def test_varying_sizes_do_not_grow_memory():
     """Each new size takes a place that an earlier one had: memory stays bounded."""
     rng = np.random.default_rng(5)
     sizes = rng.integers(1, 64, size=1500).tolist()

@@ -16,7 +16,7 @@ def open_workspaces():
     return [ws.name for ws in ndx.memory.workspaces() if ws.is_open]
 
 
-def test_001_28_each_role_has_its_workspace_by_any_form_of_a_place():
+def test_each_role_has_its_workspace_by_any_form_of_a_place():
     """A mapping of roles to workspaces: by name, config, both, object; or to none."""
     config = ndx.WorkspaceConfig(size="1KiB")
     mine = ndx.workspace()
@@ -41,7 +41,7 @@ def test_001_28_each_role_has_its_workspace_by_any_form_of_a_place():
     assert "other" not in roles
 
 
-def test_001_28_an_unknown_role_is_an_error_that_lists_the_known_ones():
+def test_an_unknown_role_is_an_error_that_lists_the_known_ones():
     """A misspelt role raises, with what is meant and what there is."""
     roles = ndx.Roles({"activations": "acts", "inputs": None})
     for use in (
@@ -77,7 +77,7 @@ def test_bad_places_and_names(bad):
         ndx.Roles.none().scope()
 
 
-def test_001_29_arrays_are_made_in_the_workspace_of_their_role():
+def test_arrays_are_made_in_the_workspace_of_their_role():
     """`create` and `copy` place an array by its role, wherever the code is."""
     roles = ndx.Roles(APART)
     with roles.scope("activations", "gradients", "forward") as ws:
@@ -102,7 +102,7 @@ def test_001_29_arrays_are_made_in_the_workspace_of_their_role():
     assert open_workspaces() == []
 
 
-def test_001_29_a_copy_is_a_copy_of_what_is_there_already():
+def test_a_copy_is_a_copy_of_what_is_there_already():
     """`copy` never returns its argument."""
     roles = ndx.Roles(APART)
     with roles.scope("activations"):
@@ -114,7 +114,7 @@ def test_001_29_a_copy_is_a_copy_of_what_is_there_already():
     assert not z.attached
 
 
-def test_001_29_a_role_whose_workspace_is_not_open_is_a_clear_error():
+def test_a_role_whose_workspace_is_not_open_is_a_clear_error():
     """Creating, copying, borrowing and moving need an open scope of the role."""
     roles = ndx.Roles(APART)
     with roles.scope("forward"):
@@ -153,7 +153,7 @@ def test_assert_current():
 
 
 @pytest.mark.parametrize("places", ["training", "inference", "none"])
-def test_001_30_the_same_model_code_runs_with_any_placement(places):
+def test_the_same_model_code_runs_with_any_placement(places):
     """Training, inference and no workspaces differ in the roles, not in the code."""
     roles = {
         "training": ndx.Roles(APART),
@@ -177,7 +177,7 @@ def test_001_30_the_same_model_code_runs_with_any_placement(places):
     assert open_workspaces() == []
 
 
-def test_001_31_leverage_to_moves_to_the_role_or_detaches():
+def test_leverage_to_moves_to_the_role_or_detaches():
     """An array is copied to the role's workspace, or out of all for a role in none."""
     roles = ndx.Roles({"activations": "acts", "forward": "work", "outputs": None})
     independent = ndx.ones(2)
@@ -256,7 +256,7 @@ def test_arrays_of_a_ring_are_valid_after_their_scope():
     assert roles.validate("loader", x) is x
 
 
-def test_001_32_roles_without_workspaces():
+def test_roles_without_workspaces():
     """`Roles.none()`: any role, no workspace, also inside those of the caller."""
     roles = ndx.Roles.none()
     with ndx.workspace("outer") as outer:
@@ -276,7 +276,7 @@ def test_001_32_roles_without_workspaces():
 
 @pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt, ndx.WorkspaceError])
-def test_hazard_15_an_error_in_a_forward_pass_leaves_no_workspace_open(layer, error):
+def test_an_error_in_a_forward_pass_leaves_no_workspace_open(layer, error):
     """An exception in a layer closes its scope and those around it, and no other."""
 
     def fail(which):
@@ -301,7 +301,7 @@ def test_hazard_15_an_error_in_a_forward_pass_leaves_no_workspace_open(layer, er
     assert open_workspaces() == []
 
 
-def test_hazard_15_a_scope_that_fails_to_open_leaves_none_of_its_roles_open():
+def test_a_scope_that_fails_to_open_leaves_none_of_its_roles_open():
     """If the second of two workspaces can't be entered, the first one is left."""
     other = []
     thread = threading.Thread(target=lambda: other.append(ndx.workspace()))
@@ -313,7 +313,7 @@ def test_hazard_15_a_scope_that_fails_to_open_leaves_none_of_its_roles_open():
     assert open_workspaces() == []
 
 
-def test_hazard_10_roles_work_within_workspaces_of_the_caller():
+def test_roles_work_within_workspaces_of_the_caller():
     """A model whose code enters its workspaces runs in an outer one, on every place."""
     model, roles = Model(), ndx.Roles(APART)
     x, expected = batches(1)[0]
