@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
 from ndx._pipelines.producing import END, Outcome, waits_for_itself
-from ndx._pipelines.settings import Settings
 from ndx._pipelines.sources import (
     is_marked,
     length_of,
@@ -24,6 +23,8 @@ from ndx._pipelines.sources import (
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
+
+    from ndx._pipelines.prefetching import Settings
 
 __all__ = ["AsyncPrefetch"]
 

@@ -46,7 +46,7 @@ __all__ = [
 # Batches whose needs are remembered. One that was large is forgotten after so many.
 _WINDOW = 32
 # What is added to a learned size, as for workspaces.
-_OVERALLOCATION = 0.3
+_OVERALLOCATION = ndx.WorkspaceConfig().margin
 # A batch that needs more than so many times the second largest is an outlier.
 _OUTLIER = 2.0
 
@@ -77,7 +77,7 @@ class SlotSize:
         self._needs: deque[int] = deque(maxlen=max(_WINDOW, warmup))
 
     def observe(self, nbytes: int) -> None:
-        """Take note of what a batch needed."""
+        """Learn from the bytes that a batch needed."""
         if self._fixed:
             return
         self._needs.append(nbytes)
@@ -116,7 +116,7 @@ class Slot:
     workspace: Workspace | None
     # Whether a batch is being made in it.
     filling: bool = False
-    # The size that could not be had.
+    # Size of the last refused allocation; it is not asked for again.
     refused: int = 0
 
     def is_free(self) -> bool:
@@ -463,7 +463,7 @@ class Filling:
 
 
 class FillingOnDevice(Filling):
-    """The same, for a slot on a GPU: the source runs in page-locked memory."""
+    """The scope of a batch for a GPU, which the source makes in page-locked memory."""
 
     def __init__(self, ring: Ring, slot: Slot, copy: bool, device: str) -> None:
         super().__init__(ring, slot, copy)

@@ -164,7 +164,7 @@ class _Child:
             with signals_of_program():
                 self._process.start()
         finally:
-            # The end of the process is then the end of the pipe.
+            # The pipe reaches EOF when the process exits.
             self._there.close()
 
     def call(self, *args: Any) -> Any:

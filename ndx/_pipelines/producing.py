@@ -25,7 +25,8 @@ from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
 if TYPE_CHECKING:
     from contextvars import Context
 
-    from ndx._pipelines.settings import Settings
+    from ndx._pipelines.prefetching import Settings
+
 
 __all__ = ["DirectMaker", "END", "Outcome", "ThreadMaker", "waits_for_itself"]
 
@@ -452,7 +453,7 @@ class ThreadMaker:
             )
 
     def let_go(self, epoch: Epoch) -> None:
-        """Want no more of an epoch."""
+        """End an epoch without waiting for its producer."""
         assert self.producer is not None
         self.producer.let_go(epoch)
 
@@ -576,10 +577,10 @@ class DirectMaker:
             self.context.copy().run(close_iterator, iterator)
 
     def wait_for_end(self, epoch: Epoch) -> None:
-        """Nothing runs."""
+        """Return at once: between two batches nothing runs."""
 
     def close(self) -> None:
-        """Let go of the ring."""
+        """Take no more batches, and let go of the ring."""
         self.closed = True
         self.ring.drop()
 

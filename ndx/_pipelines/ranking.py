@@ -477,8 +477,16 @@ def _curve(metrics: Any, name: str, samples: Samples) -> ROCCurve:
         fpr, tpr, found = metrics.roc_curve(positive, places, sample_weight=weights)
         thresholds = np.append(np.inf, values[found[1:].astype(np.intp)])
         area = metrics.auc(fpr, tpr)
-    arrays = (ndx.asarray(x, copy=True, device="cpu") for x in (fpr, tpr, thresholds))
-    return ROCCurve(name, *arrays, float(area), float(precision), positives, negatives)
+    return ROCCurve(
+        name,
+        ndx.asarray(fpr, copy=True, device="cpu"),
+        ndx.asarray(tpr, copy=True, device="cpu"),
+        ndx.asarray(thresholds, copy=True, device="cpu"),
+        float(area),
+        float(precision),
+        positives,
+        negatives,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,9 +59,8 @@ class Report(Mapping[str, Any]):
         parts = [self._title]
         for name, result in self.items():
             content = _content(result)
-            if isinstance(content, str):
-                content = [content]
-            parts += [f"{name}: {each}" for each in content]
+            each = [content] if isinstance(content, str) else map(str, content)
+            parts += [f"{name}: {text}" for text in each]
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:
