@@ -5,6 +5,9 @@ ranks scores: receiver operating characteristic, area under the curve, average
 precision. `Regression` sums errors: MSE, MAE, RMSE, R2, correlation. `Mean` averages a
 function, such as a loss. `Metric` is the protocol for one's own.
 
+ndx counts. Measures of a `Classification` and curves of a `ROC` are computed from the
+counts by scikit-learn, which has to be installed for them.
+
 Examples
 --------
 >>> import ndx
