@@ -74,7 +74,9 @@ if os.name == "posix":
 if SANITIZE:
     LDFLAGS += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined"]
     CFLAGS += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", *LDFLAGS]
-    MACROS += [("NDX_CHECKED", "1")]  # assertions on memory: ndx/include/ndx/internal/checked.h
+    MACROS += [
+        ("NDX_CHECKED", "1")
+    ]  # assertions on memory: ndx/include/ndx/internal/checked.h
 if TRACE:
     MACROS += [("CYTHON_TRACE_NOGIL", "1")]
 

@@ -316,6 +316,7 @@ cdef int check_directory(object directory) except -1:
     if status == 0:
         close_file(fd)
         return 0
-    raise OSError(
-        status, f"{os.strerror(status)}; directory= must be a folder in which files "
-        "can be made", os.fspath(directory))
+    advice = "directory= must be a folder in which files can be made"
+    if status in (EMFILE, ENFILE):
+        advice = "close files, or raise the limit (ulimit -n)"
+    raise OSError(status, f"{os.strerror(status)}; {advice}", os.fspath(directory))
