@@ -1,7 +1,6 @@
 """What holds for every test: the context is as it was after it, nothing leaks."""
 
 import gc
-import inspect
 import os
 import subprocess
 import time
@@ -34,16 +33,6 @@ settings.register_profile(
 # The same draws each time: a change is to be judged by what it changes.
 settings.register_profile("ci", COMMON, max_examples=USUAL, derandomize=True)
 settings.load_profile("ci" if os.environ.get("NDX_CI") else "ndx")
-
-
-def pytest_collection_modifyitems(items):
-    """Mark the tests that use threads: they say so, or are of passes, which do."""
-    for item in items:
-        if "passes" in item.path.stem or (
-            isinstance(item, pytest.Function)
-            and "thread" in inspect.getsource(item.function)
-        ):
-            item.add_marker("threads")
 
 
 def pytest_collection_finish():

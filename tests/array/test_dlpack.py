@@ -222,6 +222,7 @@ def test_a_capsule_that_is_taken(versioned):
     assert backend.stats()["allocated_count"] == 0
 
 
+@pytest.mark.threads
 def test_the_deleter_may_run_in_any_thread():
     backend = ndx.backends.get("host", limit="1MiB")
     with ndx.use(backend):

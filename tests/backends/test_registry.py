@@ -245,6 +245,7 @@ def test_an_adaptor_keeps_its_upstream():
     assert adaptor.upstream is ndx.backends.get("host")
 
 
+@pytest.mark.threads
 def test_threads_that_ask_first_at_once_share_one_backend():
     both = threading.Barrier(2)
 

@@ -275,6 +275,7 @@ def test_hooks_may_drop_arrays_of_their_own_pool():
     assert sorted(seen) == [("allocate", 40), ("free", 24), ("free", 32), ("free", 40)]
 
 
+@pytest.mark.threads
 def test_other_threads_use_a_source_while_it_acquires():
     inside, go_on = threading.Event(), threading.Event()
 
@@ -331,6 +332,7 @@ def test_what_fails_at_a_release_is_reported_as_it_was_raised(kind, monkeypatch)
     assert failure.exc_traceback is not None
 
 
+@pytest.mark.threads
 def test_a_limit_counts_what_discard_still_has():
     inside, go_on = threading.Event(), threading.Event()
 
@@ -410,6 +412,7 @@ def test_a_refusal_keeps_nothing_alive():
         gc.enable()
 
 
+@pytest.mark.threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("make", [make_backend, make_pool])

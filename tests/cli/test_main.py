@@ -119,6 +119,7 @@ def test_interrupts_are_saved_too(tmp_path):
     assert array["nbytes"] == 40
 
 
+@pytest.mark.threads
 def test_threads_are_waited_for(tmp_path):
     done, arrays = trace(
         tmp_path,

@@ -55,6 +55,7 @@ def test_the_report_comes_however_it_ends(end, tmp_path):
     assert reported(done)["all"] == 1
 
 
+@pytest.mark.threads
 def test_the_report_comes_last(tmp_path):
     source = """
 import atexit, sys, threading
@@ -183,6 +184,7 @@ def test_zeros_are_lazy(options, tmp_path):
 HANDLER = "from numpy._core.multiarray import get_handler_name as name\n"
 
 
+@pytest.mark.threads
 def test_every_thread_and_task_has_it(tmp_path):
     source = (
         HANDLER

@@ -58,6 +58,7 @@ LARGE = [
 ]  # fmt: skip
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize(("shape", "axis"), LARGE)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex64"])

@@ -7,6 +7,8 @@ from numpy.lib.stride_tricks import as_strided
 import ndx
 import ndx.numpy as nn
 
+pytestmark = pytest.mark.threads
+
 # Shape, strides in elements, elements of the base. The last ones are for threads.
 LAYOUTS = {
     "rows": ((8, 10), (0, 1), 10),

@@ -131,6 +131,7 @@ def test_parts_that_overflow(dtype, function):
         np.testing.assert_array_equal(found, getattr(np, function)(a, axis=0))
 
 
+@pytest.mark.threads
 @pytest.mark.skipif(os.name != "posix", reason="maps files")
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize("memory", [0, "1GiB"])

@@ -31,6 +31,7 @@ def test_each_length_in_which_a_stretch_is_halved(dtype):
         assert_same_bits(ndx.sum(x[:n]), np.sum(whole[:n]))
 
 
+@pytest.mark.threads
 @given(
     dtype=st.sampled_from(FLOATS),
     n=st.integers(0, 300_000),

@@ -236,6 +236,7 @@ def test_an_error_leaves_the_operands():
     np.testing.assert_array_equal(np.asarray(a), expected)
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 3])
 @given(data=st.data())
 def test_as_numpy_computes(threads, data):

@@ -82,6 +82,7 @@ def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize(("dtype", "into"), PAIRS)
 def test_casts_give_the_values_of_numpy(dtype, into):
     for size in (1, 100, 150_001):

@@ -4,6 +4,7 @@ import pytest
 from helpers.commands import run_python
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("value", ["5", "None", "type(old)()", "old"])
 @pytest.mark.parametrize("name", ["ndx.context", "ndx.passes"])
 def test_foreign_values_of_variables_do_not_crash(name, value):

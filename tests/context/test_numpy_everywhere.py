@@ -12,6 +12,8 @@ from helpers.commands import run_python
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 HEADER = 64
 
 

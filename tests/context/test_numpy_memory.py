@@ -222,6 +222,7 @@ def test_results_of_ndx_inside_of_it():
         assert held(backend) == (0, 0)
 
 
+@pytest.mark.threads
 def test_threads_start_without_it():
     names = []
 
@@ -430,6 +431,7 @@ def test_an_error_is_of_its_own_request():
     assert type(caught.value) is MemoryError
 
 
+@pytest.mark.threads
 def test_an_error_is_of_its_own_thread():
     with ndx.use("host", limit="64KiB"):
         x = ndx.ones((2, 3))

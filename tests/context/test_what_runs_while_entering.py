@@ -232,6 +232,7 @@ def test_a_workspace_that_is_entered_while_it_is_made(on_oom):
     assert small.stats()["allocated_bytes"] == 0
 
 
+@pytest.mark.threads
 def test_a_workspace_without_a_name_in_a_thread_without_a_function():
     program = """
 import _thread, sys, time

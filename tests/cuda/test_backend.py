@@ -294,6 +294,7 @@ def test_the_environment_says_where_to_spill(machine, monkeypatch):
     assert found == {"cuda:1", "cudahost:1", "cudammap:1"}
 
 
+@pytest.mark.threads
 def test_threads_have_their_own_allocator(gpu):
     found = {}
 

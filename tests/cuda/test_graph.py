@@ -315,6 +315,7 @@ def test_the_first_call_was_on_another_stream(machine):
     assert (second.ptr, first.ptr) in waits
 
 
+@pytest.mark.threads
 def test_each_thread_has_its_own(gpu):
     @ndx.cuda.graph
     def step(x):

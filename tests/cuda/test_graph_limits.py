@@ -99,6 +99,7 @@ def traffic(backend):
     return total
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("source", ["pool", "async"])
 def test_another_thread_works(gpu, source):
     """It never asks for the stream that is captured, nor waits for the whole GPU."""
@@ -127,6 +128,7 @@ def test_another_thread_works(gpu, source):
         step.reset()
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize(
     "wait",
     [ndx.synchronize, ndx.waitall, lambda: ndx.backends.get("cuda:0").synchronize()],

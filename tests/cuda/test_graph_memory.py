@@ -67,6 +67,7 @@ def test_foreign_memory_that_goes_while_a_graph_is_captured(gpu):
     assert step.stats()["graphs"] == 1
 
 
+@pytest.mark.threads
 def test_another_threads_trim_finds_a_stream_that_is_over(machine):
     runtime = ndx.backends._cupy.load().cuda.runtime
     with ndx.use("cuda:0", limit="64MiB") as backend:

@@ -52,6 +52,7 @@ def test_a_backend_gives_back_its_own_idle_memory_first(limited):
         del y
 
 
+@pytest.mark.threads
 def test_threads_do_not_pass_the_limit_of_a_gpu_together(limited):
     failures, kept = [], []
 

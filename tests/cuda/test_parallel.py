@@ -27,6 +27,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("workspace", [None, "mine"])
 @pytest.mark.parametrize("make", MAKERS)
 def test_items_are_moved_to_the_worker(make, workspace):

@@ -209,6 +209,7 @@ def test_two_gpus_read_one_array(machine):
         ndx.synchronize(name)
 
 
+@pytest.mark.threads
 def test_threads_wait_for_one_copy(gpu):
     with ndx.use("pinned"):
         x = ndx.ones(100_000)

@@ -169,6 +169,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(machine, monkeypatch, at):
         assert float(ndx.max(good)) == 1.0
 
 
+@pytest.mark.threads
 def test_threads(gpu):
     found = {}
 

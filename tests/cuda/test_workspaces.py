@@ -226,6 +226,7 @@ def test_streams_take_turns(machine, stand_in):
             backend.close_stream(each.ptr)
 
 
+@pytest.mark.threads
 def test_threads_and_tasks_have_their_own(gpu):
     found = {}
 

@@ -123,6 +123,7 @@ def test_arrays_keep_their_backend(counting):
     assert x.tolist() == [1] * 10
 
 
+@pytest.mark.threads
 def test_threads(counting):
     backend = counting()
 

@@ -270,6 +270,7 @@ def test_release_keeps_a_pending_exception(consumer, plain):
     assert backend.stats()["allocated_count"] == 0
 
 
+@pytest.mark.threads
 def test_threads(consumer):
     """Acquired, used and released by several threads, while scopes end."""
     shared = ndx.asarray(np.arange(20_000.0), copy=True)
@@ -297,6 +298,7 @@ def test_threads(consumer):
     assert wrong == []
 
 
+@pytest.mark.threads
 def test_release_in_another_thread(consumer):
     step = fixed()
     with step:

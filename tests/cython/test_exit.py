@@ -79,6 +79,7 @@ def test_exit_with_all_kinds(run_python, where):
     assert run_python(f"{SETUP}\n{everything}\nprint('end')") == "end\n"
 
 
+@pytest.mark.threads
 def test_exit_while_threads_compute(run_python):
     code = """
 import threading, time

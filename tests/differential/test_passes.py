@@ -17,7 +17,10 @@ from differential.places import Places
 from differential.statistical import KEEP
 from differential.test_differential import TABLE as ALL
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(os.name != "posix", reason="maps files"),
+]
 
 LONG = [1, 2, 3, 200, 300, 40000]
 

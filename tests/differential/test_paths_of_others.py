@@ -312,6 +312,7 @@ def in_child(function):
     assert status == 0, f"status {status}: {said}"
 
 
+@pytest.mark.threads
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("name", sorted(TABLE))
 @examples(1, each=CALLS)

@@ -480,6 +480,7 @@ def test_larger_than_4_gib(tmp_path, mode):
     path.unlink()
 
 
+@pytest.mark.threads
 def test_a_commit_beside_another_thread_loses_nothing(tmp_path):
     path = tmp_path / "x.npy"
     ndx.save(path, ndx.zeros(300_000))

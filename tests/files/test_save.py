@@ -225,6 +225,7 @@ def test_a_file_that_no_disk_could_hold(path):
     assert names(path.parent) == ["x.npy"]
 
 
+@pytest.mark.threads
 def test_the_scope_may_end_while_its_array_is_saved(path, monkeypatch):
     """A thread saves what another's scope reclaims: what was there is written."""
     started, go_on = threading.Event(), threading.Event()

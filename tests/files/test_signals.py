@@ -74,6 +74,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
 @pytest.mark.parametrize("thread", [False, True])
 def test_faulthandler_that_is_enabled_later_does_not_end_the_process(run, mode, thread):

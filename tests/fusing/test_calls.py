@@ -180,6 +180,7 @@ def deep():
     return items
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("make", [nested, deep])
 def test_nested_lists_in_a_fused_function(make):
     errors = []
@@ -202,6 +203,7 @@ def test_nested_lists_in_a_fused_function(make):
     assert len(set(errors)) == 1
 
 
+@pytest.mark.threads
 def test_threads_are_started_once():
     found = []
     u = ndx.asarray([1.0, 2.0])

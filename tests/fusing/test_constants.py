@@ -99,6 +99,7 @@ def test_views_of_the_whole_are_other_arrays():
         assert a.tolist() == [9, 3]
 
 
+@pytest.mark.threads
 def test_threads_with_a_small_stack():
     f = ndx.fuse(lambda x, y: (x * y + x - y) * 2)
     x = ndx.ones((30, 30))

@@ -368,6 +368,7 @@ def test_what_a_function_keeps_is_an_array():
     assert "called as it is: it calls kept.append" in keep.explain()
 
 
+@pytest.mark.threads
 def test_threads_share_a_function():
     fused = ndx.fuse(lambda x, y: (x * y + x).sum())
     wrong = []

@@ -34,6 +34,7 @@ def test_a_program_that_failed_once_runs_as_it_must(path):
     assert status == 0, said
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("threads", [1, 3])
 def test_new_programs_run_as_they_must(threads, tmp_path):
     """The same each time; `make fuzz` makes others."""

@@ -4,6 +4,8 @@ import contextlib
 import functools
 import threading
 
+import pytest
+
 
 def run_in_thread(function, *args, **kwargs):
     """Return what `function` returns in a thread that ends with it."""
@@ -30,6 +32,7 @@ def run_in_thread(function, *args, **kwargs):
 def in_thread(test):
     """Run a test in a thread of its own, so that its named workspaces end with it."""
 
+    @pytest.mark.threads
     @functools.wraps(test)
     def wrapper(*args, **kwargs):
         return run_in_thread(test, *args, **kwargs)

@@ -41,6 +41,7 @@ def start(folder, namespace, *arguments):
     return int(done.stdout)
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize(("namespace", "count"), [("ndx", 43), ("ndx.numpy", 48)])
 def test_computes_ndarrays(run, namespace, count):
     assert run(namespace, "threads") == count

@@ -114,6 +114,7 @@ def test_the_kind_of_chunk_is_known_without_computing(name):
     assert isinstance(found._meta, ndx.NDArray)
 
 
+@pytest.mark.threads
 def test_threads_compute_in_ndx():
     x = ndx.ones((100, 100))
     d = (da.from_array(x, chunks=10) + 1).sum(axis=0)

@@ -17,6 +17,7 @@ def _no_process_left():
     joblib.externals.loky.get_reusable_executor().shutdown(kill_workers=True)
 
 
+@pytest.mark.threads
 @pytest.mark.usefixtures("_no_process_left")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_calls_in_parallel(backend):

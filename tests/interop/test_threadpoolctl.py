@@ -9,9 +9,12 @@ import ndx
 
 threadpoolctl = pytest.importorskip("threadpoolctl", minversion="3.5")
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="the pool's symbols are not exported"
-)
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the pool's symbols are not exported"
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

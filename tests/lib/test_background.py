@@ -17,9 +17,13 @@ import ndx
 from ndx._lib import background
 from ndx._lib.background import BackgroundThread, signals_of_program
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "pthread_sigmask"), reason="the system has no masks of signals"
-)
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(
+        not hasattr(signal, "pthread_sigmask"),
+        reason="the system has no masks of signals",
+    ),
+]
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="there is no /proc"
 )

@@ -125,6 +125,7 @@ def test_a_library_that_imports_ours_first(modules):
     sys.modules.pop("hooked_later")
 
 
+@pytest.mark.threads
 @pytest.mark.filterwarnings("error")
 def test_a_library_that_another_thread_imports(modules):
     """Its import is waited for."""

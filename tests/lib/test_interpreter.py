@@ -78,6 +78,7 @@ def test_scopes_without_private_fields(context, frame, code, request):
     assert " failed" not in printed
 
 
+@pytest.mark.threads
 def test_tasks_that_interleave_have_arenas_of_their_own_without_private_fields():
     program = (
         WITHOUT.format(context=False, frame=False, code=False)

@@ -56,6 +56,7 @@ def test_the_address_of_something_else_is_not_that_of_the_default():
     assert not is_default(lambda variable: next(count))
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("field", ["with", "without"])
 def test_threads_have_it_with_and_without_the_field(field):
     assert run_python(PROGRAM, field) == "threading start\n"

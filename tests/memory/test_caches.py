@@ -177,6 +177,7 @@ def test_the_collector_may_empty_them():
         assert all((np.asarray(x) == i + 1).all() for x in arrays)
 
 
+@pytest.mark.threads
 def test_threads_empty_them_while_others_make_arrays():
     wrong = []
     done = threading.Event()

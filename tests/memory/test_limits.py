@@ -215,6 +215,7 @@ def test_pages_of_files_do_not_count(tmp_path):
         assert ndx.backends._budget.resident_nbytes() < before + 32 * MIB
 
 
+@pytest.mark.threads
 @counts_pages
 def test_threads_do_not_pass_the_limit_of_the_process_together():
     limit = allow(96 * MIB)

@@ -172,6 +172,7 @@ def test_limits_on_live_bytes():
         del y, z
 
 
+@pytest.mark.threads
 def test_a_bound_on_live_bytes_holds_in_threads():
     inside, go_on = threading.Event(), threading.Event()
 

@@ -313,6 +313,7 @@ def test_a_log_full_of_scopes_forgets_the_oldest():
     del x
 
 
+@pytest.mark.threads
 def test_threads():
     barrier = threading.Barrier(4)
 

@@ -138,6 +138,7 @@ def test_workspaces_are_seen_and_leave_nothing(options, traced):
     assert traced.ranges() == []
 
 
+@pytest.mark.threads
 def test_prefetched_batches_leave_nothing(traced):
     prefetch = ndx.prefetch([np.ones(COUNT)] * 6)
     assert all(len(batch) == COUNT and traced.nbytes() >= NBYTES for batch in prefetch)

@@ -82,6 +82,7 @@ def test_a_decorator():
     ZEROS["divide"]()
 
 
+@pytest.mark.threads
 def test_other_threads_are_silent():
     found = []
 

@@ -15,6 +15,8 @@ from helpers.threads import running
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 SIZE = 400_000
 CANARY = 5.0
 

@@ -351,6 +351,7 @@ def test_a_decorated_function_that_raises():
     assert not workspace.is_open
 
 
+@pytest.mark.threads
 def test_each_thread_has_its_own_workspace_of_a_decorator():
     seen = set()
 
@@ -421,6 +422,7 @@ def test_arguments_are_checked(method):
             call(*arguments, missing="no")
 
 
+@pytest.mark.threads
 @in_thread
 def test_leverage_to_what_is_not_open_here():
     other = ndx.workspace("not open")

@@ -14,6 +14,8 @@ from helpers.threads import running
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 # How often memory is asked for before the scope ends.
 COUNTS = (0, 1, 3)
 

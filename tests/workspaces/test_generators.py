@@ -132,6 +132,7 @@ def test_a_generator_with_no_workspace_out_of_order():
     assert where() is None
 
 
+@pytest.mark.threads
 def test_a_generator_that_is_closed_in_another_thread():
     def work():
         generator = within("a", [1.0])
@@ -146,6 +147,7 @@ def test_a_generator_that_is_closed_in_another_thread():
     run_in_thread(work)
 
 
+@pytest.mark.threads
 def test_a_generator_that_goes_on_in_another_thread():
     def work():
         generator = within("a", [1.0])

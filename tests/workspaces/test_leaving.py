@@ -254,6 +254,7 @@ def test_an_exit_stack_after_an_early_exit_of_what_it_covers():
     assert not a.is_open
 
 
+@pytest.mark.threads
 @in_thread
 def test_a_scope_that_was_left_early_in_one_thread_is_not_left_for_another():
     scope = ndx.use("host", limit="1MiB")
@@ -277,6 +278,7 @@ def test_a_scope_that_was_left_early_in_one_thread_is_not_left_for_another():
     run_in_thread(other)
 
 
+@pytest.mark.threads
 def test_one_use_in_two_threads_left_early_in_both():
     scope = ndx.use("host", limit="1MiB")
     inner = ndx.use("host", limit="2MiB")

@@ -10,6 +10,8 @@ from helpers.threads import run_in_thread
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 
 def inside(scope):
     """Yield once in a scope, which is left when the generator ends."""

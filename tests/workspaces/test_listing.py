@@ -32,6 +32,7 @@ def test_workspaces_of_this_thread():
                 assert c.parent is a
 
 
+@pytest.mark.threads
 def test_workspaces_of_other_threads():
     ready, done = threading.Event(), threading.Event()
 
@@ -330,6 +331,7 @@ def test_bad_windows(seconds):
     assert ndx.memory.gc_window() == 0
 
 
+@pytest.mark.threads
 def test_workspaces_of_a_thread_go_with_it():
     backend = ndx.backends.get("host", limit="1MiB")
 
@@ -341,6 +343,7 @@ def test_workspaces_of_a_thread_go_with_it():
     assert backend.stats()["allocated_bytes"] == 0
 
 
+@pytest.mark.threads
 def test_lists_while_other_threads_make_more(monkeypatch):
     """A weak set can't be iterated while one is added."""
     kept = [ndx.workspace(f"kept {i}") for i in range(3)]

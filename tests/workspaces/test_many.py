@@ -6,10 +6,13 @@ import random
 import threading
 
 import numpy as np
+import pytest
 from helpers.nd4j import lines
 from helpers.threads import in_thread, run_in_thread
 
 import ndx
+
+pytestmark = pytest.mark.threads
 
 THREADS = 32
 TASKS = 100

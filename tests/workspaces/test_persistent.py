@@ -305,6 +305,7 @@ def test_two_workspaces_can_not_have_one_file(path):
     assert ndx.workspace("another", path=path).size == 4096
 
 
+@pytest.mark.threads
 def test_another_thread_is_another_workspace(path):
     ws = ndx.workspace("state", path=path, size="4KiB")
     caught = []

@@ -10,6 +10,7 @@ import contextvars
 import sys
 import types
 
+import pytest
 from helpers.examples import examples
 from helpers.scope_bodies import (
     Armed,
@@ -33,6 +34,8 @@ from hypothesis.stateful import (
 )
 
 import ndx
+
+pytestmark = pytest.mark.threads
 
 ELEMENTS = 8
 SIZE = 256

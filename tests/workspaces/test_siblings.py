@@ -56,6 +56,7 @@ def test_the_name_alone_finds_it_in_the_next_task():
     run(main)
 
 
+@pytest.mark.threads
 def test_loops_one_after_the_other_share_a_workspace():
     def work():
         first = asyncio.run(cell())
@@ -252,6 +253,7 @@ def test_asynchronous_generators_of_tasks():
     run(main)
 
 
+@pytest.mark.threads
 def test_threads_of_a_pool_have_their_own():
     def work(n):
         with ndx.workspace("step", size="4KiB") as mine:
@@ -411,6 +413,7 @@ def test_cells_of_a_notebook():
     run(main)
 
 
+@pytest.mark.threads
 def test_siblings_go_with_the_thread():
     backend = ndx.backends.get("host", limit="1MiB")
 

@@ -20,6 +20,7 @@ def enter(workspace):
         pass
 
 
+@pytest.mark.threads
 @in_thread
 def test_each_thread_has_its_own_of_a_name():
     mine = ndx.workspace("step", size="1KiB")
@@ -29,6 +30,7 @@ def test_each_thread_has_its_own_of_a_name():
     assert ndx.workspace("step") is mine
 
 
+@pytest.mark.threads
 @in_thread
 def test_threads_in_a_scope_of_the_same_name_are_apart():
     barrier = threading.Barrier(3)
@@ -54,6 +56,7 @@ def test_threads_in_a_scope_of_the_same_name_are_apart():
     assert all(seen)
 
 
+@pytest.mark.threads
 def test_a_new_thread_starts_from_the_default():
     with ndx.use("host", limit="1MiB") as backend, ndx.workspace(size="1KiB"):
         found = run_in_thread(lambda: (ndx.current_backend(), where()))
@@ -61,6 +64,7 @@ def test_a_new_thread_starts_from_the_default():
     assert found[1] is None
 
 
+@pytest.mark.threads
 def test_a_thread_cannot_enter_another_threads_workspace():
     workspace = ndx.workspace(size="1KiB")
     with pytest.raises(ndx.WorkspaceError, match="belongs to another thread"):
@@ -74,6 +78,7 @@ def test_a_thread_cannot_enter_another_threads_workspace():
     assert not workspace.is_open
 
 
+@pytest.mark.threads
 def test_any_thread_reads_an_array_of_a_workspace():
     with ndx.workspace(size="1KiB"):
         x = ndx.ones(10)
@@ -84,6 +89,7 @@ def test_any_thread_reads_an_array_of_a_workspace():
         run_in_thread(lambda: x + 1)
 
 
+@pytest.mark.threads
 @in_thread
 def test_the_last_reference_may_go_in_another_thread():
     backend = ndx.backends.get("host", limit="1MiB")
@@ -163,6 +169,7 @@ def test_each_task_has_its_own_of_a_name():
     assert all(all(good) for _, good in results)
 
 
+@pytest.mark.threads
 def test_a_task_inherits_no_arena():
     async def child(x):
         y = x + 1
@@ -235,6 +242,7 @@ def test_a_child_asking_for_its_parents_name_gets_its_own():
     assert (outer.size, inner.size) == (16384, 16384)
 
 
+@pytest.mark.threads
 def test_an_inherited_context_does_not_make_it_an_owner():
     workspace = ndx.workspace(size="1KiB")
     with workspace:
@@ -254,6 +262,7 @@ def test_an_inherited_context_does_not_make_it_an_owner():
         assert ndx.ones(3).attached
 
 
+@pytest.mark.threads
 def test_a_workspace_of_the_thread_is_its_tasks_too():
     async def main(workspace):
         with workspace as entered:

@@ -198,6 +198,7 @@ def test_21_an_array_takes_its_bytes(pool):
     assert pool.stats()["allocated_bytes"] == x.nbytes == 1024
 
 
+@pytest.mark.threads
 def test_23_threads_have_pools_of_their_own(make):
     pools = [make(), make()]
     counts = []
@@ -224,6 +225,7 @@ def test_24_arrays_outlive_the_scope(pool):
     assert pool.stats()["allocated_bytes"] == 800
 
 
+@pytest.mark.threads
 def test_25_freed_by_another_thread(pool):
     x = take(pool, U)
     start = x.address
@@ -365,6 +367,7 @@ def test_61_pools_used_in_turn(make):
         check(pool, mine)
 
 
+@pytest.mark.threads
 def test_64_threads_and_totals(pool):
     def work():
         for n in range(300):

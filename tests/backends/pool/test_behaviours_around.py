@@ -197,6 +197,7 @@ def test_58_all_of_what_is_allowed(make):
     check(pool, [take(pool, "14MiB")])
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("kind", KINDS)
 def test_62_all_sizes_by_several_threads(make, kind):
     """Each thread frees what another one allocated, and overwrites nothing."""

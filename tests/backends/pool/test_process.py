@@ -19,6 +19,7 @@ KIB, MIB = 2**10, 2**20
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 
+@pytest.mark.threads
 @needs_fork
 def test_a_forked_child_goes_on():
     code = """
@@ -103,6 +104,7 @@ print("end")
     assert run_python(code).split() == ["end"]
 
 
+@pytest.mark.threads
 def test_threads_share_a_limit():
     backend = HostBackend(limit=MIB)
     failures = []

@@ -270,6 +270,7 @@ def test_a_callback_that_needs_memory_is_not_called_for_that(on_oom):
     assert asked == [7_200_000] * 2
 
 
+@pytest.mark.threads
 def test_a_callback_in_another_thread_is_called_all_the_same(on_oom):
     asked = []
 

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 import ndx
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(os.name != "posix", reason="maps files"),
+]
 RNG = np.random.default_rng(5)
 
 # Whether all operands fit in memory: pages are mapped there, else pieces are read.

@@ -9,7 +9,10 @@ from helpers.sanitizers import counts_pages
 
 import ndx
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork")
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork"),
+]
 
 ROWS, COLUMNS = 2048, 1024
 

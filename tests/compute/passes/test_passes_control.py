@@ -11,7 +11,10 @@ from helpers.passes import LARGE, in_file, passing, same
 
 import ndx
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(os.name != "posix", reason="maps files"),
+]
 
 # Whether all operands fit in memory: pages are mapped there, else pieces are read.
 MEMORY = pytest.mark.parametrize("memory", ["1GiB", 0], ids=["fits", "streams"])

@@ -11,9 +11,12 @@ from helpers.passes import in_file, passing, same
 
 import ndx
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/maps").exists(), reason="Linux's advice, and its mincore"
-)
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(
+        not Path("/proc/self/maps").exists(), reason="Linux's advice, and its mincore"
+    ),
+]
 MIB = 2**20
 PAGE = os.sysconf("SC_PAGESIZE")
 COUNT = 2 * MIB  # elements: 16 MiB

@@ -8,7 +8,10 @@ from helpers.passes import LARGE, in_file, passing, same
 
 import ndx
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.skipif(os.name != "posix", reason="maps files"),
+]
 RNG = np.random.default_rng(7)
 
 # Whether all operands fit in memory, some do, or none.

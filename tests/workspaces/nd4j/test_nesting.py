@@ -58,6 +58,7 @@ def test_borrowing_a_borrowed_workspace():
         ws1.borrow().__enter__()
 
 
+@pytest.mark.threads
 @nd4j(47)
 def test_20_threads_have_20_workspaces():
     barrier = threading.Barrier(20)
@@ -236,6 +237,7 @@ def test_a_name_gives_the_same_workspace():
         ndx.memory.default_workspace_config(before)
 
 
+@pytest.mark.threads
 @nd4j(71)
 def test_threads_that_end_leave_nothing():
     """ND4J waits for a full collection here; a thread's end is the workspaces' end."""
