@@ -265,6 +265,7 @@ def test_a_metric_is_any_object_that_accumulates():
         assert isinstance(own, metrics.Metric)
 
 
+@pytest.mark.threads
 def test_metrics_of_parts_are_merged():
     """What several workers have counted is put together, as if counted by one."""
     batches = data((9, 8, 7, 6))
@@ -521,6 +522,7 @@ def test_without_workspaces():
     assert values(report) == values(plain)
 
 
+@pytest.mark.threads
 def test_threads_evaluate_at_the_same_time():
     """Each thread has a workspace of its own."""
     found, plain = [], values(ndx.evaluate(model, data(), *all_metrics()))

@@ -14,6 +14,8 @@ from helpers.parallel import doubled, named, nothing_left, script
 import ndx
 from ndx._pipelines import workers as crews
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture(autouse=True)
 def _nothing_left():

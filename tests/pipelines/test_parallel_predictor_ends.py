@@ -16,6 +16,8 @@ from helpers.threads import running
 import ndx
 from ndx.testing import assert_equal
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture(autouse=True)
 def _nothing_left():

@@ -39,6 +39,7 @@ from ndx._pipelines.sharing import remove_folders_of
 from ndx.testing import assert_equal
 
 pytestmark = [
+    pytest.mark.threads,
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]

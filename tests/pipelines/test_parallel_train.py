@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 import ndx
 from ndx.testing import assert_equal
 
+pytestmark = pytest.mark.threads
+
 
 @pytest.fixture(autouse=True)
 def _nothing_left():

@@ -20,6 +20,8 @@ from helpers.prefetching import (
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 
 def test_batches_come_ahead_and_in_order():
     """A background thread makes up to `depth` batches before they are asked for."""

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 
 class Numbers:
     """An asynchronous source that can be iterated again."""

@@ -23,6 +23,8 @@ from helpers.prefetching import (
 import ndx
 from ndx._pipelines import producing
 
+pytestmark = pytest.mark.threads
+
 
 def test_leaving_a_loop_ends_the_thread():
     source = Numbers(100)

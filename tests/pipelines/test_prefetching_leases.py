@@ -19,6 +19,8 @@ from helpers.prefetching import (
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 
 def held_by(batch, how):
     """Return what a consumer may keep of a batch."""

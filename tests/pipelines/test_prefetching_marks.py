@@ -16,6 +16,8 @@ import ndx
 from ndx._lib.trees import map_tree
 from ndx._pipelines import sources
 
+pytestmark = pytest.mark.threads
+
 
 class Wrapper:
     def __init__(self, name, wrapped):

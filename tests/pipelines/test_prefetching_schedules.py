@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 import ndx
 
+pytestmark = pytest.mark.threads
+
 __all__ = ["no_thread_left"]
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import ndx
 from ndx._pipelines.leases import SlotSize
 
+pytestmark = pytest.mark.threads
+
 LINE = 64
 
 

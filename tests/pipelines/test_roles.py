@@ -219,6 +219,7 @@ def test_validate_finds_arrays_in_wrong_places():
             roles.validate(role, x)
 
 
+@pytest.mark.threads
 def test_validate_tells_workspaces_of_one_name_apart():
     """A thread's arrays are not in the workspace that another has by that name."""
     roles, found, ready, done = (
@@ -301,6 +302,7 @@ def test_an_error_in_a_forward_pass_leaves_no_workspace_open(layer, error):
     assert open_workspaces() == []
 
 
+@pytest.mark.threads
 def test_a_scope_that_fails_to_open_leaves_none_of_its_roles_open():
     """If the second of two workspaces can't be entered, the first one is left."""
     other = []
