@@ -1,6 +1,5 @@
 """What the tests of ND4J's behaviours share: configurations and sizes, in our words.
 
-The numbers are those of the table in ``tests/workspaces/nd4j/test_numbers.py``.
 Elements are float64; sizes in the arena are whole lines of 64 B, where ND4J's are
 whole words of 8.
 """

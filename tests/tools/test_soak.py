@@ -26,7 +26,6 @@ def _quarantine(monkeypatch):
         monkeypatch.setattr(soak, "TOLERATED_BYTES", 2**40)
 
 
-@pytest.mark.nd4j(73, 74, 75, 76, 77, 78, 79, 81)
 @pytest.mark.parametrize("name", soak.PARTS)
 @in_thread
 def test_nothing_grows(name):

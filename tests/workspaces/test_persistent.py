@@ -34,7 +34,6 @@ def is_mapped(path):
         return any(line.rstrip().endswith(str(path)) for line in maps)
 
 
-@pytest.mark.nd4j(28)
 def test_values_are_found_again_in_the_next_cycle(path):
     with ndx.workspace("state", path=path, size="1MB", learn="none"):
         x = ndx.full((100, 100), 10.0)
@@ -48,7 +47,6 @@ def test_values_are_found_again_in_the_next_cycle(path):
     assert ws.stats()["total_spills"] == 0
 
 
-@pytest.mark.nd4j(29)
 def test_an_existing_file_without_a_size_is_used_as_long_as_it_is(path):
     """In ND4J such an arena was made, and never used."""
     content = np.arange(12_800, dtype="float64")[: 100_000 // 8]

@@ -1,8 +1,7 @@
 """What the pools of CuPy, RMM and MXNet promise, over four kinds of source.
 
-The numbers are those of a list of what their own tests assert. `test_numbers` says of
-each number where it is tested, or why it is not. Here is what concerns the pool alone;
-what stands around it is in `test_behaviours_around`.
+Here is what concerns the pool alone; what stands around it (scopes, adaptors) is in
+`test_behaviours_around`.
 """
 
 import pickle
@@ -29,19 +28,19 @@ def pool(make):
     check(backend)
 
 
-def test_01_sizes_are_rounded_to_units(pool):
+def test_sizes_are_rounded_to_units(pool):
     unit = take(pool, 1).rounded
     assert unit in (64, 512)
     for nbytes, rounded in ((unit - 1, unit), (unit, unit), (unit + 1, 2 * unit)):
         assert take(pool, nbytes).rounded == rounded
 
 
-def test_02_what_is_cut_off_lies_behind(pool):
+def test_what_is_cut_off_lies_behind(pool):
     first, second = take(pool, 2 * U), take(pool, 2 * U)
     assert second.address == first.address + 2 * U
 
 
-def test_03_merging_in_any_order_restores_the_range(pool):
+def test_merging_in_any_order_restores_the_range(pool):
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]):
         parts = [take(pool, U) for _ in range(4)]
         start = min(x.address for x in parts)
@@ -50,13 +49,13 @@ def test_03_merging_in_any_order_restores_the_range(pool):
         assert take(pool, 4 * U).address == start
 
 
-def test_04_live_ranges_are_distinct(pool):
+def test_live_ranges_are_distinct(pool):
     live = [take(pool, U) for _ in range(3)]
     assert len({x.address for x in live}) == 3
     check(pool, live)
 
 
-def test_05_a_freed_range_serves_two_halves(pool):
+def test_a_freed_range_serves_two_halves(pool):
     whole = take(pool, 4 * U)
     start = whole.address
     whole.release()
@@ -65,7 +64,7 @@ def test_05_a_freed_range_serves_two_halves(pool):
 
 
 @pytest.mark.parametrize("nbytes", [1, 100, 4096, 65536, U, 5 * MIB])
-def test_06_the_same_size_again_gets_the_same_range(pool, nbytes):
+def test_the_same_size_again_gets_the_same_range(pool, nbytes):
     x = take(pool, nbytes)
     start = x.address
     x.release()
@@ -73,7 +72,7 @@ def test_06_the_same_size_again_gets_the_same_range(pool, nbytes):
 
 
 @pytest.mark.parametrize("head_first", [True, False])
-def test_08_halves_become_whole(pool, head_first):
+def test_halves_become_whole(pool, head_first):
     halves = [take(pool, 2 * U), take(pool, 2 * U)]
     start = halves[0].address
     for x in halves if head_first else halves[::-1]:
@@ -81,14 +80,14 @@ def test_08_halves_become_whole(pool, head_first):
     assert take(pool, 4 * U).address == start
 
 
-def test_09_a_larger_request_does_not_overlap(pool):
+def test_a_larger_request_does_not_overlap(pool):
     x, guard = take(pool, 4 * U), take(pool, 4 * U)
     x.release()
     y = take(pool, 8 * U)
     assert not guard.address - 8 * U < y.address < guard.address + 4 * U
 
 
-def test_10_a_limit_holds_and_can_be_raised(make):
+def test_a_limit_holds_and_can_be_raised(make):
     pool = make(limit=6 * U)
     live = [take(pool, 5 * U), take(pool, U)]
     with pytest.raises(ndx.OutOfMemoryError):
@@ -98,14 +97,14 @@ def test_10_a_limit_holds_and_can_be_raised(make):
     check(pool, live)
 
 
-def test_11_what_is_cached_makes_room_under_a_limit(make):
+def test_what_is_cached_makes_room_under_a_limit(make):
     pool = make(limit=6 * U)
     take(pool, 5 * U).release()
     assert take(pool, 6 * U).nbytes == 6 * U
     assert pool.stats()["peak_reserved_bytes"] <= 6 * U
 
 
-def test_12_trimming_spares_what_is_in_use(pool):
+def test_trimming_spares_what_is_in_use(pool):
     head, tail = take(pool, 2 * U), take(pool, 2 * U)
     start = tail.address
     tail.release()
@@ -115,7 +114,7 @@ def test_12_trimming_spares_what_is_in_use(pool):
     head.release()
 
 
-def test_13_trimming_covers_all_streams(make):
+def test_trimming_covers_all_streams(make):
     pool = device() if make in STREAMLESS else make()
     for stream in range(4):
         take(pool, U, stream).release()
@@ -123,12 +122,12 @@ def test_13_trimming_covers_all_streams(make):
     assert pool.stats()["reserved_bytes"] == 0
 
 
-def test_14_trimming_before_any_use(pool):
+def test_trimming_before_any_use(pool):
     assert pool.trim() == 0
     assert pool.stats()["cached_bytes"] == 0
 
 
-def test_15_used_and_free_add_up(pool):
+def test_used_and_free_add_up(pool):
     live = []
     for n in (1, 3, 2, 5):
         live.append(take(pool, n * U))
@@ -140,7 +139,7 @@ def test_15_used_and_free_add_up(pool):
     assert pool.stats()["reserved_bytes"] == 0
 
 
-def test_16_on_several_streams_too(make):
+def test_on_several_streams_too(make):
     pool = device() if make in STREAMLESS else make()
     live = [take(pool, U, stream) for stream in (1, 2, 3, 1, 2, 3)]
     while live:
@@ -152,17 +151,17 @@ def test_16_on_several_streams_too(make):
     ("limit", "nbytes"),
     [("0", 0), ("1073741824", 2**30), ("0%", 0), ("50%", 2**25), ("100%", 2**26)],
 )
-def test_18_limits_are_written_in_many_ways(limit, nbytes):
+def test_limits_are_written_in_many_ways(limit, nbytes):
     assert device(capacity="64MiB", limit=limit).limit == nbytes
 
 
 @pytest.mark.parametrize("limit", ["101%", "-1%", "%", "half", -1])
-def test_18_bad_limits(make, limit):
+def test_bad_limits(make, limit):
     with pytest.raises(ValueError, match="limit"):
         make(limit=limit)
 
 
-def test_17_a_limit_that_is_set_later(make):
+def test_a_limit_that_is_set_later(make):
     pool = make()
     assert pool.limit is None
     for limit in (1024, 2**33, 0, None):
@@ -173,33 +172,33 @@ def test_17_a_limit_that_is_set_later(make):
     assert pool.limit is None
 
 
-def test_17_zero_means_zero(make):
+def test_zero_means_zero(make):
     with pytest.raises(ndx.OutOfMemoryError):
         take(make(limit=0), 1)
 
 
-def test_19_no_bytes_take_no_memory(pool):
+def test_no_bytes_take_no_memory(pool):
     x = take(pool, 0)
     assert (x.address, x.rounded) == (0, 0)
     assert pool.stats()["total_allocations"] == 0
     x.release()
 
 
-def test_20_releasing_twice_is_harmless(pool):
+def test_releasing_twice_is_harmless(pool):
     x = take(pool, U)
     x.release()
     x.release()
     assert pool.stats()["allocated_count"] == 0
 
 
-def test_21_an_array_takes_its_bytes(pool):
+def test_an_array_takes_its_bytes(pool):
     with ndx.use(pool):
         x = ndx.empty(128, dtype="int64")
     assert pool.stats()["allocated_bytes"] == x.nbytes == 1024
 
 
 @pytest.mark.threads
-def test_23_threads_have_pools_of_their_own(make):
+def test_threads_have_pools_of_their_own(make):
     pools = [make(), make()]
     counts = []
 
@@ -218,7 +217,7 @@ def test_23_threads_have_pools_of_their_own(make):
     assert counts == [0, 800]
 
 
-def test_24_arrays_outlive_the_scope(pool):
+def test_arrays_outlive_the_scope(pool):
     with ndx.use(pool):
         x = ndx.ones(100)
     assert x.tolist() == [1] * 100
@@ -226,7 +225,7 @@ def test_24_arrays_outlive_the_scope(pool):
 
 
 @pytest.mark.threads
-def test_25_freed_by_another_thread(pool):
+def test_freed_by_another_thread(pool):
     x = take(pool, U)
     start = x.address
     thread = threading.Thread(target=x.release)
@@ -235,14 +234,14 @@ def test_25_freed_by_another_thread(pool):
     assert take(pool, U).address == start
 
 
-def test_28_the_error_pickles(make):
+def test_the_error_pickles(make):
     with pytest.raises(ndx.OutOfMemoryError) as caught:
         take(make(limit="1MiB"), "2MiB")
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.args, vars(again)) == (caught.value.args, vars(caught.value))
 
 
-def test_33_hooks_see_each_request(pool):
+def test_hooks_see_each_request(pool):
     seen = []
     pool.add_hook(lambda *event: seen.append(event))
     for _ in range(2):
@@ -253,7 +252,7 @@ def test_33_hooks_see_each_request(pool):
     assert pool.events()["misses"] == 1
 
 
-def test_33_a_hook_that_raises_fails_the_request(pool):
+def test_a_hook_that_raises_fails_the_request(pool):
     def refuse(action, nbytes, address):
         raise KeyError(action)
 
@@ -266,14 +265,14 @@ def test_33_a_hook_that_raises_fails_the_request(pool):
         pool.remove_hook(refuse)
 
 
-def test_39_a_greatest_size(make):
+def test_a_greatest_size(make):
     pool = make(limit=8 * MIB)
     assert take(pool, 8 * MIB - 1).nbytes == 8 * MIB - 1
     with pytest.raises(ndx.OutOfMemoryError):
         take(pool, 16 * MIB)
 
 
-def test_41_a_limit_is_filled_exactly(make):
+def test_a_limit_is_filled_exactly(make):
     pool = make(limit=MIB)
     live = [take(pool, MIB // 2), take(pool, MIB // 2)]
     assert pool.stats()["allocated_bytes"] == pool.stats()["reserved_bytes"] == MIB
@@ -282,7 +281,7 @@ def test_41_a_limit_is_filled_exactly(make):
     check(pool, live)
 
 
-def test_43_counts_are_exact(pool):
+def test_counts_are_exact(pool):
     live = [take(pool, 1000) for _ in range(10)]
     del live[::2]
     stats = pool.stats()
@@ -293,7 +292,7 @@ def test_43_counts_are_exact(pool):
 
 
 @pytest.mark.parametrize("error", [MemoryError, RuntimeError, KeyError])
-def test_48_errors_of_a_source_in_python(error):
+def test_errors_of_a_source_in_python(error):
     class Source(PythonSource):
         def acquire(self, nbytes):
             raise error("no")
@@ -305,7 +304,7 @@ def test_48_errors_of_a_source_in_python(error):
     assert backend.stats()["reserved_bytes"] == 0
 
 
-def test_48_a_source_lives_as_long_as_its_memory():
+def test_a_source_lives_as_long_as_its_memory():
     given, taken = [], []
 
     class Source(PythonSource):
@@ -324,18 +323,18 @@ def test_48_a_source_lives_as_long_as_its_memory():
     assert given == taken
 
 
-def test_51_the_backend_may_go_first(make):
+def test_the_backend_may_go_first(make):
     x = take(make(), 100)
     memoryview(x)[:] = bytes(100)
     del x
 
 
-def test_53_device_information(make):
+def test_device_information(make):
     free, total = make().memory_info()
     assert 0 < free <= total
 
 
-def test_59_a_failed_request_leaves_the_pool_usable(make):
+def test_a_failed_request_leaves_the_pool_usable(make):
     pool = make(limit=8 * U)
     first = take(pool, U)
     pool.trim()
@@ -347,7 +346,7 @@ def test_59_a_failed_request_leaves_the_pool_usable(make):
     check(pool, live)
 
 
-def test_60_a_stream_that_is_over(make):
+def test_a_stream_that_is_over(make):
     pool = device() if make in STREAMLESS else make()
     x = take(pool, U, 7)
     pool.source.submit(7)
@@ -358,7 +357,7 @@ def test_60_a_stream_that_is_over(make):
     check(pool, [y])
 
 
-def test_61_pools_used_in_turn(make):
+def test_pools_used_in_turn(make):
     pools = [make(), make()]
     live = [[], []]
     for i in range(20):
@@ -368,7 +367,7 @@ def test_61_pools_used_in_turn(make):
 
 
 @pytest.mark.threads
-def test_64_threads_and_totals(pool):
+def test_threads_and_totals(pool):
     def work():
         for n in range(300):
             x, y = take(pool, 100 + n), take(pool, 70_000 + n)
@@ -385,19 +384,19 @@ def test_64_threads_and_totals(pool):
     assert stats["allocated_bytes"] == 0
 
 
-def test_70_the_same_twice(pool):
+def test_the_same_twice(pool):
     for _ in range(2):
         x = take(pool, 1000)
         assert x.nbytes == 1000
         x.release()
 
 
-def test_71_alignment(pool):
+def test_alignment(pool):
     for nbytes in (1, 63, 65, 1000, 4097, 70_001, 3 * MIB + 1):
         assert take(pool, nbytes).address % 64 == 0
 
 
-def test_72_round_and_naive():
+def test_round_and_naive():
     pool = HostBackend(pool="round")
     for first, second in ((32, 4095), (2 * MIB + 1, 3 * MIB)):
         x = take(pool, first)

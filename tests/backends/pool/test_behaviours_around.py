@@ -1,7 +1,4 @@
-"""What the tests of other pools assert of what stands around one: scopes, adaptors, ...
-
-The numbers are those of `test_behaviours`.
-"""
+"""What the tests of other pools assert of what stands around one: scopes, adaptors."""
 
 import gc
 import random
@@ -32,7 +29,7 @@ def pool(make):
     check(backend)
 
 
-def test_22_scopes_nest_and_restore(make):
+def test_scopes_nest_and_restore(make):
     before, outer, inner = ndx.current_backend(), make(), make()
     with ndx.use(outer):
         with ndx.use(inner):
@@ -44,7 +41,7 @@ def test_22_scopes_nest_and_restore(make):
     assert ndx.current_backend() is before
 
 
-def test_26_the_default_does_not_serve_a_scope(pool):
+def test_the_default_does_not_serve_a_scope(pool):
     default = ndx.current_backend()
     before = default.stats()
     with ndx.use(pool):
@@ -56,7 +53,7 @@ def test_26_the_default_does_not_serve_a_scope(pool):
     assert default.stats() == before
 
 
-def test_27_a_temporary_calls_both_functions_of_a_source():
+def test_a_temporary_calls_both_functions_of_a_source():
     calls = []
 
     class Source(PythonSource):
@@ -74,7 +71,7 @@ def test_27_a_temporary_calls_both_functions_of_a_source():
     assert taken == given >= 8000
 
 
-def test_29_memory_of_others(pool):
+def test_memory_of_others(pool):
     """Its address, its size, its device; and it lives as long as the array."""
 
     class Owner(np.ndarray):
@@ -96,7 +93,7 @@ def test_29_memory_of_others(pool):
 
 
 @pytest.mark.parametrize("make_device", [device, plain_device])
-def test_31_a_stream_that_is_over_before_its_memory_is_freed(make_device):
+def test_a_stream_that_is_over_before_its_memory_is_freed(make_device):
     pool = make_device()
     x, y = take(pool, MIB, 7), take(pool, MIB, 7)
     pool.source.submit(7)
@@ -114,7 +111,7 @@ def test_31_a_stream_that_is_over_before_its_memory_is_freed(make_device):
 
 @pytest.mark.parametrize("kind", [*KINDS, "arena"])
 @pytest.mark.parametrize("dtype", dtypes.ALL)
-def test_38_values_survive(make, kind, dtype):
+def test_values_survive(make, kind, dtype):
     options = {"initial": "1MiB"} if kind == "arena" else {}
     pool = make(pool=kind, **options)
     with ndx.use(pool):
@@ -133,7 +130,7 @@ def test_38_values_survive(make, kind, dtype):
 
 
 @pytest.mark.parametrize("limit", ["1MiB", 2**20])
-def test_40_more_at_first_than_ever(make, limit):
+def test_more_at_first_than_ever(make, limit):
     with pytest.raises(ValueError, match="initial='2MiB' is more than limit="):
         make(pool="arena", initial="2MiB", limit=limit)
     with pytest.raises(ValueError, match="initial='2kilo'"):
@@ -141,7 +138,7 @@ def test_40_more_at_first_than_ever(make, limit):
     assert take(make(pool="arena", initial="2mib"), "2MiB").rounded == 2**21
 
 
-def test_49_a_callback_decides(make):
+def test_a_callback_decides(make):
     asked = []
 
     def once(nbytes):
@@ -155,7 +152,7 @@ def test_49_a_callback_decides(make):
     assert asked == [800_000] * 2
 
 
-def test_49_an_exception_of_a_callback_comes_through(make):
+def test_an_exception_of_a_callback_comes_through(make):
     def fail(nbytes):
         raise KeyError(nbytes)
 
@@ -167,7 +164,7 @@ def test_49_an_exception_of_a_callback_comes_through(make):
 
 
 @pytest.mark.parametrize("stream", [0, 5])
-def test_54_a_range_for_other_libraries(make, stream):
+def test_a_range_for_other_libraries(make, stream):
     pool = make() if stream == 0 or make is not MAKERS["host"] else device()
     x = Buffer(pool, 42, stream=stream)
     view = memoryview(x)
@@ -185,7 +182,7 @@ def test_54_a_range_for_other_libraries(make, stream):
     assert pool.stats()["allocated_count"] == 0
 
 
-def test_58_all_of_what_is_allowed(make):
+def test_all_of_what_is_allowed(make):
     pool = make(pool="arena", initial="4MiB", limit="4MiB")
     quarters = [take(pool, MIB) for _ in range(2)]
     check(pool, quarters)
@@ -199,7 +196,7 @@ def test_58_all_of_what_is_allowed(make):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("kind", KINDS)
-def test_62_all_sizes_by_several_threads(make, kind):
+def test_all_sizes_by_several_threads(make, kind):
     """Each thread frees what another one allocated, and overwrites nothing."""
     streams = 1 if make in STREAMLESS else 3
     options = {"capacity": "256MiB"} if streams > 1 else {}
@@ -237,7 +234,7 @@ def test_62_all_sizes_by_several_threads(make, kind):
     check(pool)
 
 
-def test_63_an_arena_is_whole_again(make):
+def test_an_arena_is_whole_again(make):
     pool = make(pool="arena", initial="2MiB")
     live = [take(pool, MIB // 4) for _ in range(8)]
     with pytest.raises(ndx.OutOfMemoryError):
@@ -251,14 +248,14 @@ def test_63_an_arena_is_whole_again(make):
         take(pool, 4 * MIB)
 
 
-def test_63_an_arena_of_less_than_it_is_made_of(make):
+def test_an_arena_of_less_than_it_is_made_of(make):
     page = make().page_nbytes
     with pytest.raises(ValueError, match="less than a page"):
         make(pool="arena", initial=page - 1)
     assert take(make(pool="arena", initial=page), 1).nbytes == 1
 
 
-def test_66_what_upstream_refuses_is_not_counted(make):
+def test_what_upstream_refuses_is_not_counted(make):
     with ndx.use(LimitingAdaptor(make(limit="64KiB"), "1MiB")) as limited:
         x = ndx.zeros(1000)
         with pytest.raises(ndx.OutOfMemoryError):

@@ -9,10 +9,7 @@ from helpers.threads import in_thread
 
 import ndx
 
-nd4j = pytest.mark.nd4j
 
-
-@nd4j(1)
 def test_without_a_workspace():
     x = ndx.zeros(10)
     x += 1
@@ -20,7 +17,6 @@ def test_without_a_workspace():
     assert not x.attached
 
 
-@nd4j(3)
 @pytest.mark.parametrize("config", [B, L1], ids=["sized", "learned"])
 def test_an_array_that_is_returned_from_a_scope(config):
     def make():
@@ -36,7 +32,6 @@ def test_an_array_that_is_returned_from_a_scope(config):
         ndx.sum(x)
 
 
-@nd4j(4)
 def test_an_exception_in_a_scope():
     with pytest.raises(KeyError, match="inside"), ndx.workspace(**B):  # noqa: PT012
         ndx.zeros(10)
@@ -47,7 +42,6 @@ def test_an_exception_in_a_scope():
 # ---- leverage: one scope outward ---------------------------------------------
 
 
-@nd4j(5)
 @in_thread
 def test_leverage_takes_an_array_to_the_workspace_around():
     external, internal = ndx.workspace("external", **B), ndx.workspace("internal", **B)
@@ -81,7 +75,6 @@ def test_leverage_where_there_is_nothing_around():
     assert detached.tolist() == [1.0] * 3
 
 
-@nd4j(6)
 @in_thread
 def test_leverage_a_view():
     with ndx.workspace("external", **B):
@@ -95,7 +88,6 @@ def test_leverage_a_view():
         assert column.tolist() == list(range(7, 100, 10))
 
 
-@nd4j(7)
 @in_thread
 def test_leverage_to_counts_where_the_copy_goes():
     with ndx.workspace("external", **B) as external:
@@ -109,7 +101,6 @@ def test_leverage_to_counts_where_the_copy_goes():
         assert copy.tolist() == [1.0] * 10
 
 
-@nd4j(8)
 @in_thread
 def test_leverage_to_a_workspace_that_is_still_learning():
     internal = ndx.workspace("internal", **L1)
@@ -126,7 +117,6 @@ def test_leverage_to_a_workspace_that_is_still_learning():
     assert external.size == lines(10)
 
 
-@nd4j(16)
 @pytest.mark.parametrize("config", [B, L1], ids=["sized", "learned"])
 @in_thread
 def test_leverage_of_an_array_that_is_in_no_workspace(config):
@@ -173,7 +163,6 @@ def test_migrate_copies_into_the_current_workspace():
 # ---- out of workspaces, within a scope ---------------------------------------
 
 
-@nd4j(9)
 @in_thread
 def test_no_workspace_within_a_scope():
     with ndx.workspace("step", **B) as workspace:
@@ -189,7 +178,6 @@ def test_no_workspace_within_a_scope():
     assert y.tolist() == [1.0] * 10
 
 
-@nd4j(10)
 def test_a_permuted_array_is_reshaped_without_a_copy():
     with ndx.workspace(**B) as workspace:
         x = ndx.reshape(ndx.arange(120.0), (2, 3, 4, 5))
@@ -203,7 +191,6 @@ def test_a_permuted_array_is_reshaped_without_a_copy():
         np.testing.assert_array_equal(np.asarray(y), expected.reshape(5, 6, 4))
 
 
-@nd4j(11)
 def test_an_independent_array_is_made_within_a_scope():
     with ndx.workspace(**B) as workspace:
         x = ndx.ones(10)
@@ -215,7 +202,6 @@ def test_an_independent_array_is_made_within_a_scope():
     assert y.tolist() == [1.0] * 10
 
 
-@nd4j(12)
 def test_detach():
     with ndx.workspace(**B) as workspace:
         x = ndx.arange(10.0)
@@ -230,7 +216,6 @@ def test_detach():
     assert copy.detach() is copy
 
 
-@nd4j(41)
 def test_detach_a_column():
     with ndx.workspace(**B):
         x = ndx.reshape(ndx.arange(12.0), (3, 4))
@@ -245,7 +230,6 @@ def test_detach_a_column():
 # ---- in scope, attached ------------------------------------------------------
 
 
-@nd4j(13)
 @pytest.mark.parametrize("config", [B, L1], ids=["sized", "learned"])
 def test_in_scope_ends_with_the_scope(config):
     workspace = ndx.workspace(**config)
@@ -261,7 +245,6 @@ def test_in_scope_ends_with_the_scope(config):
         assert not x.in_scope
 
 
-@nd4j(14)
 def test_the_second_cycle_is_in_the_arena():
     workspace = ndx.workspace(**L1)
     cycle(workspace, 100)
@@ -272,7 +255,6 @@ def test_the_second_cycle_is_in_the_arena():
         assert workspace.stats()["spilled_count"] == 0
 
 
-@nd4j(15)
 def test_attached_is_what_was_made_in_a_scope():
     with ndx.workspace(**B):
         x = ndx.ones(10)
@@ -282,7 +264,6 @@ def test_attached_is_what_was_made_in_a_scope():
     assert not ndx.ones(10).attached
 
 
-@nd4j(25)
 def test_values_of_arrays_in_an_arena():
     workspace = ndx.workspace(**B)
     made = {
@@ -301,7 +282,6 @@ def test_values_of_arrays_in_an_arena():
             assert float(ndx.sum(x)) == 15.0
 
 
-@nd4j(26)
 def test_a_copy_lands_in_the_current_workspace():
     with ndx.workspace(**B) as workspace:
         x = ndx.asarray(np.random.default_rng(0).random((100, 10)), copy=True)
@@ -311,7 +291,6 @@ def test_a_copy_lands_in_the_current_workspace():
         assert bool(ndx.all(x == y))
 
 
-@nd4j(27)
 def test_a_full_arena_that_fails():
     workspace = ndx.workspace(size="1MiB", spill="fail")
     with workspace:
@@ -325,7 +304,6 @@ def test_a_full_arena_that_fails():
         assert x.tolist() == [1.0] * 10
 
 
-@nd4j(30)
 @in_thread
 def test_an_array_of_a_closed_workspace():
     with ndx.workspace("internal", **B):
@@ -337,7 +315,6 @@ def test_an_array_of_a_closed_workspace():
         assert_stale(x)
 
 
-@nd4j(31)
 @in_thread
 def test_an_array_of_an_earlier_generation():
     workspace = ndx.workspace("external", **B)
@@ -352,7 +329,6 @@ def test_an_array_of_an_earlier_generation():
         assert_stale(view)
 
 
-@nd4j(44)
 def test_zeros_in_memory_that_was_written_to():
     """Of ND4J's CUDA arenas without a host mirror; here for every arena."""
     for config in (B, L1, {"learn": "liveness"}, {"reset": "ring", "slots": 2}):
@@ -368,7 +344,6 @@ def test_zeros_in_memory_that_was_written_to():
                     x[...] = 255.0
 
 
-@nd4j(50, 51, 52)
 @pytest.mark.parametrize("count", [10, 500_000])
 def test_unpickling_allocates_outside(count):
     """ND4J reads into the workspace that is open; an unpickled array is meant to stay.

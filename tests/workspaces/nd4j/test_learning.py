@@ -5,10 +5,7 @@ from helpers.nd4j import L1, LT, MIB, cycle, lines, offset, spilled, up
 
 import ndx
 
-nd4j = pytest.mark.nd4j
 
-
-@nd4j(2)
 def test_the_least_size_of_a_learned_arena():
     workspace = ndx.workspace(min_size="10MiB", overallocation=1.0)
     with workspace:
@@ -28,14 +25,12 @@ def test_the_largest_size_of_a_learned_arena():
     assert spilled(workspace) == (1, lines(90))
 
 
-@nd4j(17)
 def test_an_explicit_size():
     """ND4J adds its margin to this, too: 2048. Here what is asked for is had."""
     assert ndx.workspace(size=1024, overallocation=1.0, learn="none").size == 1024
     assert ndx.workspace(size=1000).size == 1024
 
 
-@nd4j(18)
 def test_overallocation():
     workspace = ndx.workspace(overallocation=1.0)
     with workspace:
@@ -44,7 +39,6 @@ def test_overallocation():
     assert workspace.size == 2 * lines(100)
 
 
-@nd4j(19)
 def test_over_time_waits_to_be_initialized():
     workspace = ndx.workspace(learn="over-time", overallocation=1.0)
     for count in range(10, 110, 10):
@@ -54,7 +48,6 @@ def test_over_time_waits_to_be_initialized():
     assert workspace.size == 2 * lines(100)
 
 
-@nd4j(20)
 def test_what_is_made_out_of_the_workspace_is_not_learned():
     """ND4J switches the workspace off and on; that is what ``no_workspace`` is for."""
     workspace = ndx.workspace(**L1)
@@ -76,7 +69,6 @@ def test_what_is_made_out_of_the_workspace_is_not_learned():
         assert offset(workspace) == 2 * lines(100)
 
 
-@nd4j(21)
 def test_the_offset_follows_the_cycle():
     workspace = ndx.workspace(**L1)
     cycle(workspace, 100, 100)
@@ -88,7 +80,6 @@ def test_the_offset_follows_the_cycle():
     assert offset(workspace) == 0
 
 
-@nd4j(22)
 def test_the_first_cycle_is_spilled():
     workspace = ndx.workspace(**L1)
     workspace.__enter__()
@@ -100,7 +91,6 @@ def test_the_first_cycle_is_spilled():
     assert workspace.size == lines(100) + lines(10)
 
 
-@nd4j(23)
 def test_over_time_learns_from_100_cycles():
     workspace = ndx.workspace(**LT)
     for number in range(1, 101):
@@ -117,7 +107,6 @@ def test_over_time_learns_from_100_cycles():
         assert spilled(workspace) == (0, 0)
 
 
-@nd4j(24)
 def test_cycles_after_initialization():
     workspace = ndx.workspace(**LT)
     with workspace:
@@ -134,7 +123,6 @@ def test_cycles_after_initialization():
         assert offset(workspace) == 0
 
 
-@nd4j(55)
 def test_grow_over_time():
     workspace = ndx.workspace(**LT, spill="grow")
     for count in (100, 200, 300):
@@ -148,7 +136,6 @@ def test_grow_over_time():
     assert workspace.size == lines(1000)
 
 
-@nd4j(56)
 def test_grow_after_some_cycles():
     workspace = ndx.workspace(**LT, cycles=3, spill="grow")
     sizes = []
@@ -158,7 +145,6 @@ def test_grow_after_some_cycles():
     assert sizes == [0, 0, *(lines(count) for count in range(300, 1100, 100))]
 
 
-@nd4j(57)
 def test_grow_then_allocate():
     workspace = ndx.workspace(**L1, spill="grow")
     cycle(workspace, 100)
@@ -180,7 +166,6 @@ def test_growth_has_a_margin_each_time():
         assert workspace.size == up(1.5 * lines(count))
 
 
-@nd4j(59)
 def test_a_learned_size_stays():
     workspace = ndx.workspace(**LT)
     cycle(workspace, 100)
@@ -192,7 +177,6 @@ def test_a_learned_size_stays():
     assert workspace.size == lines(100)
 
 
-@nd4j(60)
 def test_the_size_is_fixed_after_some_cycles():
     workspace = ndx.workspace(**LT, cycles=3)
     sizes = []
@@ -202,7 +186,6 @@ def test_the_size_is_fixed_after_some_cycles():
     assert sizes == [0, 0, *[lines(300)] * 7]
 
 
-@nd4j(68)
 def test_inner_cycles_are_learned_over_time():
     inner = ndx.workspace(**LT)
     with ndx.workspace(**L1):
@@ -223,7 +206,6 @@ def debug_mode():
     ndx.memory.debug_mode("off")
 
 
-@nd4j(32)
 def test_the_debug_mode(debug_mode):
     assert debug_mode() == "off"
     assert debug_mode("spill") == "off"
@@ -233,7 +215,6 @@ def test_the_debug_mode(debug_mode):
     assert debug_mode("off") == "spill"
 
 
-@nd4j(33)
 def test_spill_everything(debug_mode):
     debug_mode("spill")
     workspace = ndx.workspace(size="10MiB")
@@ -245,7 +226,6 @@ def test_spill_everything(debug_mode):
     assert not x.in_scope
 
 
-@nd4j(34)
 def test_spill_everything_learns_nothing(debug_mode):
     debug_mode("spill")
     workspace = ndx.workspace(**L1)
@@ -261,7 +241,6 @@ def test_spill_everything_learns_nothing(debug_mode):
     assert workspace.size == lines(10)
 
 
-@nd4j(35)
 def test_bypass_everything(debug_mode):
     debug_mode("bypass")
     with ndx.workspace(size="10MiB") as workspace:

@@ -8,10 +8,7 @@ from helpers.threads import in_thread, run_in_thread
 
 import ndx
 
-nd4j = pytest.mark.nd4j
 
-
-@nd4j(48)
 @in_thread
 def test_a_copy_is_made_in_the_borrowed_workspace():
     with ndx.workspace("WS1", **B) as ws1:
@@ -30,7 +27,6 @@ def test_a_copy_is_made_in_the_borrowed_workspace():
         assert ws1.generation == 1
 
 
-@nd4j(49)
 @in_thread
 def test_new_arrays_in_the_borrowed_workspace():
     with ndx.workspace("WS1", **B) as ws1:
@@ -59,7 +55,6 @@ def test_borrowing_a_borrowed_workspace():
 
 
 @pytest.mark.threads
-@nd4j(47)
 def test_20_threads_have_20_workspaces():
     barrier = threading.Barrier(20)
     found = []
@@ -78,10 +73,9 @@ def test_20_threads_have_20_workspaces():
     assert len({id(workspace) for workspace in found}) == 20
 
 
-@nd4j(61, 62)
 @in_thread
 def test_borrowing_within_itself():
-    """ND4J's deeper variant (62) is ignored there: its context is lost. Not here."""
+    """ND4J's deeper variant is ignored there: its context is lost. Not here."""
     config = L1 | {"learn": "over-time", "cycles": 3}
     workspace = ndx.workspace("A", **config)
     for count in range(100, 1000, 100):
@@ -101,7 +95,6 @@ def test_borrowing_within_itself():
     assert workspace.stats()["cycles"] == 9
 
 
-@nd4j(63)
 @in_thread
 def test_parents():
     external, forward = ndx.workspace("External", **B), ndx.workspace("Forward", **B)
@@ -128,7 +121,6 @@ def test_parents():
     assert forward.parent is None
 
 
-@nd4j(64)
 @in_thread
 def test_parents_that_are_still_learning():
     external, forward = ndx.workspace("External", **L1), ndx.workspace("Forward", **L1)
@@ -149,7 +141,6 @@ def test_parents_that_are_still_learning():
     assert external.size == 2 * lines(10)
 
 
-@nd4j(65)
 def test_a_workspace_entered_again_counts_on():
     workspace = ndx.workspace(**B)
     with workspace:
@@ -163,7 +154,6 @@ def test_a_workspace_entered_again_counts_on():
     assert workspace.stats()["cycles"] == 1
 
 
-@nd4j(66)
 def test_three_deep():
     ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
 
@@ -184,7 +174,6 @@ def test_three_deep():
     assert offsets() == [0, 0, 0]
 
 
-@nd4j(67)
 def test_siblings():
     ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
     with ws1:
@@ -199,7 +188,6 @@ def test_siblings():
         assert offset(ws1) == 2 * lines(100)
 
 
-@nd4j(69)
 @in_thread
 def test_two_levels_of_learning_and_the_end_of_all():
     external, internal = ndx.workspace("External", **LT), ndx.workspace("Inner", **LT)
@@ -221,7 +209,6 @@ def test_two_levels_of_learning_and_the_end_of_all():
     assert ndx.workspace("External") is not external
 
 
-@nd4j(70)
 @in_thread
 def test_a_name_gives_the_same_workspace():
     """ND4J has one of the name DefaultWorkspace; here its policies are the default."""
@@ -238,7 +225,6 @@ def test_a_name_gives_the_same_workspace():
 
 
 @pytest.mark.threads
-@nd4j(71)
 def test_threads_that_end_leave_nothing():
     """ND4J waits for a full collection here; a thread's end is the workspaces' end."""
     backend = ndx.backends.get("host", limit="1GiB")

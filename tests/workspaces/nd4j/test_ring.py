@@ -12,8 +12,6 @@ from helpers.nd4j import MIB, cycle, lines, offset, spilled, up
 
 import ndx
 
-nd4j = pytest.mark.nd4j
-
 RING = {"reset": "ring", "slots": 4}
 SLOT = up(1.3 * 2 * lines(500))
 
@@ -28,7 +26,6 @@ def held(backend):
     return backend.stats()["allocated_count"]
 
 
-@nd4j(36)
 def test_the_first_cycle_decides_the_size_of_all_slots(backend):
     workspace = ndx.workspace(**RING, backend=backend)
     with workspace:
@@ -49,7 +46,6 @@ def test_the_first_cycle_decides_the_size_of_all_slots(backend):
     assert not any(x.in_scope for x in kept)
 
 
-@nd4j(37, 38)
 def test_a_larger_cycle_is_spilled_and_kept_for_a_turn(backend):
     workspace = ndx.workspace(**RING, backend=backend)
     for _ in range(5):
@@ -74,7 +70,6 @@ def test_a_larger_cycle_is_spilled_and_kept_for_a_turn(backend):
     assert workspace.size == 4 * SLOT
 
 
-@nd4j(39)
 def test_many_larger_cycles_and_normal_ones_after(backend):
     workspace = ndx.workspace(**RING, backend=backend)
     cycle(workspace, 500, 500)
@@ -95,7 +90,6 @@ def test_many_larger_cycles_and_normal_ones_after(backend):
     assert workspace.size == 4 * SLOT
 
 
-@nd4j(40)
 def test_a_ring_that_grows(backend):
     workspace = ndx.workspace(**RING, backend=backend, spill="grow")
     for _ in range(5):
@@ -112,7 +106,6 @@ def test_a_ring_that_grows(backend):
     assert backend.stats()["allocated_bytes"] == 4 * larger
 
 
-@nd4j(43)
 def test_a_ring_of_many_slots_for_prefetching():
     workspace = ndx.workspace(reset="ring", slots=26, min_size="64KiB")
     kept = []
@@ -127,7 +120,6 @@ def test_a_ring_of_many_slots_for_prefetching():
     assert workspace.size == 26 * up(1.3 * (lines(128 * 78) + lines(128 * 10)))
 
 
-@nd4j(45)
 def test_a_ring_that_learns_over_time():
     workspace = ndx.workspace(
         reset="ring", slots=5, learn="over-time", cycles=5, overallocation=0
@@ -154,7 +146,6 @@ def test_a_ring_that_is_initialized():
     assert workspace.size == 3 * lines(100)
 
 
-@nd4j(46)
 def test_a_ring_of_slots_that_are_sized():
     """ND4J's has one cursor, which wraps where the next array doesn't fit."""
     workspace = ndx.workspace(reset="ring", slots=3, size=lines(100))
@@ -171,7 +162,6 @@ def test_a_ring_of_slots_that_are_sized():
     assert workspace.stats()["total_spills"] == 0
 
 
-@nd4j(53, 58)
 def test_the_least_size_of_a_slot(backend):
     workspace = ndx.workspace(
         reset="ring", slots=2, min_size="10MiB", overallocation=0, backend=backend
@@ -192,7 +182,6 @@ def test_the_least_size_of_a_slot(backend):
     assert (x.in_scope, y.in_scope) == (False, True)
 
 
-@nd4j(54)
 def test_a_ring_for_batches_of_varying_length(backend):
     """ND4J's asynchronous iterator: its ring grows after 12 cycles out of the arena."""
     workspace = ndx.workspace(**RING, backend=backend, spill="grow")
