@@ -323,14 +323,17 @@ print("done")
 
 def test_a_program_ends_while_a_daemon_computes():
     code = """
-import threading, time, ndx
+import threading, ndx
 ndx.set_num_threads(4)
 x = ndx.ones(10**6)
+working = threading.Semaphore(0)
 def compute():
     while True:
         x + x
+        working.release()
 threading.Thread(target=compute, daemon=True).start()
-time.sleep(0.2)
+for _ in range(30):
+    working.acquire()
 """
     for _ in range(3):
         out = subprocess.run(

@@ -157,7 +157,7 @@ def test_a_forked_child_has_it():
 
 def test_arrays_at_the_interpreters_end():
     program = """
-        import atexit, threading, time
+        import atexit, threading
         import numpy as np
         import ndx
 
@@ -172,11 +172,15 @@ def test_arrays_at_the_interpreters_end():
 
         late = Late()
 
+        working = threading.Semaphore(0)
+
         def work():
             while True:
                 np.ones(1000)
+                working.release()
 
         threading.Thread(target=work, daemon=True).start()
-        time.sleep(0.05)
+        for _ in range(1000):
+            working.acquire()
         """
     assert run_python(program) == ""

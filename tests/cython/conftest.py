@@ -5,10 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from helpers.threads import wait_until
 
 SOURCE = Path(__file__).parent / "consumer"
 
@@ -37,8 +37,7 @@ def consumer_path(tmp_path_factory):
     try:
         (root / "consumer-lock").mkdir()
     except FileExistsError:
-        while not outcome.exists():
-            time.sleep(0.2)
+        wait_until(outcome.exists, 240)
     else:
         status, output = 1, "the build was cut off"
         try:

@@ -82,16 +82,19 @@ def test_exit_with_all_kinds(run_python, where):
 @pytest.mark.threads
 def test_exit_while_threads_compute(run_python):
     code = """
-import threading, time
+import threading
 import ndx, consumer
+working = threading.Semaphore(0)
 def work():
     with ndx.workspace("step"):
         x = ndx.ones(2_000_000)
         while True:
             consumer.total(x)
+            working.release()
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
-time.sleep(0.3)
+for _ in range(30):
+    working.acquire()
 print("end")
 """
     assert run_python(code) == "end\n"

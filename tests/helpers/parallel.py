@@ -15,6 +15,7 @@ from pathlib import Path
 
 import ndx
 from helpers.commands import PACKAGE
+from helpers.threads import wait_until
 
 TESTS = str(Path(__file__).parents[1])
 METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
@@ -58,14 +59,6 @@ def shared_files(process=None):
         mine = f"ndx-{process or os.getpid()}-"
         return {each for each in os.listdir("/dev/shm") if each.startswith(mine)}
     return set()
-
-
-def wait_until(condition, seconds=20):
-    """Wait until a condition holds; fail if it does not."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.001)
 
 
 def host_bytes():

@@ -1,10 +1,20 @@
-"""Running tests in threads of their own."""
+"""Threads in tests: running in one of their own, and waiting for what they do."""
 
 import contextlib
 import functools
 import threading
+import time
 
 import pytest
+
+
+def wait_until(condition, seconds=30.0):
+    """Wait until a condition holds; fail if it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.001)
+    return True
 
 
 def run_in_thread(function, *args, **kwargs):

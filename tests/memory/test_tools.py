@@ -5,7 +5,6 @@ import gc
 import importlib.util
 import inspect
 import sys
-import time
 import tracemalloc
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from helpers import command_line
 from helpers.commands import run_python
 from helpers.sanitizers import counts_pages
+from helpers.threads import wait_until
 
 import ndx
 import ndx.numpy
@@ -144,10 +144,7 @@ def test_prefetched_batches_leave_nothing(traced):
     assert all(len(batch) == COUNT and traced.nbytes() >= NBYTES for batch in prefetch)
     del prefetch
     # Its thread ends by itself.
-    end = time.monotonic() + 20
-    while traced.ranges() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert traced.ranges() == []
+    wait_until(lambda: not traced.ranges())
 
 
 def test_detached_arrays_are_seen(traced):

@@ -1,6 +1,7 @@
 """No request is granted above a limit in force, from fresh or idle memory alike."""
 
 import gc
+import itertools
 import threading
 import time
 
@@ -9,6 +10,7 @@ import pytest
 from helpers.commands import run_python
 from helpers.pools import MAKERS, check, device, host, take
 from helpers.sanitizers import counts_pages
+from helpers.threads import wait_until
 from ndx.backends._budget import process_reserved, resident_nbytes
 
 import ndx
@@ -229,11 +231,13 @@ def test_the_arena_of_a_closed_workspace_serves_before_an_error():
             y = ndx.ones(10)
             assert float(ndx.sum(y)) == 10
         del x
-        deadline = time.monotonic() + 10
-        while workspace.size == 0 and time.monotonic() < deadline:
+
+        def has_its_arena():
             with workspace:
                 ndx.ones(10)
-        assert workspace.size == 12 * MIB
+            return workspace.size == 12 * MIB
+
+        wait_until(has_its_arena)
         workspace.destroy()
     check(backend)
 
@@ -300,25 +304,28 @@ def test_the_makers_are_named_while_a_recording_runs():
 def test_idle_memory_goes_back_though_requests_are_few(nbytes):
     backend = host(idle_release=0.1)
     take(backend, 64 * MIB).release()
-    deadline = time.monotonic() + 30
-    count = 0
-    while backend.idle_nbytes > 24 * MIB and time.monotonic() < deadline:
+    count = itertools.count()
+
+    def is_idle_no_more():
         time.sleep(0.02)
         take(backend, nbytes).release()
-        count += 1
-    assert backend.idle_nbytes <= 24 * MIB
+        next(count)
+        return backend.idle_nbytes <= 24 * MIB
+
+    wait_until(is_idle_no_more)
     # 64 requests were one look.
-    assert count < 60
+    assert next(count) < 60
 
 
 def test_a_pool_without_requests_is_looked_at_by_those_of_others():
     idle, busy = host(idle_release=0.1), host()
     take(idle, 64 * MIB).release()
-    deadline = time.monotonic() + 10
-    while idle.idle_nbytes and time.monotonic() < deadline:
-        time.sleep(0.02)
+
+    def is_looked_at():
         take(busy, 100).release()
-    assert idle.idle_nbytes <= MIB
+        return idle.idle_nbytes <= MIB
+
+    wait_until(is_looked_at)
 
 
 # ------------------------------------------------------------- threads, and what moves

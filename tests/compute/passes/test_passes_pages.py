@@ -2,12 +2,12 @@
 
 import ctypes
 import os
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.passes import in_file, passing, same
+from helpers.threads import wait_until
 
 import ndx
 
@@ -110,9 +110,7 @@ def test_the_disk_reads_ahead(tmp_path, memory):
     def look(done, total, name):
         if found:
             return
-        end = time.monotonic() + 20
-        while cached(x)[1 * 256 : 4 * 256].mean() < 0.9 and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: cached(x)[1 * 256 : 4 * 256].mean() > 0.9)
         found.append(cached(x).reshape(16, -1).mean(axis=1))
 
     with ndx.passes(block="1MiB", threads=1, threshold=0, memory=memory, progress=look):
