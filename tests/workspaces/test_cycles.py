@@ -172,15 +172,6 @@ def test_kept_views_never_change(data):
         assert workspace.stats()["spilled_count"] == 0
 
 
-def test_zeros_in_an_arena_that_was_written_to():
-    workspace = ndx.workspace(size=8 * KIB)
-    with workspace:
-        ndx.full(8 * KIB, 255, dtype="uint8")
-    with workspace:
-        for _ in range(8):
-            assert not np.asarray(ndx.zeros(KIB, dtype="uint8")).any()
-
-
 def test_addresses_repeat_from_cycle_to_cycle():
     workspace = ndx.workspace(size=8 * KIB)
     seen = set()
@@ -312,11 +303,6 @@ def test_detach():
         np.testing.assert_array_equal(np.asarray(y), z)
     # The order in memory is kept.
     assert kept[1].strides == (8, 32)
-
-
-def test_detach_outside_is_the_array_itself():
-    x = ndx.ones(3)
-    assert x.detach() is x
 
 
 @in_thread

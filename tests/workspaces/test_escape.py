@@ -198,16 +198,6 @@ def test_a_backend_that_enters_the_scope_while_it_ends():
         assert ndx.ones(3).attached
 
 
-def test_a_ring_lets_arrays_escape_when_their_slot_is_taken_again():
-    ring = ndx.workspace(reset="ring", slots=2, escape="detach")
-    arrays = []
-    for i in range(6):
-        with ring:
-            arrays.append(ndx.full(10, float(i)))
-    assert [x.attached for x in arrays] == [False] * 4 + [True] * 2
-    assert [float(x[3]) for x in arrays] == [0, 1, 2, 3, 4, 5]
-
-
 @hypothesis.given(
     sizes=st.lists(st.integers(0, 200), min_size=1, max_size=12),
     keep=st.lists(st.integers(0, 11), max_size=6),

@@ -173,16 +173,6 @@ def test_over_time_is_sized_by_the_largest():
         assert workspace.size == size
 
 
-def test_bounds_of_what_is_learned():
-    small = ndx.workspace(min_size="4KiB", max_size="8KiB")
-    large = ndx.workspace(min_size="4KiB", max_size="8KiB")
-    with small:
-        ndx.empty(10)
-    with large:
-        ndx.empty(10_000)
-    assert (small.size, large.size) == (4096, 8192)
-
-
 @pytest.fixture
 def default_config():
     before = ndx.memory.default_workspace_config()

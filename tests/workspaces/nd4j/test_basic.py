@@ -1,43 +1,11 @@
 """ND4J's BasicWorkspaceTests, in our words: scopes, moving arrays, staying in scope."""
 
-import pickle
-
 import numpy as np
 import pytest
 from helpers.nd4j import L1, B, assert_stale, cycle, lines, offset, where
 from helpers.threads import in_thread
 
 import ndx
-
-
-def test_without_a_workspace():
-    x = ndx.zeros(10)
-    x += 1
-    assert float(ndx.sum(x)) == 10.0
-    assert not x.attached
-
-
-@pytest.mark.parametrize("config", [B, L1], ids=["sized", "learned"])
-def test_an_array_that_is_returned_from_a_scope(config):
-    def make():
-        with ndx.workspace(**config):
-            return ndx.zeros(10)
-
-    x = make()
-    assert where() is None
-    assert x.attached
-    # ND4J reads it all the same; here that raises.
-    assert not x.in_scope
-    with pytest.raises(ndx.StaleArrayError):
-        ndx.sum(x)
-
-
-def test_an_exception_in_a_scope():
-    with pytest.raises(KeyError, match="inside"), ndx.workspace(**B):  # noqa: PT012
-        ndx.zeros(10)
-        raise KeyError("inside")
-    assert where() is None
-
 
 # ---- leverage: one scope outward ---------------------------------------------
 
@@ -129,21 +97,6 @@ def test_leverage_of_an_array_that_is_in_no_workspace(config):
 
 
 @in_thread
-def test_leverage_to_a_workspace_that_is_not_open():
-    """ND4J copies into a closed one, where the copy is lost with the next cycle."""
-    ndx.workspace("closed", **B)
-    with ndx.workspace("internal", **B):
-        x = ndx.ones(3)
-        for name in ("closed", "unknown"):
-            assert x.leverage_to(name) is x
-            with pytest.raises(ndx.WorkspaceError, match=name):
-                x.leverage_to(name, missing="raise")
-            assert not x.leverage_to(name, missing="detach").attached
-        with pytest.raises(ValueError, match="missing='drop'"):
-            x.leverage_to("closed", missing="drop")
-
-
-@in_thread
 def test_migrate_copies_into_the_current_workspace():
     x = ndx.arange(3.0)
     assert x.migrate() is x
@@ -191,31 +144,6 @@ def test_a_permuted_array_is_reshaped_without_a_copy():
         np.testing.assert_array_equal(np.asarray(y), expected.reshape(5, 6, 4))
 
 
-def test_an_independent_array_is_made_within_a_scope():
-    with ndx.workspace(**B) as workspace:
-        x = ndx.ones(10)
-        with ndx.no_workspace():
-            y = ndx.empty(10)
-        assert offset(workspace) == lines(10)
-        y[...] = x
-        assert bool(ndx.all(x == y))
-    assert y.tolist() == [1.0] * 10
-
-
-def test_detach():
-    with ndx.workspace(**B) as workspace:
-        x = ndx.arange(10.0)
-        copy = x.detach()
-        assert copy is not x
-        assert x.attached
-        assert x.in_scope
-        assert not copy.attached
-        assert copy.in_scope
-        assert offset(workspace) == lines(10)
-    assert copy.tolist() == list(range(10))
-    assert copy.detach() is copy
-
-
 def test_detach_a_column():
     with ndx.workspace(**B):
         x = ndx.reshape(ndx.arange(12.0), (3, 4))
@@ -228,80 +156,6 @@ def test_detach_a_column():
 
 
 # ---- in scope, attached ------------------------------------------------------
-
-
-@pytest.mark.parametrize("config", [B, L1], ids=["sized", "learned"])
-def test_in_scope_ends_with_the_scope(config):
-    workspace = ndx.workspace(**config)
-    with workspace:
-        x = ndx.zeros(10)
-        assert (workspace.size == 0) == (config is L1)
-        assert x.attached
-        assert x.in_scope
-    assert x.attached
-    assert not x.in_scope
-    with workspace:
-        # ND4J says that it is, as the workspace is open again.
-        assert not x.in_scope
-
-
-def test_the_second_cycle_is_in_the_arena():
-    workspace = ndx.workspace(**L1)
-    cycle(workspace, 100)
-    with workspace:
-        x = ndx.zeros(100)
-        assert x.in_scope
-        assert offset(workspace) == lines(100)
-        assert workspace.stats()["spilled_count"] == 0
-
-
-def test_attached_is_what_was_made_in_a_scope():
-    with ndx.workspace(**B):
-        x = ndx.ones(10)
-        assert x.attached
-        y = ndx.sum(x)
-        assert y.attached
-    assert not ndx.ones(10).attached
-
-
-def test_values_of_arrays_in_an_arena():
-    workspace = ndx.workspace(**B)
-    made = {
-        "five": lambda: ndx.full((5,), 2.0),
-        "a row": lambda: ndx.full((1, 5), 2.0),
-        "a list": lambda: ndx.asarray([2.0] * 5),
-    }
-    for make in made.values():
-        with workspace:
-            x = make()
-            # What NumPy made of a list is adopted, not copied: it counts as spilled.
-            assert workspace.stats()["cycle_bytes"] == lines(5)
-            assert [float(v) for v in ndx.reshape(x, (5,))] == [2.0] * 5
-            assert float(ndx.sum(x)) == 10.0
-            x += 1
-            assert float(ndx.sum(x)) == 15.0
-
-
-def test_a_copy_lands_in_the_current_workspace():
-    with ndx.workspace(**B) as workspace:
-        x = ndx.asarray(np.random.default_rng(0).random((100, 10)), copy=True)
-        assert offset(workspace) == lines(1000)
-        y = ndx.asarray(x, copy=True)
-        assert offset(workspace) == 2 * lines(1000)
-        assert bool(ndx.all(x == y))
-
-
-def test_a_full_arena_that_fails():
-    workspace = ndx.workspace(size="1MiB", spill="fail")
-    with workspace:
-        ndx.ones(10)
-        before = workspace.stats()
-        with pytest.raises(ndx.OutOfMemoryError, match="is full"):
-            ndx.empty(10**7)
-        assert workspace.stats() == before
-        x = ndx.ones(10)
-        assert offset(workspace) == 2 * lines(10)
-        assert x.tolist() == [1.0] * 10
 
 
 @in_thread
@@ -342,21 +196,3 @@ def test_zeros_in_memory_that_was_written_to():
                 ):
                     assert not np.asarray(x).any()
                     x[...] = 255.0
-
-
-@pytest.mark.parametrize("count", [10, 500_000])
-def test_unpickling_allocates_outside(count):
-    """ND4J reads into the workspace that is open; an unpickled array is meant to stay.
-
-    So here it never lies in a workspace, within ``no_workspace`` or without.
-    """
-    data = pickle.dumps(ndx.full(count, 3.0))
-    with ndx.workspace(**B) as workspace:
-        with ndx.no_workspace():
-            x = pickle.loads(data)
-        y = pickle.loads(data)
-        assert offset(workspace) == 0
-        assert not x.attached
-        assert not y.attached
-    for kept in (x, y):
-        assert float(ndx.sum(kept)) == 3.0 * count

@@ -1,6 +1,5 @@
 """How a size is found and grows, as ND4J's tests have it, in our words."""
 
-import pytest
 from helpers.nd4j import L1, LT, MIB, cycle, lines, offset, spilled, up
 
 import ndx
@@ -25,29 +24,6 @@ def test_the_largest_size_of_a_learned_arena():
     assert spilled(workspace) == (1, lines(90))
 
 
-def test_an_explicit_size():
-    """ND4J adds its margin to this, too: 2048. Here what is asked for is had."""
-    assert ndx.workspace(size=1024, overallocation=1.0, learn="none").size == 1024
-    assert ndx.workspace(size=1000).size == 1024
-
-
-def test_overallocation():
-    workspace = ndx.workspace(overallocation=1.0)
-    with workspace:
-        ndx.zeros(100)
-        assert workspace.size == 0
-    assert workspace.size == 2 * lines(100)
-
-
-def test_over_time_waits_to_be_initialized():
-    workspace = ndx.workspace(learn="over-time", overallocation=1.0)
-    for count in range(10, 110, 10):
-        cycle(workspace, count)
-        assert workspace.size == 0
-    workspace.initialize()
-    assert workspace.size == 2 * lines(100)
-
-
 def test_what_is_made_out_of_the_workspace_is_not_learned():
     """ND4J switches the workspace off and on; that is what ``no_workspace`` is for."""
     workspace = ndx.workspace(**L1)
@@ -69,28 +45,6 @@ def test_what_is_made_out_of_the_workspace_is_not_learned():
         assert offset(workspace) == 2 * lines(100)
 
 
-def test_the_offset_follows_the_cycle():
-    workspace = ndx.workspace(**L1)
-    cycle(workspace, 100, 100)
-    assert offset(workspace) == 0
-    assert workspace.size == 2 * lines(100)
-    with workspace:
-        ndx.ones(100)
-        assert offset(workspace) == lines(100)
-    assert offset(workspace) == 0
-
-
-def test_the_first_cycle_is_spilled():
-    workspace = ndx.workspace(**L1)
-    workspace.__enter__()
-    ndx.ones(100)
-    ndx.ones(10)
-    assert offset(workspace) == workspace.size == 0
-    assert spilled(workspace) == (2, lines(100) + lines(10))
-    workspace.__exit__(None, None, None)
-    assert workspace.size == lines(100) + lines(10)
-
-
 def test_over_time_learns_from_100_cycles():
     workspace = ndx.workspace(**LT)
     for number in range(1, 101):
@@ -105,22 +59,6 @@ def test_over_time_learns_from_100_cycles():
         ndx.ones(100)
         assert offset(workspace) == lines(100)
         assert spilled(workspace) == (0, 0)
-
-
-def test_cycles_after_initialization():
-    workspace = ndx.workspace(**LT)
-    with workspace:
-        float(ndx.sum(ndx.ones(10)))
-    workspace.initialize()
-    for number in range(10):
-        with workspace:
-            assert offset(workspace) == 0
-            x = ndx.full(10, float(number))
-            assert offset(workspace) == lines(10)
-            assert float(ndx.sum(x)) == 10.0 * number
-            # The sum is an array of one element.
-            assert offset(workspace) == lines(10) + lines(1)
-        assert offset(workspace) == 0
 
 
 def test_grow_over_time():
@@ -177,15 +115,6 @@ def test_a_learned_size_stays():
     assert workspace.size == lines(100)
 
 
-def test_the_size_is_fixed_after_some_cycles():
-    workspace = ndx.workspace(**LT, cycles=3)
-    sizes = []
-    for count in range(100, 1000, 100):
-        cycle(workspace, count)
-        sizes.append(workspace.size)
-    assert sizes == [0, 0, *[lines(300)] * 7]
-
-
 def test_inner_cycles_are_learned_over_time():
     inner = ndx.workspace(**LT)
     with ndx.workspace(**L1):
@@ -195,56 +124,3 @@ def test_inner_cycles_are_learned_over_time():
             assert inner.size == 0
         inner.initialize()
     assert inner.size == lines(100)
-
-
-# ---- debug modes -------------------------------------------------------------
-
-
-@pytest.fixture
-def debug_mode():
-    yield ndx.memory.debug_mode
-    ndx.memory.debug_mode("off")
-
-
-def test_the_debug_mode(debug_mode):
-    assert debug_mode() == "off"
-    assert debug_mode("spill") == "off"
-    assert debug_mode() == "spill"
-    with pytest.raises(ValueError, match="'off', 'spill', 'bypass'"):
-        debug_mode("loud")
-    assert debug_mode("off") == "spill"
-
-
-def test_spill_everything(debug_mode):
-    debug_mode("spill")
-    workspace = ndx.workspace(size="10MiB")
-    with workspace:
-        x = ndx.ones(10)
-        assert x.attached
-        assert offset(workspace) == 0
-        assert spilled(workspace) == (1, lines(10))
-    assert not x.in_scope
-
-
-def test_spill_everything_learns_nothing(debug_mode):
-    debug_mode("spill")
-    workspace = ndx.workspace(**L1)
-    with workspace:
-        ndx.ones(10)
-        assert workspace.size == 0
-        assert spilled(workspace) == (1, lines(10))
-    with workspace:
-        assert spilled(workspace) == (0, 0)
-    assert workspace.size == 0
-    debug_mode("off")
-    cycle(workspace, 10)
-    assert workspace.size == lines(10)
-
-
-def test_bypass_everything(debug_mode):
-    debug_mode("bypass")
-    with ndx.workspace(size="10MiB") as workspace:
-        x = ndx.ones(10)
-        assert not x.attached
-        assert workspace.size == 0
-    assert x.tolist() == [1.0] * 10

@@ -1,10 +1,8 @@
 """Workspaces within workspaces, and threads, as ND4J's tests have them."""
 
-import threading
-
 import pytest
-from helpers.nd4j import L1, LT, MIB, B, cycle, lines, offset, where
-from helpers.threads import in_thread, run_in_thread
+from helpers.nd4j import L1, LT, B, lines, offset, where
+from helpers.threads import in_thread
 
 import ndx
 
@@ -28,18 +26,6 @@ def test_a_copy_is_made_in_the_borrowed_workspace():
 
 
 @in_thread
-def test_new_arrays_in_the_borrowed_workspace():
-    with ndx.workspace("WS1", **B) as ws1:
-        ndx.ones(10)
-        with ndx.workspace("WS2", **B) as ws2:
-            ndx.ones(10)
-            with ws1.borrow():
-                ndx.ones(10)
-            assert offset(ws1) == 2 * lines(10)
-            assert offset(ws2) == lines(10)
-
-
-@in_thread
 def test_borrowing_a_borrowed_workspace():
     """ND4J refuses this: its workspace remembers one place to go back to."""
     with ndx.workspace("WS1", **B) as ws1, ndx.workspace("WS2", **B) as ws2:
@@ -52,25 +38,6 @@ def test_borrowing_a_borrowed_workspace():
     assert ws1.generation == ws2.generation == 2
     with pytest.raises(ndx.WorkspaceError, match="no scope of it is open"):
         ws1.borrow().__enter__()
-
-
-@pytest.mark.threads
-def test_20_threads_have_20_workspaces():
-    barrier = threading.Barrier(20)
-    found = []
-
-    def work():
-        workspace = ndx.workspace("default")
-        found.append(workspace)
-        barrier.wait()
-        assert ndx.workspace("default") is workspace
-
-    threads = [threading.Thread(target=work) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(workspace) for workspace in found}) == 20
 
 
 @in_thread
@@ -121,59 +88,6 @@ def test_parents():
     assert forward.parent is None
 
 
-@in_thread
-def test_parents_that_are_still_learning():
-    external, forward = ndx.workspace("External", **L1), ndx.workspace("Forward", **L1)
-    with external:
-        x = ndx.ones(10)
-        assert x.workspace == "External"
-        with forward:
-            y = ndx.ones(10)
-            with external.borrow():
-                z = ndx.ones(10)
-                with ndx.no_workspace():
-                    assert not ndx.ones(10).attached
-                assert external.size == 0
-            assert y.workspace == "Forward"
-        assert z.workspace == "External"
-        assert external.size == 0
-        assert forward.size == lines(10)
-    assert external.size == 2 * lines(10)
-
-
-def test_a_workspace_entered_again_counts_on():
-    workspace = ndx.workspace(**B)
-    with workspace:
-        ndx.ones(100)
-        with workspace:
-            ndx.ones(100)
-        assert offset(workspace) == 2 * lines(100)
-        ndx.ones(100)
-        assert offset(workspace) == 3 * lines(100)
-    assert offset(workspace) == 0
-    assert workspace.stats()["cycles"] == 1
-
-
-def test_three_deep():
-    ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
-
-    def offsets():
-        return [offset(ws) // lines(100) for ws in (ws1, ws2, ws3)]
-
-    with ws1:
-        ndx.ones(100)
-        with ws2:
-            ndx.ones(100)
-            with ws3:
-                ndx.ones(100)
-                assert offsets() == [1, 1, 1]
-            ndx.ones(100)
-            assert offsets() == [1, 2, 0]
-        ndx.ones(100)
-        assert offsets() == [2, 0, 0]
-    assert offsets() == [0, 0, 0]
-
-
 def test_siblings():
     ws1, ws2, ws3 = (ndx.workspace(**B) for _ in range(3))
     with ws1:
@@ -207,34 +121,3 @@ def test_two_levels_of_learning_and_the_end_of_all():
     assert ndx.memory.destroy_all() == 2
     assert (external.size, internal.size) == (0, 0)
     assert ndx.workspace("External") is not external
-
-
-@in_thread
-def test_a_name_gives_the_same_workspace():
-    """ND4J has one of the name DefaultWorkspace; here its policies are the default."""
-    assert ndx.workspace("DefaultWorkspace") is ndx.workspace("DefaultWorkspace")
-    before = ndx.memory.default_workspace_config()
-    ndx.memory.default_workspace_config(ndx.WorkspaceConfig(min_size="1MiB"))
-    try:
-        workspace = ndx.workspace("mine")
-        assert workspace is ndx.workspace("mine")
-        cycle(workspace, 10)
-        assert workspace.size == MIB
-    finally:
-        ndx.memory.default_workspace_config(before)
-
-
-@pytest.mark.threads
-def test_threads_that_end_leave_nothing():
-    """ND4J waits for a full collection here; a thread's end is the workspaces' end."""
-    backend = ndx.backends.get("host", limit="1GiB")
-
-    def work():
-        with ndx.workspace("left behind", size="1MiB", backend=backend):
-            ndx.ones(1000)
-
-    for _ in range(10):
-        run_in_thread(work)
-    assert backend.stats()["allocated_count"] == 0
-    left = ndx.memory.workspaces(all_threads=True)
-    assert "left behind" not in [workspace.name for workspace in left]

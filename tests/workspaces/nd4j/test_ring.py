@@ -6,7 +6,6 @@ lives until that slot's turn, as all else in it (ND4J's "pinned", for three turn
 and arrays that are kept too long raise, rather than change silently.
 """
 
-import numpy as np
 import pytest
 from helpers.nd4j import MIB, cycle, lines, offset, spilled, up
 
@@ -106,20 +105,6 @@ def test_a_ring_that_grows(backend):
     assert backend.stats()["allocated_bytes"] == 4 * larger
 
 
-def test_a_ring_of_many_slots_for_prefetching():
-    workspace = ndx.workspace(reset="ring", slots=26, min_size="64KiB")
-    kept = []
-    for number in range(100):
-        with workspace:
-            batch = ndx.full((128, 78), float(number)), ndx.full((128, 10), -1.0)
-        kept.append(batch)
-        del kept[:-26]
-        for past, (images, labels) in enumerate(reversed(kept)):
-            assert float(images[0, 0]) == float(images[-1, -1]) == number - past
-            assert float(ndx.max(labels)) == -1.0
-    assert workspace.size == 26 * up(1.3 * (lines(128 * 78) + lines(128 * 10)))
-
-
 def test_a_ring_that_learns_over_time():
     workspace = ndx.workspace(
         reset="ring", slots=5, learn="over-time", cycles=5, overallocation=0
@@ -146,22 +131,6 @@ def test_a_ring_that_is_initialized():
     assert workspace.size == 3 * lines(100)
 
 
-def test_a_ring_of_slots_that_are_sized():
-    """ND4J's has one cursor, which wraps where the next array doesn't fit."""
-    workspace = ndx.workspace(reset="ring", slots=3, size=lines(100))
-    assert workspace.size == 3 * lines(100)
-    kept = []
-    for number in range(300):
-        with workspace:
-            kept.append(ndx.full(100, float(number)))
-            assert offset(workspace) == lines(100)
-            assert workspace.stats()["slot"] == number % 3
-        values = [float(x[99]) for x in kept[-3:]]
-        assert values == [float(n) for n in range(max(0, number - 2), number + 1)]
-        assert not any(x.in_scope for x in kept[:-3])
-    assert workspace.stats()["total_spills"] == 0
-
-
 def test_the_least_size_of_a_slot(backend):
     workspace = ndx.workspace(
         reset="ring", slots=2, min_size="10MiB", overallocation=0, backend=backend
@@ -180,34 +149,3 @@ def test_the_least_size_of_a_slot(backend):
     assert workspace.size == 20 * MIB
     assert held(backend) == 2
     assert (x.in_scope, y.in_scope) == (False, True)
-
-
-def test_a_ring_for_batches_of_varying_length(backend):
-    """ND4J's asynchronous iterator: its ring grows after 12 cycles out of the arena."""
-    workspace = ndx.workspace(**RING, backend=backend, spill="grow")
-    cycle(workspace, 1000)
-    cycle(workspace, 500)
-    assert spilled(workspace) == (0, 0)
-    with workspace:
-        x = ndx.full(2000, 1.0)
-        assert spilled(workspace) == (1, lines(2000))
-        assert offset(workspace) == 0
-        assert workspace.stats()["cycles"] == 2
-    with workspace:
-        y = ndx.full(2000, 2.0)
-        assert spilled(workspace) == (0, 0)
-    assert (float(x[0]), float(y[0])) == (1.0, 2.0)
-    for _ in range(12):
-        cycle(workspace, 2000)
-        assert spilled(workspace) == (0, 0)
-    assert workspace.size == 4 * up(1.3 * lines(2000))
-    assert held(backend) == 4
-
-
-def test_a_request_larger_than_the_ring():
-    """ND4J turns the ring for ever, until its stack ends."""
-    workspace = ndx.workspace(reset="ring", slots=2, size=lines(100))
-    with workspace:
-        x = ndx.full(10_000, 7.0)
-        assert spilled(workspace) == (1, lines(10_000))
-    assert (np.asarray(x) == 7.0).all()
