@@ -25,7 +25,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
+.PHONY: help demo quick test nightly thorough test-cuda test-ecosystem test-libraries test-numpys-suite conformance fuzz crash lint format sanitize sanitize-fuzz soak bench asv build annotate docs notebooks wheel test-wheel recipe clean distclean FORCE
 
 # The interpreter's name and version ("cpython-3.12.1"); empty if it is missing or too old.
 TAG := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("-".join([sys.implementation.name, ".".join(map(str, v[:3])) + getattr(sys, "abiflags", "")]) if v >= (3, 11) else "")' 2>/dev/null)
@@ -46,8 +46,27 @@ help:  ## list the targets
 demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 	@set -e; for name in $(EXAMPLE); do $(PY) examples/$$name.py $(ARGS); done
 
+# The core of each room, in a minute; what is not listed is for `make test`.
+QUICK := api/test_creation.py api/test_manipulation.py api/test_public.py api/test_statistical.py \
+    array/test_array.py array/test_buffers.py array/test_dlpack.py \
+    backends/test_registry.py backends/pool/test_behaviours.py backends/pool/test_relief.py \
+    cli/test_main.py compute/test_folds.py compute/test_matmul.py compute/test_temporaries.py \
+    compute/passes/test_passes.py context/test_numpy_memory.py cuda/test_namespace.py cuda/test_workspaces.py \
+    differential/test_differential.py files/test_open.py files/test_save.py fusing/test_fuse.py \
+    interop/test_borders.py lib/test_dtypes.py lib/test_layout.py lib/test_trees.py \
+    memory/test_limits.py memory/test_record.py methods/test_indexing.py methods/test_operators.py \
+    numpy/test_methods.py numpy/test_operators.py pipelines/test_parallel_map.py pipelines/test_prefetching.py \
+    pipelines/test_roles.py testing/test_assertions.py \
+    workspaces/test_cycles.py workspaces/test_escape.py workspaces/test_scopes.py workspaces/test_stale.py
+quick: $(VENV)/built $(VENV)/group-test  ## run the core of the tests, in less than a minute
+	$(PY) -m pytest -n $(JOBS) $(addprefix tests/,$(QUICK)) $(ARGS)
+
 test: $(VENV)/built $(VENV)/group-test  ## run the tests (ARGS="-k name")
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+# With the whole of large products of parameters, and what takes long or needs much.
+nightly: $(VENV)/built $(VENV)/group-test  ## run all tests, also those that take long
+	NDX_EXAMPLES=200 $(PY) -m pytest -n $(JOBS) -m "" --timeout 1200 --hypothesis-profile=thorough $(ARGS)
 
 # Property tests alone: the others find no more when they are run for longer.
 thorough: $(VENV)/built $(VENV)/group-test  ## draw THOROUGH=3000 times in each property test (SEED=1)
@@ -62,19 +81,19 @@ test-cuda:  ## run the tests of GPUs on a real one, with CuPy (CUDA=12 by an old
 	@case "$(CUDA)" in 12|13) ;; *) echo "CUDA=$(CUDA): valid are 12 and 13" >&2; exit 2;; esac
 	@if command -v nvidia-smi >/dev/null; then \
 	    $(MAKE) --no-print-directory $(VENV)/built $(VENV)/group-test $(VENV)/cuda$(CUDA) && \
-	    NDX_TEST_CUDA=1 $(PY) -m pytest --timeout 1800 tests/cuda $(ARGS); \
+	    NDX_TEST_CUDA=1 $(PY) -m pytest -m "" --timeout 1800 tests/cuda $(ARGS); \
 	else echo "Skipped: there is no NVIDIA driver here (no nvidia-smi), so nothing was" \
 	    "tested on a GPU. 'make test' runs the same tests on a stand-in."; fi
 
 # What the second one finds is shrunk, printed, and kept in tests/fuzz/corpus.
 fuzz: $(VENV)/built $(VENV)/group-test  ## random programs: on the pools, and of arrays (FUZZ=1000 STEPS=1000000 SEED=1)
-	NDX_FUZZ_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest -o faulthandler_timeout=0 \
-	    tests/backends/pool/test_machine.py $(ARGS)
+	NDX_EXAMPLES=$(FUZZ) NDX_FUZZ_STEPS=100 $(PY) -m pytest --timeout 0 -o faulthandler_timeout=0 \
+	    --hypothesis-profile=thorough tests/backends/pool/test_machine.py $(ARGS)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 1 $(SEED:%=--seed %)
 	$(PY) tools/fuzz.py --steps $(STEPS) --threads 3 $(SEED:%=--seed %)
 
 crash: $(VENV)/built $(VENV)/group-test  ## kill -9 writers of files at random moments (CRASHES=200)
-	NDX_CRASHES=$(CRASHES) $(PY) -m pytest tests/files/test_crash.py -rP $(ARGS)
+	NDX_CRASHES=$(CRASHES) $(PY) -m pytest -m "" tests/files/test_crash.py -rP $(ARGS)
 
 # PyTorch's wheel brings some GiB of CUDA's libraries: the group is not for `make test`.
 test-ecosystem: $(VENV)/built $(VENV)/group-test $(VENV)/group-ecosystem  ## run the tests with other libraries; write the table of docs/interop.md
@@ -127,7 +146,7 @@ SANITIZED = cd $(TREE) && LD_PRELOAD="$$(gcc -print-file-name=$(RUNTIME)) $$(gcc
     $(if $(findstring thread,$(SANITIZERS)),OPENBLAS_NUM_THREADS=1) $(CURDIR)/$(PY)
 
 sanitize: $(TREE)/built  ## run the tests under ASan and UBSan, or SANITIZERS=thread (Linux, GCC)
-	$(SANITIZED) -m pytest -n $(JOBS) -m "$(if $(findstring thread,$(SANITIZERS)),threads,not slow)" $(ARGS)
+	$(SANITIZED) -m pytest -n $(JOBS) -m "$(if $(findstring thread,$(SANITIZERS)),threads,not nightly)" $(ARGS)
 
 sanitize-fuzz: $(TREE)/built  ## random programs of arrays under the sanitizers (STEPS=100000)
 	$(SANITIZED) tools/fuzz.py --corpus $(CURDIR)/tests/fuzz/corpus --steps $(STEPS) --threads 1 $(SEED:%=--seed %)

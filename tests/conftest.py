@@ -8,6 +8,7 @@ import time
 import numpy.ma  # noqa: F401 - np.unique imports it, and its constants stay allocated
 import pytest
 from helpers.examples import USUAL
+from helpers.products import left_to_the_night
 from helpers.sanitizers import SANITIZED, await_other_threads
 from hypothesis import HealthCheck, settings
 from ndx._compute.numpy_private import wanted
@@ -33,6 +34,13 @@ settings.register_profile(
 # The same draws each time: a change is to be judged by what it changes.
 settings.register_profile("ci", COMMON, max_examples=USUAL, derandomize=True)
 settings.load_profile("ci" if os.environ.get("NDX_CI") else "ndx")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave the bulk of large products of parameters to `make nightly`."""
+    for item in left_to_the_night(items):
+        item.add_marker("nightly")
 
 
 def pytest_collection_finish():

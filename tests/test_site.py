@@ -7,7 +7,7 @@ from helpers.browser import Browser
 
 SITE = Path(__file__).parents[1] / "build" / "docs"
 CLASSES = ["NDArray", "Workspace", "workspace", "random.Generator"]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def main(arguments: list[str]) -> int:
     import pytest
 
     outcomes = Outcomes()
-    status = pytest.main([*files(), *arguments], plugins=[outcomes])
+    status = pytest.main(["-m", "", *files(), *arguments], plugins=[outcomes])
     if status != pytest.ExitCode.OK:
         print("ecosystem: the table is not written", file=sys.stderr)
         return int(status)

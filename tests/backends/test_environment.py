@@ -131,7 +131,7 @@ def test_misspelt_variables_are_found_at_the_import():
 
 @pytest.mark.parametrize(
     "name",
-    ["NDX_TEST_CUDA", "NDX_CI", "NDX_STAND_IN", "NDX_WORKSPACE", "NDX_FUZZ_EXAMPLES",
+    ["NDX_TEST_CUDA", "NDX_CI", "NDX_STAND_IN", "NDX_WORKSPACE", "NDX_EXAMPLES",
      "NDX_CRASHES", "NDX_FAILS", "NDX_SANITIZE", "NDX_HOSTS_FILE", "NDX_", "NDX",
      "HSOT_LIMIT", "NDX_HOST_LIMIT", "NDX_LIMIT", "NDX_BACKEND", "NDX_SHARED_ADVICE"],
 )  # fmt: skip

@@ -2,17 +2,18 @@
 
 from hypothesis import settings
 
-# What a test draws that says nothing of it (tests/conftest.py).
-USUAL = 60
+# What a test draws that says nothing of it (tests/conftest.py); the most of others.
+USUAL = 30
+MOST = 60
 
 
 def examples(number, each=1, **options):
-    """Return settings of a test that draws `number` times, and more where all do.
+    """Return settings of a test that draws `number` times, by day at most `MOST`.
 
-    A profile that looks longer (`--hypothesis-profile=thorough`) says how often then: a
-    draw that has several calls, `each`, counts as so many.
+    A profile that looks longer (`--hypothesis-profile=thorough`) says how often it
+    draws at least: a draw that has several calls, `each`, counts as so many.
     """
     profile = settings.default.max_examples
-    if profile > USUAL:
-        number = max(number, -(-profile // each))
+    deep = profile > USUAL
+    number = max(number, -(-profile // each)) if deep else min(number, MOST)
     return settings(max_examples=number, **options)

@@ -10,7 +10,7 @@ from helpers.browser import Browser
 import ndx
 from ndx.memory._page import html_page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 CHART = "document.getElementById('chart').getBoundingClientRect()"
 

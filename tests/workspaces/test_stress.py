@@ -193,7 +193,7 @@ def test_a_late_write_reaches_nothing_live():
     assert shared.wrong == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_for_long(operation):
     workspace = ndx.workspace(size="2MiB")
