@@ -40,6 +40,7 @@ def mask_of(shape, density, seed=1):
     return rng.random(shape) < density
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("density", [0, 1e-5, 0.5, 1, "first"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_masks_select_the_same_elements(shape, density):

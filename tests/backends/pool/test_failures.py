@@ -45,6 +45,7 @@ def program(backend, sizes=SIZES, rng_seed=1):
     return refused
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("make", [device, plain_device])
 @pytest.mark.parametrize("pool", ["split", "round", "naive", "unpooled"])
 def test_each_allocation_of_a_program_fails_once(make, pool):

@@ -97,6 +97,7 @@ def test_running_sums_are_the_same_to_the_last_bit(tmp_path, memory):
         same(ndx.cumulative_sum(in_file(a)), np.cumsum(a))
 
 
+@pytest.mark.costly
 @MEMORY
 @pytest.mark.parametrize("transposed", [(0, 0), (0, 1), (1, 0), (1, 1)])
 @pytest.mark.parametrize(
@@ -184,6 +185,7 @@ def values_to_sort(dtype, n):
         yield many
 
 
+@pytest.mark.costly
 @MEMORY
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex128"])
 @pytest.mark.parametrize("descending", [False, True])
@@ -207,6 +209,7 @@ def test_sorting_by_merging(tmp_path, memory, dtype, descending):
             same(x, a)
 
 
+@pytest.mark.costly
 @MEMORY
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("block", ["4KiB", "64KiB"])
@@ -262,6 +265,7 @@ def test_what_the_callback_raises_ends_them(tmp_path, compute, memory):
 # ---------------------------------------------------------------- degenerate products
 
 
+@pytest.mark.costly
 @MEMORY
 @pytest.mark.parametrize("block", ["4KiB", "8KiB", "1MiB"])
 @pytest.mark.parametrize(
