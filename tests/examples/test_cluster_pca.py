@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import assert_one_line_error
 from helpers.sanitizers import counts_pages
 
 import ndx
@@ -77,6 +76,7 @@ def run(*arguments):
 
 
 # A worker whose memory is nearly its limit is paused.
+@pytest.mark.nightly
 @counts_pages
 def test_a_worker_is_killed(tmp_path):
     done = run("cluster_pca.py", *SMALL, "--kill", "--directory", tmp_path)
@@ -102,6 +102,7 @@ sys.exit(cluster_pca.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.nightly
 @counts_pages
 def test_wrong_results_and_workers_above_their_limit_fail(tmp_path):
     options = ("--workers", 1, "--no-progress", "--directory", tmp_path)
@@ -111,23 +112,3 @@ def test_wrong_results_and_workers_above_their_limit_fail(tmp_path):
         "FAILED: they differ by more than 0",
         "FAILED: a worker had 1 TiB of memory",
     ]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--limit", "plenty"),
-        ("--limit", "100MiB"),
-        ("--size", "1MiB"),
-        ("--workers", "0"),
-        ("--workers", "1", "--kill"),
-        ("--columns", "3"),
-        ("--directory", "/no/such/place"),
-        ("--nosuch",),
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_value_is_one_line(arguments, capsys):
-    import cluster_pca
-
-    assert_one_line_error(cluster_pca.main, arguments, capsys)

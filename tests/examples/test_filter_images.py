@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import assert_one_line_error
 
 import ndx
 
@@ -141,30 +140,3 @@ def test_other_results_fail(tmp_path, capsys, monkeypatch):
     assert small_main(tmp_path) == 1
     labels = "+ fused, + prefetch, + 2 workers, 2 workers, reading"
     assert capsys.readouterr().err == f"other results than the loop: {labels}\n"
-
-
-def test_a_filter_that_removes_no_noise_fails(tmp_path, capsys, monkeypatch):
-    import filter_images
-
-    monkeypatch.setattr(filter_images, "REQUIRED_GAIN", 99.0)
-    assert small_main(tmp_path) == 1
-    assert capsys.readouterr().err == "the filter removes no noise\n"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--images", "0"),
-        ("--size", "15"),
-        ("--size", "428"),
-        ("--workers", "none"),
-        ("--output", "/no/such/place"),
-        ("--picture", "photo.jpg"),
-        ("--nosuch",),
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_value_is_one_line(arguments, capsys):
-    import filter_images
-
-    assert_one_line_error(filter_images.main, arguments, capsys)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import assert_one_line_error
 from helpers.steps import CountedSteps
 from helpers.threads import in_thread
 
@@ -105,21 +104,3 @@ def test_a_wrong_result_fails(monkeypatch, tmp_path, capsys):
     arguments = ["--no-progress", "--points", "9", "--steps", "8", "--repeats", "2"]
     assert heat_equation.main([*arguments, "--picture", str(tmp_path / "p.png")]) == 1
     assert "error above 1.6e-11: NumPy, ndx," in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--repeats", "0"),
-        ("--points", "4"),
-        ("--backend", "nosuch"),
-        ("--picture", "memory.gif"),
-        ("--picture", "nowhere/at/all.png"),
-        ("--nosuch",),
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_value_is_one_line(arguments, capsys):
-    import heat_equation
-
-    assert_one_line_error(heat_equation.main, arguments, capsys)

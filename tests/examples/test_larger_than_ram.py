@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import assert_one_line_error
 from helpers.sanitizers import counts_pages
 
 import ndx
@@ -105,22 +104,3 @@ def test_a_wrong_result_fails(monkeypatch, tmp_path, capsys):
     arguments = ["--no-progress", "--memory", "1MiB", "--directory", str(tmp_path)]
     assert larger_than_ram.main(arguments) == 1
     assert "FAILED: they differ" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--memory", "plenty"),
-        ("--memory", "1KiB"),
-        ("--memory", "100TiB"),
-        ("--columns", "2"),
-        ("--threads", "0"),
-        ("--directory", "/no/such/place"),
-        ("--nosuch",),
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_value_is_one_line(arguments, capsys):
-    import larger_than_ram
-
-    assert_one_line_error(larger_than_ram.main, arguments, capsys)

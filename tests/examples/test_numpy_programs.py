@@ -42,33 +42,10 @@ def test_a_program_prints_the_same_with_ndx(name):
     assert with_ndx["peak_bytes"] > 100_000
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_program_is_long_and_has_one_array_library(name):
-    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    code = text.split('"""', 2)[2]
-    assert sum(bool(line.strip()) for line in code.splitlines()) >= 150
-    assert "import numpy as np\n" in text
-    assert "ndx" not in text
-
-
-def test_all_programs_are_found():
-    from run_both import programs
-
-    assert tuple(path.stem for path in programs()) == NAMES
-
-
 def write(folder, *lines):
     path = folder / "program.py"
     path.write_text("\n".join(["import numpy as np", *lines, ""]), encoding="utf-8")
     return path
-
-
-def test_a_table_is_printed(tmp_path):
-    path = write(tmp_path, "def f():", "    return np.arange(5)", "print(f().sum())")
-    done = run_both(path)
-    assert done.returncode == 0, done.stderr
-    assert "equal" in done.stdout
-    assert "program" in done.stdout
 
 
 def test_a_difference_fails(tmp_path):
@@ -84,28 +61,3 @@ def test_an_array_of_numpy_fails(tmp_path):
     )
     assert done.returncode == 1
     assert "program.py: 1 arrays are NumPy's" in done.stderr
-
-
-@pytest.mark.parametrize("library", ["numpy", "ndx"])
-def test_an_error_of_a_program_is_shown(tmp_path, library):
-    path = write(tmp_path, "def f():", "    raise OSError('no luck')", "f()")
-    done = run_both("--run", library, path)
-    assert done.returncode != 0
-    assert "OSError: no luck" in done.stderr
-
-
-def test_a_program_without_the_line_is_refused(tmp_path):
-    path = tmp_path / "other.py"
-    path.write_text("import math\n", encoding="utf-8")
-    done = run_both("--run", "ndx", path)
-    assert done.returncode != 0
-    assert "the line 'import numpy as np' is there 0 times" in done.stderr
-
-
-def test_a_wrong_option_is_refused(capsys):
-    import run_both as module
-
-    with pytest.raises(SystemExit) as left:
-        module.main(["--run", "nosuch"])
-    assert left.value.code == 2
-    assert "invalid choice" in capsys.readouterr().err

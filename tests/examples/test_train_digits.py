@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import assert_one_line_error
 from helpers.steps import CountedSteps, numpy_data_bytes
 
 import ndx
@@ -103,25 +102,6 @@ def test_the_command(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--epochs", "0"),
-        ("--epochs", "many"),
-        ("--backend", "nosuch"),
-        ("--seed", "-1"),
-        ("--workers", "0"),
-        ("--workers", "2", "--mode", "single"),
-        ("--nosuch",),
-    ],
-    ids=" ".join,
-)
-def test_a_wrong_value_is_one_line(arguments, capsys):
-    import train_digits
-
-    assert_one_line_error(train_digits.main, arguments, capsys)
-
-
 @pytest.mark.parametrize("mode", ["enabled", "none"])
 def test_a_step_in_roles_computes_the_same(digits, mode):
     """The step that names roles trains as the one without, in workspaces or none."""
@@ -154,20 +134,6 @@ def test_the_network_is_evaluated(digits, tmp_path):
     assert report["ROC"].auc() > 0.9
     assert report["cross-entropy"] > 0
     report.plot(tmp_path / "report.png")
-
-
-def test_the_options_of_modes_and_evaluation(tmp_path, capsys, monkeypatch):
-    from train_digits import main
-
-    monkeypatch.chdir(tmp_path)
-    status = main(
-        ["--epochs", "30", "--mode", "enabled", "--evaluate", "--no-progress"]
-    )
-    assert status == 0
-    text = capsys.readouterr().out
-    assert "ndx, enabled" in text
-    assert "weighted mean" in text
-    assert (tmp_path / "digits_evaluation.png").stat().st_size > 10_000
 
 
 def pipeline(digits, mode=None, prefetch=False, workers=None):
@@ -216,13 +182,3 @@ def test_prefetched_steps_ask_for_nothing_after_the_first_epoch(digits):
     assert after["system_allocations"] == before["system_allocations"]
     run.feed.batches.close()
     run.step.plan.destroy()
-
-
-def test_the_options_of_pipelines(tmp_path, capsys):
-    from train_digits import main
-
-    arguments = ["--epochs", "30", "--prefetch", "--workers", "2", "--no-progress"]
-    assert main([*arguments, "--picture", str(tmp_path / "memory.png")]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    (row,) = (i for i, line in enumerate(lines) if "ndx, prefetch, " in line)
-    assert lines[row + 1].strip() == "2 workers"

@@ -6,21 +6,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 import ndx
 
 PACKAGE = str(Path(ndx.__file__).parents[1])
-
-
-def assert_one_line_error(main, arguments, capsys):
-    """Check that wrong arguments end a program with one line, and nothing else."""
-    with pytest.raises(SystemExit) as caught:
-        sys.exit(main(list(arguments)))
-    assert caught.value.code == 2
-    captured = capsys.readouterr()
-    assert len(captured.err.strip().splitlines()) == 1
-    assert not captured.out
 
 
 def start_python(program, *arguments, environment=None):

@@ -183,24 +183,6 @@ def test_what_is_no_import(problems, text):
     assert problems({"low.pyx": text, "top.py": ""}) == []
 
 
-def test_after_a_function_is_not_inside_it(problems):
-    text = "def f(x):\n    return '''\n  import this'''\n\nfrom .low import x\n"
-    assert problems({"mid.py": text, "low.py": ""}) == []
-
-
-def test_exit_status(tmp_path, capsys):
-    (tmp_path / "ndx").mkdir()
-    assert check_layers.main(tmp_path / "ndx") == 0
-    (tmp_path / "ndx" / "_unheard_of.py").touch()
-    assert check_layers.main(tmp_path / "ndx") == 1
-    assert "'_unheard_of' has no layer" in capsys.readouterr().out
-
-
-def test_no_module_is_listed_twice():
-    listed = [name for layer in check_layers.LAYERS for name in layer]
-    assert len(listed) == len(set(listed))
-
-
 @pytest.mark.parametrize(
     "line",
     [

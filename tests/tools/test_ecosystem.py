@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ecosystem
 import pytest
-from tables.ecosystem import LIBRARIES, Library
+from tables.ecosystem import LIBRARIES
 
 ZARR = next(each for each in LIBRARIES if each.name == "zarr")
 TESTS = "tests/interop/test_zarr.py"
@@ -15,32 +15,6 @@ TESTS = "tests/interop/test_zarr.py"
 
 def test_the_page_has_the_lines_of_the_table(capsys):
     assert ecosystem.main(["--check"]) == 0, capsys.readouterr().out
-
-
-def test_outcomes_are_counted_by_library():
-    outcomes = {
-        f"{TESTS}::test_a[1]": "passed",
-        f"{TESTS}::test_a[2]": "skipped",
-        f"{TESTS}::test_b": "passed",
-        "tests/interop/test_zarr_more.py::test_b": "passed",
-    }
-    found = ecosystem.result(ZARR, outcomes)
-    assert found == (version("zarr"), "2 passed, 1 skipped")
-
-
-def test_patterns_choose_tests_of_a_file():
-    library = Library("x", None, (f"{TESTS}::test_a*",), "")
-    outcomes = {f"{TESTS}::test_a[1]": "passed", f"{TESTS}::test_b": "passed"}
-    number, counts = ecosystem.result(library, outcomes)
-    assert number.startswith("Python 3")
-    assert counts == "1 passed"
-
-
-@pytest.mark.parametrize("outcomes", [{}, {f"{TESTS}::test_a": "skipped"}])
-def test_libraries_without_a_test_that_ran_keep_their_line(outcomes):
-    assert ecosystem.result(ZARR, outcomes) is None
-    missing = ZARR._replace(distribution="no-such-distribution")
-    assert ecosystem.result(missing, {f"{TESTS}::test_a": "passed"}) is None
 
 
 @pytest.fixture
@@ -97,35 +71,8 @@ def test_a_run_writes_the_lines(page, test_file):
     assert page.read_text() == text
 
 
-def test_readers_are_noted(page, test_file):
-    mark = f"{ecosystem.BEGIN_READERS}| reader | C |\n|---|---|\n| `f(x)` | copies |\n"
-    page.write_text(f"{page.read_text()}\n{mark}\nLast.\n")
-    test_file.write_text(
-        "def test_a(record_property):\n"
-        "    for noted in [('reader', 'g(x)'), ('layout', 'C'), ('outcome', 'Bad')]:\n"
-        "        record_property(*noted)\n"
-    )
-    assert run(test_file) == (0, "")
-    table = "| reader | C |\n|---|---|\n| `f(x)` | copies |\n| `g(x)` | `Bad` |\n"
-    assert page.read_text().endswith(f"{ecosystem.BEGIN_READERS}{table}\nLast.\n")
-
-
 def test_a_failure_writes_nothing(page, test_file):
     before = page.read_text()
     test_file.write_text("def test_a(): assert False\n")
     assert run(test_file) == (1, "ecosystem: the table is not written\n")
     assert page.read_text() == before
-
-
-def test_pages_without_a_table_are_refused():
-    with pytest.raises(ValueError, match="no line"):
-        ecosystem.check("# Title\n")
-
-
-def test_lines_and_tests_are_checked(monkeypatch):
-    text = ecosystem.BEGIN + ecosystem.written({"zarr": ("3", "1 passed")})
-    assert ecosystem.check(text + "\nThe rest.\n") == []
-    assert ecosystem.check(text.replace("| zarr |", "| tzar |") + "\n")
-    rows = (ZARR._replace(tests=("tests/no_such.py",)),)
-    monkeypatch.setattr(ecosystem, "LIBRARIES", rows)
-    assert "zarr has no tests tests/no_such.py" in ecosystem.check(text + "\n")

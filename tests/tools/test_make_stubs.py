@@ -101,12 +101,6 @@ def test_signatures_attributes_and_docstrings_are_those_of_the_source(source):
     assert [line.strip() for line in rest.splitlines() if "def" in line] == operators
 
 
-def test_a_source_without_annotations_has_no_stub(tmp_path):
-    path = tmp_path / "plain.pyx"
-    path.write_text('"""Plain."""\n\n__all__ = ["f"]\n\ndef f(int x):\n    return x\n')
-    assert from_cython.module(path) == []
-
-
 def test_names_are_imported_from_where_they_are_known(source):
     source = make_stubs.ROOT / "ndx" / source.name
     body = [*from_cython.documented("Doc."), from_cython.statement("x: Array")]
@@ -114,12 +108,6 @@ def test_names_are_imported_from_where_they_are_known(source):
     text = make_stubs.text_of(source, body, known)
     assert text.startswith(make_stubs.MARK)
     assert "from ndx._typing import Array\nx: Array\n" in text
-
-
-def test_a_name_that_is_not_known_is_an_error():
-    body = [*from_cython.documented("Doc."), from_cython.statement("x: NoArray")]
-    with pytest.raises(SystemExit, match="x.pyx: no stub can name NoArray"):
-        make_stubs.text_of(make_stubs.ROOT / "ndx/x.pyx", body, {})
 
 
 def test_options_are_those_of_each_kind_of_backend():

@@ -71,15 +71,3 @@ def test_a_leak_is_found(what, message, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert message in out
     assert "2,000 cycles" in out
-
-
-def test_it_ends_in_time(capsys):
-    assert soak.main(["no-workspace", "--minutes", "0.005"]) == 0
-    assert "flat" in capsys.readouterr().out
-
-
-def test_wrong_arguments_are_refused():
-    for arguments in (["nosuch"], ["--minutes", "0"], ["--cycles", "0"]):
-        with pytest.raises(SystemExit) as caught:
-            soak.main(arguments)
-        assert caught.value.code == 2
