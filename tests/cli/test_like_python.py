@@ -244,8 +244,23 @@ def compare(run, alone):
         assert found == wanted
 
 
+# Two processes for each script: those of other ways to end, by night.
+BY_DAY = {
+    "where it is", "an exception", "an error of syntax", "a hook for exceptions",
+    "exit 3", "exit with text", "an interrupt", "SIGTERM", "threads that last longer",
+    "asyncio", "pickles of its own classes", "warnings", "standard input", "a fork",
+    "an error of NumPy's",
+}  # fmt: skip
+
+
 @pytest.mark.skipif(os.name != "posix", reason="its programs use signals and forks")
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in BY_DAY else pytest.mark.nightly)
+        for name in sorted(SCRIPTS)
+    ],
+)
 def test_scripts(name, tmp_path):
     if SANITIZED and name.startswith("SIG"):
         pytest.skip("sanitizers handle these signals themselves")

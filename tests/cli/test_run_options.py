@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from helpers.command_line import call, run, says
+from helpers.command_line import call, refusal, run, says
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="fork and files are POSIX")
 
@@ -42,13 +42,11 @@ def test_a_fallback_has_a_limit_to_begin_at(tmp_path):
         (("--memory", "3"), "unrecognized arguments"),
     ],
 )
-def test_what_is_wrong(options, text, tmp_path):
+def test_what_is_wrong(options, text, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "script.py").write_text("print('ran')")
-    done = call("run", *options, *("script.py",) * bool(options[1:]), cwd=tmp_path)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    script = ("script.py",) * bool(options[1:])
+    assert text in refusal(capsys, "run", *options, *script)
     assert os.listdir(tmp_path) == ["script.py"]
 
 
@@ -62,34 +60,28 @@ def test_what_is_wrong(options, text, tmp_path):
         (("-m",), "SCRIPT"),
     ],
 )
-def test_no_program(program, text, tmp_path):
-    done = call("run", "--report", *program, cwd=tmp_path)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "allocations" not in done.stderr
+def test_no_program(program, text, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert text in refusal(capsys, "run", "--report", *program)
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="needs a tmpfs")
-def test_files_in_memory_are_no_relief(tmp_path):
+def test_files_in_memory_are_no_relief(capsys):
     options = ("--fallback", "mmap", "--directory", "/dev/shm")
-    done = run(tmp_path, "print('ran')", *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        "'/dev/shm' is in memory itself (tmpfs): give a folder on a disk" in done.stderr
-    )
+    said = refusal(capsys, "run", *options, __file__)
+    assert "'/dev/shm' is in memory itself (tmpfs): give a folder on a disk" in said
 
 
 @POSIX
-def test_a_folder_that_can_not_be_written_to(tmp_path):
+def test_a_folder_that_can_not_be_written_to(tmp_path, capsys):
     folder = tmp_path / "folder"
     folder.mkdir()
     folder.chmod(0o500)
     if os.access(folder, os.W_OK):
         folder = "/proc"
     options = ("--fallback", "mmap", "--directory", folder)
-    done = run(tmp_path, "print('ran')", *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "directory= must be a folder in which files can be made" in done.stderr
+    said = refusal(capsys, "run", *options, __file__)
+    assert "directory= must be a folder in which files can be made" in said
 
 
 def test_help(tmp_path):

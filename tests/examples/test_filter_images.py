@@ -111,6 +111,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.nightly
 def test_the_command(tmp_path):
     picture, output = tmp_path / "photos.png", tmp_path / "out"
     output.mkdir()

@@ -86,6 +86,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.nightly
 def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
     done = run("--no-progress", "--points", "33", "--picture", str(picture))

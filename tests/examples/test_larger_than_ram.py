@@ -54,6 +54,7 @@ def test_the_model_is_what_its_rows_have():
     np.testing.assert_allclose(np.asarray(x).mean(axis=0), model[2], atol=0.5)
 
 
+@pytest.mark.nightly
 def test_the_command(tmp_path):
     arguments = ("--memory", "4MiB", "--columns", "16", "--directory", str(tmp_path))
     done = subprocess.run(

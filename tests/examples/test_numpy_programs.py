@@ -9,6 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "numpy_programs"
 sys.path.append(str(FOLDER))
+pytestmark = pytest.mark.nightly
 NAMES = ("cell_images", "penguin_statistics", "plasma_waves")
 
 

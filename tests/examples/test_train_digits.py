@@ -93,6 +93,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.nightly
 def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
     done = run("--no-progress", "--epochs", "30", "--picture", str(picture))

@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from helpers.commands import PACKAGE
+from ndx.__main__ import main
 
 TIMEOUT = 240
 
@@ -45,6 +48,15 @@ def run(tmp_path, source, *options, arguments=()):
     script = tmp_path / "script.py"
     script.write_text(source)
     return call("run", *options, script, *arguments, cwd=tmp_path)
+
+
+def refusal(capsys, *arguments):
+    """Return what the command says of arguments with which it does nothing."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(each) for each in arguments])
+    printed = capsys.readouterr()
+    assert (caught.value.code, printed.out) == (2, "")
+    return printed.err
 
 
 def says(done):
