@@ -356,20 +356,6 @@ def test_complex_values_need_a_complex_dtype(values, dtype):
 # ---- ranges ------------------------------------------------------------------
 
 
-@given(st.integers(-50, 50), st.integers(-50, 50), st.sampled_from([1, 2, 7, -1, -3]))
-def test_arange_of_integers(start, stop, step):
-    assert_same(ndx.arange(start, stop, step), np.arange(start, stop, step))
-    assert_same(ndx.arange(stop), np.arange(stop))
-    assert_same(ndx.arange(start, stop), np.arange(start, stop))
-
-
-@given(st.integers(-20, 20), st.integers(-20, 20), st.integers(0, 30), st.booleans())
-def test_linspace(start, stop, num, endpoint):
-    found = ndx.linspace(start, stop, num, endpoint=endpoint)
-    expected = np.linspace(start, stop, num, endpoint=endpoint)
-    assert_same(found, expected, rtol=1e-15, atol=1e-15)
-
-
 def test_bad_ranges():
     with pytest.raises(ValueError, match="step"):
         ndx.arange(1, 5, 0)
@@ -379,13 +365,6 @@ def test_bad_ranges():
         ndx.arange("a")
     with pytest.raises(ValueError, match="num=-1 is negative"):
         ndx.linspace(0, 1, -1)
-
-
-@pytest.mark.parametrize("k", [-5, -1, 0, 1, 5])
-def test_eye(k):
-    for shape in ((3, 3), (3, 5), (5, 3), (0, 3)):
-        assert_same(ndx.eye(*shape, k=k), np.eye(*shape, k=k))
-    assert_same(ndx.eye(3, dtype="int8"), np.eye(3, dtype="int8"))
 
 
 def test_sequences_nested_without_end():

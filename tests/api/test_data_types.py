@@ -128,15 +128,6 @@ def test_namespace_info():
         info.dtypes(device="tpu")
 
 
-@given(arrays.pairs(dtypes.NUMERIC))
-def test_round(pair):
-    a, x = pair
-    with np.errstate(all="ignore"):
-        expected = np.round(a) if a.dtype.kind in "iu" else np.rint(a)
-    np.testing.assert_array_equal(np.asarray(ndx.round(x)), expected)
-    assert ndx.round(x).dtype == a.dtype
-
-
 @given(arrays.pairs(dtypes.REALS, finite=True), st.data())
 def test_clip(pair, data):
     a, x = pair

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import arrays, dtypes
+from helpers import dtypes
 from helpers.compare import assert_same
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ndx
 
@@ -21,30 +19,6 @@ def matrices(dtype, *shape, seed=0):
     return a, ndx.matrix_transpose(
         ndx.asarray(np.matrix_transpose(a).copy(), copy=True)
     )
-
-
-@given(arrays.pairs(dtypes.NUMERIC, min_dims=1, max_dims=3, finite=True), st.data())
-def test_tensordot(pair, data):
-    a, x = pair
-    count = data.draw(st.integers(0, a.ndim))
-    order = data.draw(st.permutations(range(a.ndim)))
-    b, y = np.transpose(a, order), ndx.permute_dims(x, order)
-    source = tuple(range(count))
-    target = tuple(order.index(axis) - a.ndim for axis in source)
-    found = ndx.tensordot(x, y, axes=(source, target))
-    assert_same(found, np.tensordot(a, b, (source, target)), rtol=1e-6)
-    found = ndx.tensordot(x, ndx.permute_dims(x, range(a.ndim)[::-1]), axes=1)
-    assert_same(found, np.tensordot(a, a.T, 1), rtol=1e-6)
-
-
-@given(arrays.pairs(dtypes.NUMERIC, min_dims=1, max_dims=3, finite=True), st.data())
-def test_vecdot(pair, data):
-    a, x = pair
-    axis = data.draw(st.integers(-a.ndim, -1))
-    assert_same(ndx.vecdot(x, x, axis=axis), np.vecdot(a, a, axis=axis), rtol=1e-6)
-    assert_same(ndx.vecdot(x, x[:1], axis=-1), np.vecdot(a, a[:1]), rtol=1e-6) if (
-        a.ndim > 1 and a.shape[0]
-    ) else None
 
 
 def test_matmul_into_an_array():
@@ -91,76 +65,10 @@ def test_decompositions(dtype):
     assert_same(ndx.conj(upper).mT @ upper, np.asarray(square), **close)
 
 
-@pytest.mark.parametrize("dtype", NUMERIC)
-def test_square_matrices(dtype):
-    a, x = matrices(dtype, 2, 3, 3)
-    close = {"rtol": 0, "atol": TOLERANCE[dtype] * 100}
-    eye = np.stack([np.eye(3, dtype=dtype)] * 2)
-    assert_same(ndx.linalg.inv(x) @ x, eye, **close)
-    assert_same(x @ ndx.linalg.solve(x, ndx.asarray(eye)), eye, **close)
-    assert_same(ndx.linalg.solve(x[0], x[0, :, 0]), eye[0, :, 0], **close)
-    assert_same(ndx.linalg.det(x), np.linalg.det(a), **close)
-    sign, logabsdet = ndx.linalg.slogdet(x)
-    assert_same(sign * ndx.exp(logabsdet), np.linalg.det(a), **close)
-    assert_same(ndx.linalg.matrix_power(x, 3), a @ a @ a, **close)
-    assert_same(ndx.linalg.matrix_power(x, 0), eye, **close)
-    assert_same(ndx.linalg.trace(x, offset=1), np.trace(a, 1, -2, -1), **close)
-    assert_same(ndx.linalg.cross(x, x[:1]), np.linalg.cross(a, a[:1]), **close)
-    assert_same(ndx.linalg.outer(x[0, 0], x[1, 1]), np.outer(a[0, 0], a[1, 1]), **close)
-
-
-@pytest.mark.parametrize("order", [1, 2, -1, -2, np.inf, -np.inf, "fro", "nuc", 0, 3.5])
-@pytest.mark.parametrize("keepdims", [True, False])
-def test_norms(order, keepdims):
-    a, x = matrices("complex128", 2, 3, 4)
-    options = {"ord": order, "keepdims": keepdims}
-    if order not in (0, 3.5):
-        expected = np.linalg.matrix_norm(a, **options)
-        assert_same(ndx.linalg.matrix_norm(x, **options), expected, rtol=1e-12)
-    if not isinstance(order, str):
-        for axis in (None, 1, (0, 2)):
-            found = ndx.linalg.vector_norm(x, axis=axis, **options)
-            if axis != (0, 2):
-                expected = np.linalg.vector_norm(a, axis=axis, **options)
-                assert_same(found, expected, rtol=1e-12)
-
-
 def test_small_integers_are_traced_in_int64():
     x = ndx.full((3, 3), 100, dtype="int8")
     assert ndx.linalg.trace(x).item() == 300
     assert ndx.linalg.trace(x, dtype="float32").dtype == "float32"
-
-
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
-@pytest.mark.parametrize("dtype", NUMERIC)
-def test_transforms(dtype, norm):
-    a, x = matrices(dtype, 4, 6)
-    close = {"rtol": TOLERANCE[dtype] * 10, "atol": TOLERANCE[dtype] * 10}
-    real = dtype in dtypes.FLOATS
-    one = ("rfft", "ihfft") if real else ("fft", "ifft", "hfft", "irfft")
-    more = ("rfftn",) if real else ("fftn", "ifftn", "irfftn")
-    for name in one:
-        for options in ({}, {"axis": 0}, {"n": 3}, {"n": 9, "axis": -2}):
-            found = getattr(ndx.fft, name)(x, norm=norm, **options)
-            expected = getattr(np.fft, name)(a, norm=norm, **options)
-            assert_same(found, expected, **close)
-    for name in more:
-        for options in ({}, {"axes": (0,)}, {"s": (3, 9), "axes": (1, 0)}):
-            found = getattr(ndx.fft, name)(x, norm=norm, **options)
-            expected = getattr(np.fft, name)(a, norm=norm, **options)
-            assert_same(found, expected, **close)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_frequencies(n):
-    assert_same(ndx.fft.fftfreq(n, d=0.5), np.fft.fftfreq(n, 0.5))
-    assert_same(ndx.fft.rfftfreq(n, d=0.5), np.fft.rfftfreq(n, 0.5))
-    assert ndx.fft.fftfreq(n, dtype="float32").dtype == "float32"
-    x = ndx.reshape(ndx.arange(2 * n), (2, n))
-    for axes in (None, 1, (0, -1)):
-        a = np.asarray(x)
-        assert_same(ndx.fft.fftshift(x, axes=axes), np.fft.fftshift(a, axes))
-        assert_same(ndx.fft.ifftshift(x, axes=axes), np.fft.ifftshift(a, axes))
 
 
 X = ndx.ones((2, 3))

@@ -25,17 +25,6 @@ def test_permute_dims(pair, data):
     assert shares(result, x)
 
 
-@given(arrays.pairs(min_dims=1), st.data())
-def test_moveaxis(pair, data):
-    a, x = pair
-    count = data.draw(st.integers(0, a.ndim))
-    ends = st.permutations(range(a.ndim)).map(lambda axes: tuple(axes[:count]))
-    source, target = data.draw(ends), data.draw(ends)
-    assert_same(ndx.moveaxis(x, source, target), np.moveaxis(a, source, target))
-    one, other = data.draw(st.tuples(*[st.integers(-a.ndim, a.ndim - 1)] * 2))
-    assert_same(ndx.moveaxis(x, one, other), np.moveaxis(a, one, other))
-
-
 @given(arrays.pairs(), st.data())
 def test_flip(pair, data):
     a, x = pair
@@ -125,19 +114,6 @@ def test_unstack(pair, data):
     for result, other in zip(found, expected, strict=True):
         assert_same(result, other)
         assert shares(result, x) or not result.size
-
-
-@given(arrays.pairs(min_dims=2), st.integers(-5, 5))
-def test_matrices(pair, k):
-    a, x = pair
-    assert_same(ndx.matrix_transpose(x), np.matrix_transpose(a))
-    assert_same(ndx.linalg.diagonal(x, offset=k), np.linalg.diagonal(a, offset=k))
-    assert_same(ndx.tril(x, k=k), np.tril(a, k))
-    assert_same(ndx.triu(x, k=k), np.triu(a, k))
-    for far in (2**62, -(2**62)):
-        assert ndx.linalg.diagonal(x, offset=far).shape[-1] == 0
-        assert_same(ndx.tril(x, k=far), a if far > 0 else np.zeros_like(a))
-        assert_same(ndx.triu(x, k=far), np.zeros_like(a) if far > 0 else a)
 
 
 @given(arrays.pairs(["complex64", "complex128"]))

@@ -11,19 +11,6 @@ from hypothesis.extra import numpy as hnp
 import ndx
 
 
-@given(hnp.mutually_broadcastable_shapes(num_shapes=3, max_side=3), st.data())
-def test_where(shapes, data):
-    drawn = []
-    for shape, names in zip(
-        shapes.input_shapes, (dtypes.ALL, dtypes.ALL, dtypes.ALL), strict=True
-    ):
-        dtype = data.draw(st.sampled_from(names))
-        array = data.draw(hnp.arrays(dtype, shape))
-        drawn.append((array, data.draw(arrays.in_some_layout(array))))
-    (c, condition), (a, x), (b, y) = drawn
-    assert_same(ndx.where(condition, x, y), np.where(c, a, b))
-
-
 @pytest.mark.parametrize("dtype", dtypes.ALL)
 def test_where_with_scalars(dtype):
     condition = ndx.asarray([True, False])
@@ -42,100 +29,12 @@ def test_where_of_large_arrays():
     assert_same(ndx.where(x % 3 > 0, x, 0.0), expected)
 
 
-@pytest.mark.parametrize("name", ["argmax", "argmin"])
-@given(pair=arrays.pairs(dtypes.BOOL + dtypes.REALS, min_side=1), data=st.data())
-def test_extremes(name, pair, data):
-    a, x = pair
-    axis = data.draw(
-        st.none() | st.integers(-a.ndim, a.ndim - 1) if a.ndim else st.none()
-    )
-    for keepdims in (False, True):
-        found = getattr(ndx, name)(x, axis=axis, keepdims=keepdims)
-        assert_same(found, getattr(np, name)(a, axis=axis, keepdims=keepdims))
-
-
-@given(arrays.pairs(), st.data())
-def test_count_nonzero(pair, data):
-    a, x = pair
-    axis = data.draw(arrays.axes(a.ndim))
-    for keepdims in (False, True):
-        expected = (a != 0).sum(axis=axis, keepdims=keepdims, dtype=np.int64)
-        assert_same(ndx.count_nonzero(x, axis=axis, keepdims=keepdims), expected)
-
-
-@given(arrays.pairs(min_dims=1))
-def test_nonzero(pair):
-    a, x = pair
-    found = ndx.nonzero(x)
-    assert type(found) is tuple
-    for result, expected in zip(found, np.nonzero(a), strict=True):
-        assert_same(result, expected)
-
-
-@given(
-    arrays.pairs(dtypes.REALS, max_dims=1, min_dims=1),
-    st.sampled_from(["left", "right"]),
-)
-def test_searchsorted(pair, side):
-    a, x = pair
-    order = ndx.argsort(x)
-    expected = np.searchsorted(np.sort(a), a, side=side)
-    assert_same(ndx.searchsorted(ndx.sort(x), x, side=side), expected)
-    assert_same(ndx.searchsorted(x, x, side=side, sorter=order), expected)
-    assert_same(
-        ndx.searchsorted(ndx.sort(x), 1, side=side),
-        np.searchsorted(np.sort(a), 1, side),
-    )
-
-
-@given(arrays.pairs(dtypes.BOOL + dtypes.REALS, min_dims=1), st.booleans(), st.data())
-def test_sorting(pair, stable, data):
-    a, x = pair
-    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
-    expected = np.sort(a, axis=axis, stable=True)
-    assert_same(ndx.sort(x, axis=axis), expected)
-    found = ndx.sort(x, axis=axis, descending=True, stable=stable)
-    np.testing.assert_array_equal(np.asarray(found), np.flip(expected, axis))
-    assert_same(ndx.argsort(x, axis=axis), np.argsort(a, axis=axis, stable=True))
-    order = np.asarray(ndx.argsort(x, axis=axis, descending=True, stable=stable))
-    np.testing.assert_array_equal(np.take_along_axis(a, order, axis), np.asarray(found))
-
-
 def test_descending_sorts_are_stable():
     x = ndx.asarray([1, 0, 1, 0, 1])
     assert ndx.argsort(x, descending=True).tolist() == [0, 2, 4, 1, 3]
     zeros = ndx.asarray([0.0, -0.0, 0.0])
     found = ndx.sort(zeros, descending=True)
     assert ndx.signbit(found).tolist() == [False, True, False]
-
-
-@given(arrays.pairs(max_dims=2, finite=True))
-def test_sets(pair):
-    a, x = pair
-    values, counts = np.unique(a, return_counts=True)
-    found = ndx.unique_all(x)
-    assert_same(found.values, values)
-    assert_same(found.counts, counts)
-    flat = a.reshape(-1)
-    np.testing.assert_array_equal(flat[np.asarray(found.indices)], values)
-    np.testing.assert_array_equal(values[np.asarray(found.inverse_indices)], a)
-    assert_same(ndx.unique_counts(x).counts, counts)
-    inverse = ndx.unique_inverse(x)
-    assert_same(inverse.inverse_indices, np.asarray(found.inverse_indices))
-    assert_same(ndx.unique_values(x), values)
-
-
-@given(
-    arrays.pairs(dtypes.INTEGERS, finite=True),
-    arrays.pairs(dtypes.INTEGERS, finite=True),
-)
-def test_isin(pair, other):
-    a, x = pair
-    b, y = other
-    assert_same(ndx.isin(x, y), np.isin(a, b))
-    assert_same(ndx.isin(x, y, invert=True), np.isin(a, b, invert=True))
-    assert_same(ndx.isin(x, 3), np.isin(a, 3))
-    assert_same(ndx.isin(3, y), np.isin(3, b))
 
 
 @given(

@@ -1,88 +1,15 @@
 """Sums and other reductions against NumPy's: values, accuracy, all layouts and axes."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
-from helpers import dtypes, patterns
+from helpers import dtypes
 from helpers.compare import assert_same
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ndx
 
 RNG = np.random.default_rng(0)
-
-
-@st.composite
-def axes(draw, ndim):
-    """Draw an axis argument: None, an int, or a tuple in any order and sign."""
-    kind = draw(st.sampled_from(["none", "int", "tuple"]))
-    if kind == "none" or not ndim:
-        return draw(st.sampled_from([None, ()]))
-    if kind == "int":
-        return draw(st.integers(-ndim, ndim - 1))
-    chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True))
-    return tuple(axis - ndim * draw(st.booleans()) for axis in chosen)
-
-
-def expected_dtype(name, dtype):
-    kind = np.dtype(dtype).kind
-    if name in ("sum", "prod"):
-        return {"b": "int64", "i": "int64", "u": "uint64"}.get(kind, dtype)
-    return dtype
-
-
-@given(st.data(), st.sampled_from(["sum", "prod", "max", "min", "all", "any"]),
-       st.sampled_from(dtypes.ALL))  # fmt: skip
-def test_against_numpy(data, name, dtype):
-    shape = data.draw(patterns.shapes(max_dims=4, min_side=0 if name[0] in "sp" else 1))
-    special = dtype in dtypes.FLOATS and name in ("max", "min", "all", "any")
-    a = data.draw(patterns.arrays(dtype, shape, special=special))
-    if dtype in dtypes.FLOATS + dtypes.COMPLEX and name in ("sum", "prod"):
-        # The order of additions is free: values for which it does not matter.
-        a = np.where(np.abs(a) > 8, 1, a).astype(dtype)
-    axis = data.draw(axes(a.ndim))
-    keepdims = data.draw(st.booleans())
-    with np.errstate(all="ignore"):
-        expected = getattr(np, name)(a, axis=axis, keepdims=keepdims)
-    found = getattr(ndx, name)(ndx.asarray(a), axis=axis, keepdims=keepdims)
-    if name in ("all", "any"):
-        assert_same(found, np.asarray(expected, dtype=bool))
-        return
-    expected = np.asarray(expected, dtype=expected_dtype(name, dtype))
-    tolerance = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-12,
-                 "complex128": 1e-12}.get(dtype, 0)  # fmt: skip
-    tolerance = tolerance if name in ("sum", "prod") else 0
-    assert_same(found, expected, rtol=tolerance, atol=tolerance * 1e-3)
-
-
-@given(
-    st.data(),
-    st.sampled_from(["mean", "var", "std"]),
-    st.sampled_from(dtypes.REALS),
-    st.integers(0, 2),
-)
-def test_moments_against_numpy(data, name, dtype, correction):
-    shape = data.draw(patterns.shapes(max_dims=3, min_side=1))
-    a = data.draw(patterns.arrays(dtype, shape, special=False))
-    a = np.where(np.abs(a.astype(float)) > 100, 3, a).astype(dtype)
-    axis = data.draw(axes(a.ndim))
-    kwargs = {"axis": axis, "keepdims": data.draw(st.booleans())}
-    if name != "mean":
-        kwargs["correction"] = correction
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        expected = getattr(np, name)(a.astype(float), **kwargs)
-    found = getattr(ndx, name)(ndx.asarray(a), **kwargs)
-    assert found.dtype == (dtype if dtype in dtypes.FLOATS else "float64")
-    count = max(a.size // max(np.asarray(expected).size, 1), 1)
-    if name != "mean" and count - correction <= 0:
-        assert np.isnan(np.asarray(found)).all()
-        return
-    tolerance = 1e-5 if dtype == "float32" else 1e-12
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 # ---- accuracy ----------------------------------------------------------------

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers.arrays import laid_out
+from helpers.arrays import in_some_layout
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,7 +133,7 @@ def test_a_program_starts_with_the_number_of_its_environment():
 @given(st.data(), st.sampled_from(SHAPES), st.sampled_from(NAMES))
 def test_elementwise_results_are_equal_for_any_number_of_threads(data, shape, dtype):
     x, y = numbers(shape, dtype), numbers(shape, dtype, 1)
-    a, b = laid_out(data.draw, x), laid_out(data.draw, y)
+    a, b = data.draw(in_some_layout(x)), data.draw(in_some_layout(y))
     if data.draw(st.booleans()):
         b, y = b[:1], y[:1]
     for function in (
@@ -146,7 +146,7 @@ def test_elementwise_results_are_equal_for_any_number_of_threads(data, shape, dt
         assert same(one, on_threads(5, function, a, b))
     expected = x.astype(dtype) + y
     np.testing.assert_array_equal(on_threads(3, ndx.add, a, b), expected)
-    out = laid_out(data.draw, np.zeros_like(expected))
+    out = data.draw(in_some_layout(np.zeros_like(expected)))
     on_threads(3, lambda: ndx.add(a, b, out=out))
     np.testing.assert_array_equal(out, expected)
 
@@ -182,7 +182,7 @@ REDUCED = [
 @given(st.data(), st.sampled_from(REDUCED), st.sampled_from(NAMES))
 def test_reductions_are_equal_for_any_number_of_threads(data, shape, dtype):
     x = numbers(shape, dtype)
-    a = laid_out(data.draw, x)
+    a = data.draw(in_some_layout(x))
     axes = [None, *range(x.ndim), (0, x.ndim - 1) if x.ndim > 1 else 0]
     axis, keepdims = data.draw(st.sampled_from(axes)), data.draw(st.booleans())
     names = ["sum", "prod", "any", "all"] + ["max", "min", "std"] * (dtype[0] != "c")

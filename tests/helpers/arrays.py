@@ -60,21 +60,3 @@ def axes(ndim):
     one = st.integers(-ndim, ndim - 1)
     some = st.lists(one, unique_by=lambda axis: axis % ndim, max_size=ndim).map(tuple)
     return st.none() | one | some
-
-
-def laid_out(draw, array):
-    """Return an NDArray of the same elements that lies in memory in a drawn way."""
-    order = draw(st.permutations(range(array.ndim)))
-    steps = [draw(st.sampled_from([1, -1, 2])) for _ in order]
-    room = np.zeros(
-        [
-            array.shape[axis] * abs(step)
-            for axis, step in zip(order, steps, strict=True)
-        ],
-        array.dtype,
-    )
-    view = ndx.asarray(room, copy=True)
-    view = view[(*(slice(None, None, step) for step in steps), ...)]
-    view = ndx.permute_dims(view, tuple(np.argsort(order).tolist()))
-    view[...] = ndx.asarray(array)
-    return view
