@@ -88,6 +88,7 @@ def test_places_and_rows(shape):
             np.testing.assert_array_equal(a[ndx.asarray(rows)], x[rows])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dtype", ["float64", "uint8", "complex128"])
 @pytest.mark.parametrize("index_dtype", ["int64", "int32", "uint8"])
 def test_index_arrays_select_the_same_elements(dtype, index_dtype):

@@ -29,6 +29,7 @@ def numbers(shape, dtype, special):
     return x
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "complex64"])
 @pytest.mark.parametrize("shape", SHAPES)

@@ -10,6 +10,7 @@ import ndx
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 
 
+@pytest.mark.nightly
 def test_it_runs(gpu, capsys):
     pytest.importorskip("sklearn")
     import gpu as benchmark

@@ -27,7 +27,7 @@ def rest(cases):
     were kept least so far.
     """
     cases = sorted(cases, key=lambda case: case.nodeid)
-    values = {case: list(enumerate(map(id, each_value(case)))) for case in cases}
+    values = {case: list(enumerate(values_of(case))) for case in cases}
     columns = [set(column) for column in zip(*values.values(), strict=True)]
     longest = columns.index(max(columns, key=len))
     by_value = defaultdict(list)
@@ -47,5 +47,13 @@ def rest(cases):
     return [case for case in cases if case not in kept]
 
 
-def each_value(case):
-    return case.callspec.params.values()
+def values_of(case):
+    """Return which values a case has: those of one `parametrize` are one."""
+    params = {name: id(value) for name, value in case.callspec.params.items()}
+    found = []
+    for mark in case.iter_markers("parametrize"):
+        names = mark.args[0]
+        if isinstance(names, str):
+            names = names.replace(",", " ").split()
+        found.append(tuple(params.pop(name) for name in names))
+    return [*found, *params.values()]

@@ -212,6 +212,7 @@ SINGLE = [
 ]
 
 
+@pytest.mark.costly
 @MEMORY
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), SINGLE)
