@@ -48,16 +48,16 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 
 # The core of each room, in a minute; what is not listed is for `make test`.
 QUICK := api/test_creation.py api/test_manipulation.py api/test_public.py api/test_statistical.py \
-    array/test_array.py array/test_buffers.py array/test_dlpack.py \
+    array/test_array.py array/test_buffers.py \
     backends/test_registry.py backends/pool/test_behaviours.py backends/pool/test_relief.py \
-    cli/test_main.py compute/test_folds.py compute/test_matmul.py compute/test_temporaries.py \
+    cli/test_run_options.py compute/test_folds.py compute/test_matmul.py compute/test_temporaries.py \
     compute/passes/test_passes.py context/test_numpy_memory.py cuda/test_namespace.py cuda/test_workspaces.py \
     differential/test_differential.py files/test_open.py files/test_save.py fusing/test_fuse.py \
     interop/test_borders.py lib/test_dtypes.py lib/test_layout.py lib/test_trees.py \
     memory/test_limits.py memory/test_record.py methods/test_indexing.py methods/test_operators.py \
     numpy/test_methods.py numpy/test_operators.py pipelines/test_parallel_map.py pipelines/test_prefetching.py \
     pipelines/test_roles.py testing/test_assertions.py \
-    workspaces/test_cycles.py workspaces/test_escape.py workspaces/test_scopes.py workspaces/test_stale.py
+    workspaces/test_cycles.py workspaces/test_escape.py workspaces/test_scopes.py
 quick: $(VENV)/built $(VENV)/group-test  ## run the core of the tests, in less than a minute
 	$(PY) -m pytest -n $(JOBS) $(addprefix tests/,$(QUICK)) $(ARGS)
 
