@@ -373,6 +373,7 @@ except ValueError as error:
     assert run_python(code, path, mode, argument).split() == ["True", "4096"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", THERE)
 @pytest.mark.parametrize("left", [0, 100, 4096, 800_127])
 def test_a_file_cut_short_after_its_header_was_read_is_an_error(path, mode, left):

@@ -82,6 +82,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["crash", "value", "memory"])
 def test_what_is_wrong_is_found_and_shrunk(kind):
     status, said = run_fuzz(kind, program=PLANTED)

@@ -47,6 +47,7 @@ def test_computes_ndarrays(run, namespace, count):
     assert run(namespace, "threads") == count
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("executor", ["processes", "dask"])
 def test_executors_of_processes(run, executor):
     if executor == "dask":

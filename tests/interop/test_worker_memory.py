@@ -379,6 +379,7 @@ def run_cluster(body, tmp_path):
     return run_python(CLUSTER + "\n".join(lines) + "\n", tmp_path).splitlines()
 
 
+@pytest.mark.nightly
 def test_a_cluster_with_little_memory(tmp_path):
     body = """
 client.register_plugin(WorkerMemory(limit="24MiB"))
@@ -421,6 +422,7 @@ print([each.pid for each in memory_report(client, [one])]
     assert found[1:] == ["7.0 host", "[True, True]", "True"]
 
 
+@pytest.mark.nightly
 def test_a_task_may_need_more_than_its_process_has(tmp_path):
     """Its arrays are in files, and used pages are dropped: the nanny kills no one."""
     body = """
@@ -439,6 +441,7 @@ for each in memory_report(client):
     assert sorted(found[1:]) == ["0 True", "1280 True"]
 
 
+@pytest.mark.nightly
 def test_idle_memory_does_not_pause_a_worker_for_ever(tmp_path):
     """Above 80 % of its limit a worker begins no task: none would free anything."""
     body = """
@@ -473,6 +476,7 @@ print(client.submit(ndx.ones, MIB).result().shape)
     assert found == ["ValueError True", "size", "{None}", f"({MIB},)"]
 
 
+@pytest.mark.nightly
 def test_workers_that_join_later_have_theirs(tmp_path):
     body = """
 client.register_plugin(WorkerMemory(limit="4MiB"))

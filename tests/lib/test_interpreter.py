@@ -60,6 +60,7 @@ def test_one_address_for_all_code_is_not_that_of_each(wrong):
     assert not is_code(lambda: wrong)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("context", [True, False])
 @pytest.mark.parametrize(
     ("frame", "code"), [(True, True), (True, False), (False, True)]
