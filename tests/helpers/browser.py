@@ -3,7 +3,6 @@
 Nothing beside the browser is needed. Protocol: https://chromedevtools.github.io/devtools-protocol
 """
 
-import base64
 import itertools
 import json
 import os
@@ -184,10 +183,6 @@ class Browser:
                 **({"text": text} if text and kind == "keyDown" else {}),
             )
         self.frames()
-
-    def screenshot(self, path):
-        shot = self.send("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def problems(self):
         """Return what the page complained about, and what it asked the network for."""

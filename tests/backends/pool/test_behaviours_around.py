@@ -7,11 +7,10 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import dtypes
 from helpers.pools import MAKERS, MIB, STREAMLESS, check, device, plain_device, take
 
 import ndx
-from ndx.backends import Buffer, PooledBackend, PythonSource
+from ndx.backends import Buffer
 from ndx.memory import FailureCallbackAdaptor, LimitingAdaptor
 
 KINDS = ["split", "round", "naive", "unpooled"]
@@ -29,18 +28,6 @@ def pool(make):
     check(backend)
 
 
-def test_scopes_nest_and_restore(make):
-    before, outer, inner = ndx.current_backend(), make(), make()
-    with ndx.use(outer):
-        with ndx.use(inner):
-            assert ndx.current_backend() is inner
-        assert ndx.current_backend() is outer
-        # The default is what counts outside of all scopes.
-        ndx.set_default("host")
-        assert ndx.current_backend() is outer
-    assert ndx.current_backend() is before
-
-
 def test_the_default_does_not_serve_a_scope(pool):
     default = ndx.current_backend()
     before = default.stats()
@@ -51,24 +38,6 @@ def test_the_default_does_not_serve_a_scope(pool):
     assert pool.stats()["total_allocations"] == 2
     del y
     assert default.stats() == before
-
-
-def test_a_temporary_calls_both_functions_of_a_source():
-    calls = []
-
-    class Source(PythonSource):
-        def acquire(self, nbytes):
-            calls.append(("acquire", nbytes))
-            return bytearray(nbytes)
-
-        def discard(self, buffer):
-            calls.append(("discard", len(buffer)))
-
-    with ndx.use(PooledBackend(Source(), pool="unpooled")):
-        ndx.zeros(1000)
-    (first, taken), (second, given) = calls
-    assert (first, second) == ("acquire", "discard")
-    assert taken == given >= 8000
 
 
 def test_memory_of_others(pool):
@@ -110,7 +79,7 @@ def test_a_stream_that_is_over_before_its_memory_is_freed(make_device):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "arena"])
-@pytest.mark.parametrize("dtype", dtypes.ALL)
+@pytest.mark.parametrize("dtype", ["uint8", "float64", "complex128"])
 def test_values_survive(make, kind, dtype):
     options = {"initial": "1MiB"} if kind == "arena" else {}
     pool = make(pool=kind, **options)
@@ -136,20 +105,6 @@ def test_more_at_first_than_ever(make, limit):
     with pytest.raises(ValueError, match="initial='2kilo'"):
         make(pool="arena", initial="2kilo")
     assert take(make(pool="arena", initial="2mib"), "2MiB").rounded == 2**21
-
-
-def test_a_callback_decides(make):
-    asked = []
-
-    def once(nbytes):
-        asked.append(nbytes)
-        return len(asked) == 1
-
-    limited = FailureCallbackAdaptor(make(limit="64KiB"), once)
-    with ndx.use(limited), pytest.raises(ndx.OutOfMemoryError):
-        ndx.zeros(100_000)
-    # Tried again after the first one; no collection helps where it is over the limit.
-    assert asked == [800_000] * 2
 
 
 def test_an_exception_of_a_callback_comes_through(make):
