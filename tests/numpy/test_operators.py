@@ -156,23 +156,6 @@ def test_powers_in_place():
 # ---- counts ------------------------------------------------------------------
 
 
-def test_an_integer_without_axes_repeats_a_sequence():
-    n = ndx.asarray([3, 4])[0]
-    assert [0, 1] * n == n * [0, 1] == [0, 1] * 3
-    assert (7,) * n == n * (7,) == (7,) * 3
-    assert "ab" * n == n * "ab" == "ababab"
-    assert bytes(2) * n == bytes(6)
-    assert np.zeros((2,) * n).shape == (2, 2, 2)
-
-
-@pytest.mark.parametrize("n", [ndx.asarray(3.0), ndx.asarray(True)])
-def test_other_arrays_repeat_nothing(n):
-    with pytest.raises(TypeError):
-        "ab" * n
-    with pytest.raises(TypeError):
-        bytearray(2) * ndx.asarray([2, 3])
-
-
 @pytest.mark.parametrize("shape", [(1,), (1, 1)])
 def test_an_array_of_one_element_is_true_or_false(shape):
     assert ndx.ones(shape)
@@ -184,20 +167,6 @@ def test_an_array_of_one_element_is_true_or_false(shape):
 
 
 # ---- subclasses of NumPy's array ---------------------------------------------
-
-
-@pytest.mark.parametrize("operate", [*OPERATORS, np.add, np.multiply])
-def test_masks_are_kept(operate):
-    masked = np.ma.array([1.0, 2.0, 4.0], mask=[False, True, False])
-    a = np.array([4.0, 5.0, 6.0])
-    x = ndx.asarray(a, copy=True)
-    for found, expected in (
-        (operate(x, masked), operate(a, masked)),
-        (operate(masked, x), operate(masked, a)),
-    ):
-        assert type(found) is np.ma.MaskedArray
-        np.testing.assert_array_equal(found.mask, expected.mask)
-        np.testing.assert_array_equal(found.compressed(), expected.compressed())
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
