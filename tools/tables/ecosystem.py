@@ -97,7 +97,7 @@ LIBRARIES = (
     ),
     Library(
         "matplotlib", "matplotlib",
-        (f"{INTEROP}matplotlib.py", f"{INTEROP}matplotlib_calls.py"),
+        (f"{INTEROP}matplotlib.py",),
         "draws NDArrays", "a method `to_numpy`",
     ),
     Library(
