@@ -1,11 +1,10 @@
 """Objects of other classes that say something else than they are."""
 
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 
 import ndx
 
@@ -107,7 +106,7 @@ del a, x
 
 def test_many_trips_to_numpy_and_back():
     """The end of a chain of them would overflow the stack."""
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
+    run_python(PROGRAM)
 
 
 def test_a_format_that_is_no_text():

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.command_line import finish, start
+from helpers.commands import finish, start
 from helpers.sanitizers import SANITIZED
 
 SCRIPTS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers import project
-from helpers.command_line import call, refusal
+from helpers.commands import call, refusal
 
 import ndx
 import ndx.__main__

@@ -6,7 +6,7 @@ from collections import UserDict
 from multiprocessing import process, spawn
 
 import pytest
-from helpers.command_line import finish, start
+from helpers.commands import finish, start
 
 from ndx._cli.placing import Placement
 

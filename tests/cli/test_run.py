@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers.command_line import call, finish, run, says, start
+from helpers.commands import call, finish, run, says, start
 from helpers.sanitizers import counts_pages
 
 import ndx

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from helpers.command_line import call, refusal, run, says
+from helpers.commands import call, refusal, run, says
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="fork and files are POSIX")
 

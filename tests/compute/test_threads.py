@@ -3,13 +3,12 @@
 import concurrent.futures
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 from helpers.arrays import in_some_layout
+from helpers.commands import run_python
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,14 +115,8 @@ def test_an_invalid_variable_is_refused(text):
 
 def test_a_program_starts_with_the_number_of_its_environment():
     code = "import ndx; x = ndx.ones(10**6); x + x; print(ndx.get_num_threads())"
-    environment = {**os.environ, "NDX_NUM_THREADS": "5"}
     # It also ends while four threads sleep.
-    out = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True,
-        check=True, timeout=60,
-    )  # fmt: skip
-    assert out.stdout == "5\n"
-    assert out.stderr == ""
+    assert run_python(code, environment={"NDX_NUM_THREADS": "5"}) == "5\n"
 
 
 # ------------------------------------------------------------------ elementwise
@@ -314,11 +307,7 @@ finally:
     thread.join()
 print("done")
 """
-    out = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-        check=True, timeout=120,
-    )  # fmt: skip
-    assert out.stdout == "done\n"
+    assert run_python(code) == "done\n"
 
 
 def test_a_program_ends_while_a_daemon_computes():
@@ -336,11 +325,7 @@ for _ in range(30):
     working.acquire()
 """
     for _ in range(3):
-        out = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-            timeout=60,
-        )  # fmt: skip
-        assert out.stderr == ""
+        assert run_python(code) == ""
 
 
 def until_the_timer(function):

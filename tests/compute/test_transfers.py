@@ -2,11 +2,10 @@
 
 import itertools
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,8 +233,4 @@ for _ in range(3):
     assert os.waitpid(child, 0)[1] == 0
 print("done")
 """
-    out = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-        check=True, timeout=120,
-    )  # fmt: skip
-    assert out.stdout == "done\n"
+    assert run_python(code) == "done\n"

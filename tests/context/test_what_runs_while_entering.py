@@ -6,11 +6,11 @@ leaves the scope in which it was abandoned.
 
 import contextlib
 import gc
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 
 import ndx
 
@@ -241,7 +241,4 @@ made = []
 _thread.start_new_thread(ndx.workspace, ())
 time.sleep(0.2)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    assert run_python(program) == ""

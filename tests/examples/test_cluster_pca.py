@@ -1,19 +1,16 @@
 """The example finds NumPy's result on processes, also if one of them is killed."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import run_example
 from helpers.sanitizers import counts_pages
 
 import ndx
 
 pytest.importorskip("distributed")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ("--size", "24MiB", "--block", "512KiB", "--columns", "16")
 
 
@@ -65,21 +62,11 @@ def test_the_analysis_finds_the_components():
     assert largest_error(found, mean + 0.1, covariance) > 0.005
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=EXAMPLES,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 # A worker whose memory is nearly its limit is paused.
 @pytest.mark.nightly
 @counts_pages
 def test_a_worker_is_killed(tmp_path):
-    done = run("cluster_pca.py", *SMALL, "--kill", "--directory", tmp_path)
+    done = run_example("cluster_pca.py", *SMALL, "--kill", "--directory", tmp_path)
     assert done.returncode == 0, done.stderr
     for text in ("make", "covariance", "scores", "killed", "192 MiB", "384 MiB"):
         assert text in done.stdout
@@ -106,7 +93,7 @@ sys.exit(cluster_pca.main(sys.argv[1:]))
 @counts_pages
 def test_wrong_results_and_workers_above_their_limit_fail(tmp_path):
     options = ("--workers", 1, "--no-progress", "--directory", tmp_path)
-    done = run("-c", WRONG, *SMALL, *options)
+    done = run_example("-c", WRONG, *SMALL, *options)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "FAILED: they differ by more than 0",

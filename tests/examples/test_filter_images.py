@@ -1,15 +1,11 @@
 """The example does its job: it filters, in all ways alike, and asks for nothing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from helpers.commands import run_example
 
 import ndx
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT, SIZE = 12, 32
 
 
@@ -102,21 +98,14 @@ def test_it_asks_the_system_for_nothing_after_the_first_images(ways):
             assert max(made) <= 2 * COUNT + 2 * 20
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / "filter_images.py"), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 @pytest.mark.nightly
 def test_the_command(tmp_path):
     picture, output = tmp_path / "photos.png", tmp_path / "out"
     output.mkdir()
     small = "--images", 5, "--size", 48, "--repeats", 1, "--workers", 3
-    done = run(*small, "--picture", picture, "--output", output)
+    done = run_example(
+        "filter_images.py", *small, "--picture", picture, "--output", output
+    )
     assert done.returncode == 0, done.stderr
     for text in ("loop", "+ workspace", "+ prefetch", "+ 3 workers", "to the last bit"):
         assert text in done.stdout

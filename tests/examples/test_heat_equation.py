@@ -1,17 +1,12 @@
 """The example does its job: it is right, and its workspace asks for nothing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from helpers.commands import run_example
 from helpers.steps import CountedSteps
 from helpers.threads import in_thread
 
 import ndx
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def simulated(xp, *scope, points=33, steps=40, fused=False):
@@ -77,19 +72,12 @@ def test_the_method_in_time_is_stable():
     assert float(ndx.max(ndx.abs(run.u))) < 0.5
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / "heat_equation.py"), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 @pytest.mark.nightly
 def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
-    done = run("--no-progress", "--points", "33", "--picture", str(picture))
+    done = run_example(
+        "heat_equation.py", "--no-progress", "--points", "33", "--picture", str(picture)
+    )
     assert done.returncode == 0, done.stderr
     for variant in ("NumPy", "ndx ", "ndx + workspace", "ndx + liveness", "ndx, fused"):
         assert variant in done.stdout

@@ -1,18 +1,15 @@
 """The example does its job: it is right, in passes, with little memory."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import run_example
 from helpers.sanitizers import counts_pages
 
 import ndx
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="maps files")
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize("memory", ["1GiB", 0], ids=["fits", "streams"])
@@ -57,12 +54,7 @@ def test_the_model_is_what_its_rows_have():
 @pytest.mark.nightly
 def test_the_command(tmp_path):
     arguments = ("--memory", "4MiB", "--columns", "16", "--directory", str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "larger_than_ram.py"), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    done = run_example("larger_than_ram.py", *arguments)
     assert done.returncode == 0, done.stderr
     for word in (
         "make",

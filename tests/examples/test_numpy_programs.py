@@ -1,11 +1,11 @@
 """Programs for NumPy print the same with `ndx.numpy`, and compute on NDArrays alone."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers.commands import run_example
 
 FOLDER = Path(__file__).parents[2] / "examples" / "numpy_programs"
 sys.path.append(str(FOLDER))
@@ -14,12 +14,7 @@ NAMES = ("cell_images", "penguin_statistics", "plasma_waves")
 
 
 def run_both(*arguments):
-    return subprocess.run(
-        [sys.executable, str(FOLDER / "run_both.py"), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    return run_example(FOLDER / "run_both.py", *arguments)
 
 
 def run_one(path, library):

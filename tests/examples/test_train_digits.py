@@ -1,17 +1,14 @@
 """The example does its job: it learns, and its workspace asks for nothing."""
 
-import subprocess
 import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import run_example
 from helpers.steps import CountedSteps, numpy_data_bytes
 
 import ndx
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +81,12 @@ def test_the_variants_agree(digits):
         assert abs(reference.accuracy() - other.accuracy()) < 0.01
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / "train_digits.py"), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 @pytest.mark.nightly
 def test_the_command(tmp_path):
     picture = tmp_path / "memory.png"
-    done = run("--no-progress", "--epochs", "30", "--picture", str(picture))
+    done = run_example(
+        "train_digits.py", "--no-progress", "--epochs", "30", "--picture", str(picture)
+    )
     assert done.returncode == 0, done.stderr
     for variant in ("NumPy", "ndx ", "ndx + workspace", "ndx + liveness"):
         assert variant in done.stdout

@@ -1,11 +1,10 @@
 """dask's arrays of NDArrays compute NDArrays, as those of NumPy's arrays do NumPy's."""
 
 import pkgutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.consumers import FEATURES
 from helpers.project import PROJECT
 
@@ -220,9 +219,7 @@ def test_the_order_of_imports_is_free(first):
         f"import {first}; d = dask.array.from_array(ndx.arange(5.0), name='x');"
         "print(type(dask.array.percentile(d, [50]).compute()).__name__)"
     )
-    command = [sys.executable, "-c", code]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["NDArray"]
+    assert run_python(code) == "NDArray\n"
 
 
 def test_records_stay_with_numpy():

@@ -1,9 +1,9 @@
 """threadpoolctl limits ndx's threads as it limits those of BLAS."""
 
-import subprocess
 import sys
 
 import pytest
+from helpers.commands import run_python
 
 import ndx
 
@@ -58,8 +58,4 @@ def test_either_may_be_imported_first(order):
         "    print(ndx.get_num_threads())\n"
         "print(ndx.get_num_threads())"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert out.stdout == "2\n4\n"
-    assert out.stderr == ""
+    assert run_python(code) == "2\n4\n"

@@ -1,11 +1,9 @@
 """A DataArray over an NDArray computes in ndx, and what it holds stays an NDArray."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import xarray as xr
+from helpers.commands import run_python
 from helpers.consumers import FEATURES, check
 
 import ndx
@@ -175,9 +173,7 @@ def test_the_order_of_imports_is_free(first):
         "x.assign_coords(a=[0, 1, 2]).interp(a=[0.5]);"
         "print(*{type(each.data).__name__ for each in found})"
     )
-    command = [sys.executable, "-c", code]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["NDArray"]
+    assert run_python(code) == "NDArray\n"
 
 
 def test_holds_the_array_itself():

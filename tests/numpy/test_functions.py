@@ -1,11 +1,10 @@
 """The mechanism of NumPy's face: where memory comes from, and what is kept."""
 
-import subprocess
-import sys
 from collections import UserList, deque, namedtuple
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.compare import assert_same
 
 import ndx
@@ -23,10 +22,7 @@ def test_the_first_call_keeps_no_memory():
         gc.collect()
         print(pool.stats()["allocated_bytes"])
     """
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "0\n"
+    assert run_python(program) == "0\n"
 
 
 def test_results_are_where_new_arrays_are():
