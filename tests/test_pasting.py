@@ -1,14 +1,10 @@
 """The README's code and the first steps run as they stand, wherever they are pasted."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from helpers import pages
-
-import ndx
+from helpers.commands import finish, start
 
 ROOT = Path(__file__).parents[1]
 CELLS = """
@@ -26,15 +22,7 @@ def code_of(page):
 
 
 def run(command, text, folder):
-    done = subprocess.run(
-        [sys.executable, *command],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=120,
-        env={**os.environ, "PYTHONPATH": str(Path(ndx.__file__).parents[1])},
-    )
+    done = finish(start(*command, cwd=folder), text)
     assert "Error" not in done.stderr, done.stderr
     return done.stdout
 

@@ -1,10 +1,7 @@
 """Options that the environment gives: which holds, and what a misspelt one says."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from helpers.commands import finish, start
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,13 +11,7 @@ from ndx.backends._registry import BUILTIN, _all_options
 
 
 def run(code, *, fails=False, **environment):
-    result = subprocess.run(
-        [sys.executable, "-c", "import ndx\n" + code],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    result = finish(start("-c", "import ndx\n" + code, **environment))
     assert bool(result.returncode) == fails, result.stderr
     return result.stderr if fails else result.stdout.split("\n")[:-1]
 

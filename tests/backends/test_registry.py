@@ -1,11 +1,9 @@
 """Names, options and environment variables of backends."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
+from helpers.commands import finish, start
 from helpers.threads import running
 
 import ndx
@@ -13,13 +11,7 @@ import ndx.testing.backends
 
 
 def run(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return finish(start("-c", code, **environment))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ import contextvars
 import gc
 import logging
 import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 
 import ndx
 
@@ -357,26 +356,19 @@ def test_recordings_show_numpys_arrays():
     assert end.kind == "free"
 
 
-def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
-    )
-
-
 def test_at_interpreter_exit():
-    done = run(
+    assert not run_python(
         "import ndx, numpy as np, atexit\n"
         "ndx.use('host', limit='1MiB', numpy=True).__enter__()\n"
         "kept = [np.ones(n) for n in range(50)]\n"
         "np.kept = np.ones(10)\n"
         "atexit.register(lambda: np.ones(10))\n"
     )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is POSIX")
 def test_fork():
-    done = run(
+    assert not run_python(
         "import ndx, numpy as np, os\n"
         "with ndx.use('host', limit='1MiB', numpy=True) as backend:\n"
         "    a = np.ones(100)\n"
@@ -389,7 +381,6 @@ def test_fork():
         "    else:\n"
         "        os._exit(0)\n"
     )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def refused_and_went_on(row):

@@ -3,13 +3,11 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
-from helpers.commands import PACKAGE, run_python
+from helpers.commands import finish, run_python, start
 from helpers.disks import open_files
 
 import ndx
@@ -78,13 +76,7 @@ with ndx.workspace("state", path=sys.argv[1], size="64KiB") as ws:
 
 
 def program(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": PACKAGE},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = finish(start("-c", PROGRAM, *arguments))
     return done.returncode, done.stdout.strip() or done.stderr.strip()
 
 
