@@ -49,7 +49,7 @@ demo: $(VENV)/built  ## run the examples (EXAMPLE=heat_equation ARGS="--help")
 # The core of each room, in a minute; what is not listed is for `make test`.
 QUICK := api/test_creation.py api/test_manipulation.py api/test_public.py api/test_statistical.py \
     array/test_array.py array/test_buffers.py \
-    backends/test_registry.py backends/pool/test_behaviours.py backends/pool/test_relief.py \
+    backends/test_registry.py backends/pool/test_behaviours.py \
     cli/test_run_options.py compute/test_folds.py compute/test_matmul.py compute/test_temporaries.py \
     compute/passes/test_passes.py context/test_numpy_memory.py cuda/test_namespace.py cuda/test_workspaces.py \
     differential/test_differential.py files/test_open.py files/test_save.py fusing/test_fuse.py \
