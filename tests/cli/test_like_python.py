@@ -330,9 +330,14 @@ def write(folder, files):
 
 @pytest.mark.parametrize(
     "module",
-    ["package", "package.part", "package.failing", "package.leaving", "package.broken",
-     "package.importing", "package.stopped", "package.missing", "failing_package.x",
-     "empty"],
+    [
+        *["package", "package.failing", "package.leaving", "package.missing"],
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("package.part", "package.broken", "package.importing",
+                         "package.stopped", "failing_package.x", "empty")
+        ),
+    ],
 )  # fmt: skip
 def test_modules(module, tmp_path):
     write(tmp_path, PACKAGE)

@@ -58,6 +58,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.parametrize(
     "sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (40, 50, 60)]

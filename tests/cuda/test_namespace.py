@@ -64,7 +64,7 @@ def arrays_in(value):
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@examples(25)
+@examples(10)
 @given(data=st.data())
 def test_as_on_the_cpu(gpu, name, data):
     row = TABLE[name]

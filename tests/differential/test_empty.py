@@ -17,7 +17,7 @@ from differential.test_passes import places  # noqa: F401
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))
-@examples(30)
+@examples(12)
 @given(data=st.data())
 def test_as_numpy(name, data):
     with empty_shapes():

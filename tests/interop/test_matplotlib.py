@@ -71,7 +71,14 @@ def drawn(call, xp):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", CALLS)
+# By day, one call of five.
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, marks=[pytest.mark.nightly] if number % 5 else [])
+        for number, call in enumerate(CALLS)
+    ],
+)
 def test_artists_are_those_of_numpys_arrays(call):
     expected = drawn(call, np)
     try:

@@ -112,6 +112,7 @@ def one(dtype="float64"):
     return ndx.asarray(numbers(dtype, (12,)), copy=True)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dropped", [True, False])
 @pytest.mark.parametrize("name", READERS)
 def test_memory_of_a_workspace_stays_while_it_is_read(name, dropped):

@@ -457,6 +457,7 @@ for i in range(3):
     assert run_cluster(body, tmp_path) == ["1.0"] * 3
 
 
+@pytest.mark.nightly
 def test_errors_of_tasks_and_of_the_plugin_reach_the_client(tmp_path):
     body = """
 try:

@@ -75,7 +75,7 @@ def pair(layout, dtype="float64"):
     return x, layout(lambda shape: made[0])
 
 
-@examples(25)
+@examples(10)
 @given(case=cases())
 def test_elementwise_in_any_layout(tmp_path, case):
     _, layouts, options = case
