@@ -63,13 +63,6 @@ def test_matrix_norm(a, keepdims):
 
 
 @examples(200)
-@given(a=arrays([(1, 1), (3, 3), (0, 0), (2, 4, 4), (0, 2, 2)]), n=st.integers(0, 9))
-def test_matrix_power(a, n):
-    found = ndx.linalg.matrix_power(ndx.asarray(a), n)
-    assert_same(found, np.linalg.matrix_power(a, n), rtol=1e-4, atol=1e-5)
-
-
-@examples(200)
 @given(
     a=arrays([(1, 1), (3, 3), (2, 5), (5, 2), (2, 4, 3), (0, 2, 2)]), low=st.booleans()
 )
