@@ -100,6 +100,13 @@ def test_casts_give_the_values_of_numpy(dtype, into):
                 assert same(out[1, : a.size], expected)
 
 
+@pytest.mark.parametrize("into", NAMES[1:])
+def test_bytes_of_bools(into):
+    """Any byte but 0 is true."""
+    x = np.frombuffer(bytes([0, 1, 2, 255]), np.bool_)
+    assert ndx.astype(ndx.asarray(x), np.dtype(into)).tolist() == [0, 1, 1, 1]
+
+
 @pytest.mark.parametrize("size", [3, 100_000])
 def test_casts_report_errors_where_numpy_reports_them(size):
     x = ndx.asarray(np.full(size, 1e300))
