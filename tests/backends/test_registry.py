@@ -38,23 +38,6 @@ def test_the_environment_sets_options(environment, expected):
     assert (result.stdout.strip(), result.stderr) == (expected, "")
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"NDX_HOST_POOL": "best"},
-        {"NDX_HOST_LIMIT": "lots"},
-        {"NDX_BACKEND": "nothing"},
-        {"NDX_LIMIT": "lots"},
-        {"NDX_HOST_IDLE_RELEASE": "soon"},
-    ],
-)
-def test_bad_variables_are_named(environment):
-    result = run("import ndx", **environment)
-    ((name, value),) = environment.items()
-    assert result.returncode == 1
-    assert f"{name}={value!r}" in result.stderr
-
-
 def test_the_limit_of_ndx():
     code = """
 import ndx
