@@ -412,7 +412,6 @@ def test_arguments_are_checked(method):
             call(*arguments, missing="no")
 
 
-@pytest.mark.threads
 @in_thread
 def test_leverage_to_what_is_not_open_here():
     other = ndx.workspace("not open")

@@ -254,7 +254,6 @@ def test_an_exit_stack_after_an_early_exit_of_what_it_covers():
     assert not a.is_open
 
 
-@pytest.mark.threads
 @in_thread
 def test_a_scope_that_was_left_early_in_one_thread_is_not_left_for_another():
     scope = ndx.use("host", limit="1MiB")

@@ -20,7 +20,6 @@ def enter(workspace):
         pass
 
 
-@pytest.mark.threads
 @in_thread
 def test_each_thread_has_its_own_of_a_name():
     mine = ndx.workspace("step", size="1KiB")
@@ -30,7 +29,6 @@ def test_each_thread_has_its_own_of_a_name():
     assert ndx.workspace("step") is mine
 
 
-@pytest.mark.threads
 @in_thread
 def test_threads_in_a_scope_of_the_same_name_are_apart():
     barrier = threading.Barrier(3)
@@ -89,7 +87,6 @@ def test_any_thread_reads_an_array_of_a_workspace():
         run_in_thread(lambda: x + 1)
 
 
-@pytest.mark.threads
 @in_thread
 def test_the_last_reference_may_go_in_another_thread():
     backend = ndx.backends.get("host", limit="1MiB")
