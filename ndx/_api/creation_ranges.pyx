@@ -102,7 +102,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *,
         require_integers(dtype_object(code), start, start + (length - 1) * step)
     if not whole:
         result = float_steps(start, length, step)
-    elif max(start, stop) <= INT64_LIMIT:
+    elif start < INT64_LIMIT and stop <= INT64_LIMIT:
         result = integer_steps(start, length, step)
     else:
         # Values in the upper half of uint64.

@@ -62,6 +62,8 @@ def test_arange_of_the_largest_integers():
         2**64 - 1,
     ]
     assert ndx.arange(-(2**63), 1 - 2**63).tolist() == [-(2**63)]
+    down = ndx.arange(2**63, -1, -(2**63), dtype="uint64")
+    assert down.tolist() == [2**63, 0]
     assert ndx.arange(np.int8(3)).dtype == "int64"
 
 

@@ -9,8 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from helpers import command_line
-from helpers.commands import run_python
+from helpers.commands import call, run_python
 from helpers.sanitizers import counts_pages
 from helpers.threads import wait_until
 
@@ -193,7 +192,7 @@ def test_programs_under_ndx_run_are_seen(tmp_path):
         "del x, y\n"
         "print(tracemalloc.get_traced_memory()[0])\n"
     )
-    done = command_line.call("run", program, cwd=tmp_path)
+    done = call("run", program, cwd=tmp_path)
     both, none = map(int, done.stdout.split()[:2])
     assert 2 * NBYTES <= both < 2.2 * NBYTES
     assert none < 0.2 * NBYTES
