@@ -61,6 +61,13 @@ def test_errors_are_silent_again_after_errstate():
             ZEROS["divide"]()
 
 
+def test_numbers_are_silent_while_another_context_reports():
+    other = contextvars.Context()
+    other.run(np.seterr, all="warn")
+    number = np.asarray([False])[0]
+    assert (number // number).item() == 0
+
+
 def test_nested_states():
     with np.errstate(all="raise"):
         with np.errstate(divide="ignore"):
