@@ -4,7 +4,7 @@ import ast
 
 import make_stubs
 import pytest
-from stubs import from_cython
+from stubs import from_cython, from_numpy
 
 SOURCE = '''
 """Shapes."""
@@ -127,3 +127,17 @@ def test_options_are_those_of_each_kind_of_backend():
         "def get(backend: Literal['mmap'], *, path: int=0, **given: Pool) -> Mmap:",
         "def get(backend: str, *, more: int=0, **given: Pool) -> Backend:",
     ]
+
+
+@pytest.mark.parametrize(
+    ("numpys", "ours"),
+    [
+        ("NDArray[Any]", "NDArray"),
+        ("tuple[_Array, _Array]", "tuple[NDArray, ...]"),
+        ("tuple[*tuple[_Array, ...]]", "Any"),
+        ("None | str", "Any"),
+        ("bool", "builtins.bool"),
+    ],
+)
+def test_results_of_numpys_functions(numpys, ours):
+    assert from_numpy.kind_of(numpys) == ours

@@ -128,7 +128,10 @@ def result(name: str) -> str:
 
 def kind_of(annotation: str) -> str:
     """Return our annotation for one of NumPy's."""
-    node = ast.parse(annotation, mode="eval").body
+    try:
+        node = ast.parse(annotation, mode="eval").body
+    except SyntaxError:  # ``*tuple[...]``, or a syntax of later versions of Python
+        return "Any"
     if isinstance(node, ast.BinOp):  # a union
         kinds = {kind_of(ast.unparse(node.left)), kind_of(ast.unparse(node.right))}
         return kinds.pop() if len(kinds) == 1 else "Any"
@@ -149,7 +152,11 @@ def returned() -> dict[str, set[str]]:
     folder = Path(np.__file__).parent
     for part in ("_core", "lib", "linalg", "fft"):
         for path in sorted((folder / part).glob("*.pyi")):
-            for node in read(path).body:
+            try:
+                body = read(path).body
+            except SyntaxError:  # of later versions of Python
+                continue
+            for node in body:
                 if isinstance(node, ast.FunctionDef):
                     kind = "Any" if node.returns is None else ast.unparse(node.returns)
                     found.setdefault(node.name, set()).add(kind)
