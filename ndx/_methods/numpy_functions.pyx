@@ -223,10 +223,11 @@ cdef int load_modules() except -1:
     These would be in memory of ndx, for good, if a function loaded them.
     """
     global loaded, exact, MANY
-    loaded = True
     import_module("numpy.ma")
     found = import_module("ndx._methods.exact")
     exact, MANY = found.EXACT, found.MANY
+    # Last: other threads call meanwhile.
+    loaded = True
     return 0
 
 

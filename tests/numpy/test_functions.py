@@ -100,3 +100,28 @@ def test_conditions_of_arrays_without_axes(make, condition):
         else:
             results.append((found.tolist(), found.shape, str(found.dtype)))
     assert results[0] == results[1]
+
+
+@pytest.mark.threads
+def test_first_calls_in_several_threads():
+    """The first one loads modules, during which other threads run."""
+    code = """
+        import sys, threading
+        import ndx
+        import ndx.numpy as np
+
+        sys.setswitchinterval(1e-6)
+        x, start, found = ndx.ones(3), threading.Barrier(8), []
+
+        def call():
+            start.wait()
+            found.append(np.percentile(x, 50))
+
+        threads = [threading.Thread(target=call) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(found == [1.0] * 8)
+        """
+    assert run_python(code).strip() == "True"
