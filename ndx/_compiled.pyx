@@ -1,8 +1,8 @@
-"""The compiled modules of ndx: one library has them all, and here is its loader.
+"""The loader of ndx's compiled modules, which are all in one shared library.
 
-The modules are compiled one by one, and linked to one library: it is opened once, where
-160 libraries would be found, opened and bound one after the other. The build writes
-their list, ``modules.h``.
+Each module is compiled by itself; the build links them to one library, of which this
+module is a part, and writes their list, ``modules.h``. To find, open and bind 160
+libraries, one for each module, would take a third of the import.
 
 References
 ----------
@@ -42,7 +42,7 @@ cdef extern from *:
         Initialise initialise
     const Module *ndx_modules
 
-# Names of the modules; each has its place in the list.
+# Name of each module -> its place in the list.
 PLACES = {}
 while ndx_modules[len(PLACES)].name != NULL:
     PLACES[ndx_modules[len(PLACES)].name.decode()] = len(PLACES)
@@ -74,6 +74,6 @@ class Modules:
 
 
 def register():
-    """Let Python find the modules. Others than these cost the look at a dict."""
+    """Let Python find the modules of the library, before it looks for files."""
     if Modules not in sys.meta_path:
         sys.meta_path.insert(0, Modules)

@@ -43,8 +43,9 @@ from ndx._methods.values cimport (
 )
 
 
-# NumPy's function -> what computes it in its place; of `ndx._methods.exact`, which the
-# first call of a function of NumPy loads, with the fewest terms that it adds otherwise.
+# `EXACT` and `MANY` of `ndx._methods.exact`: NumPy's function -> the function that
+# computes it exactly, and the fewest terms that are added in another way than NumPy's.
+# The first call of a function of NumPy loads that module.
 cdef dict exact = None
 cdef Py_ssize_t MANY = 0
 
@@ -226,7 +227,7 @@ cdef int load_modules() except -1:
     import_module("numpy.ma")
     found = import_module("ndx._methods.exact")
     exact, MANY = found.EXACT, found.MANY
-    # Last: other threads call meanwhile.
+    # Set last: other threads call NumPy's functions while the modules are imported.
     loaded = True
     return 0
 

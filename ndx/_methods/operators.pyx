@@ -49,8 +49,6 @@ cdef dict OPERATORS = COMPARISONS | {
     "bitwise_right_shift": operator.rshift,
 }
 
-cdef dict EQUALITIES = {"equal": "__eq__", "not_equal": "__ne__"}
-
 # The axes of ``x @= y``, by which NumPy refuses a product of another shape than `x`.
 cdef list AXES_OF_VECTOR = [(-1,), (-2, -1), (-1,)]
 cdef list AXES_OF_MATRIX = [(-2, -1)] * 3
@@ -84,18 +82,19 @@ cdef object answer(Ufunc ufunc, object operation, object public, object x1, obje
             return NotImplemented
         return public(x1, x2)
     if is_forward and has_priority(other):
-        if ufunc.name in EQUALITIES and hasattr(other, "__dlpack__"):
+        if ufunc.name in ("equal", "not_equal") and hasattr(other, "__dlpack__"):
             return compared_by(ufunc, x1, other)
         return NotImplemented
     return None if is_convertible(ufunc, x1, x2) else NotImplemented
 
 
 cdef object compared_by(Ufunc ufunc, object x, object other):
-    """Compare with an array of another library by its operator.
+    """Compare an NDArray with an array of another library, by that library's operator.
 
-    If this declines, too, Python would compare identities, and return a bool.
+    If both operators decline, Python compares identities, and returns a bool.
     """
-    found = getattr(type(other), EQUALITIES[ufunc.name])(other, x)
+    method = f"__{COMPARISONS[ufunc.name].__name__}__"
+    found = getattr(type(other), method)(other, x)
     if found is NotImplemented:
         raise TypeError(
             f"{ufunc.name} does not compare an NDArray with a "

@@ -160,6 +160,7 @@ class _ScalarType(type):
 
 
 def _standing_in(numpys):
+    """Return a class that stands for a scalar class of NumPy."""
     own = {"__doc__": numpys.__doc__, "__module__": __name__}
     return _ScalarType(numpys.__name__, (numpys,), own)
 

@@ -411,8 +411,8 @@ def _stop_all() -> None:
 # ---- For the consumer ----------------------------------------------------------------
 
 
-class ThreadMaker:
-    """Makes batches by a thread; the last of those that use it ends the thread."""
+class Maker:
+    """Makes the batches of a prefetch, one epoch after the other."""
 
     def __init__(
         self, source: Iterable[Any], settings: Settings, context: Context
@@ -420,14 +420,28 @@ class ThreadMaker:
         self.source = source
         self.settings = settings
         self.context = context
-        self.producer: Producer | None = None
         self.closed = False
         self.epochs = 0
+
+    def check_open(self) -> None:
+        """Raise if the prefetch was closed."""
+        if self.closed:
+            raise RuntimeError("this prefetch is closed; make a new one")
+
+
+class ThreadMaker(Maker):
+    """Makes batches by a thread; the last of those that use it ends the thread."""
+
+    def __init__(
+        self, source: Iterable[Any], settings: Settings, context: Context
+    ) -> None:
+        super().__init__(source, settings, context)
+        self.producer: Producer | None = None
         self.waits = 0
 
     def start(self) -> Epoch:
         """Begin an epoch, in a new thread if there is none in this process."""
-        check_open(self.closed)
+        self.check_open()
         if self.producer is None or not self.producer.is_usable():
             # Kept before its thread begins: Ctrl-C may come at any time.
             self.producer = Producer(self.source, self.settings, self.context)
@@ -509,24 +523,20 @@ class DirectEpoch(Epoch):
     iterator: Iterator[Any] | None = None
 
 
-class DirectMaker:
+class DirectMaker(Maker):
     """Makes each batch when it is asked for, in the consumer's thread."""
 
     def __init__(
         self, source: Iterable[Any], settings: Settings, context: Context
     ) -> None:
-        self.source = source
-        self.settings = settings
-        self.context = context
+        super().__init__(source, settings, context)
         self.ring = Ring.empty()
         self.thread: threading.Thread | None = None
         self.wanted: DirectEpoch | None = None
-        self.closed = False
-        self.epochs = 0
 
     def start(self) -> Epoch:
         """Begin an epoch; the one before ends."""
-        check_open(self.closed)
+        self.check_open()
         if self.wanted is not None:
             self.wanted.superseded = True
             self.let_go(self.wanted)
@@ -595,9 +605,3 @@ class DirectMaker:
     def describe(self) -> str:
         """Return the state, in words."""
         return "closed" if self.closed else "not ahead"
-
-
-def check_open(closed: bool) -> None:
-    """Raise if a prefetch was closed."""
-    if closed:
-        raise RuntimeError("this prefetch is closed; make a new one")
