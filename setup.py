@@ -88,7 +88,7 @@ INPUTS = (
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
 CYTHON = Path("build/cython", KEY)
-C_FILES = ["ndx/_files/mappings.c", "ndx/_compute/pool.c"]
+C_FILES = ["ndx/_files/mappings.c", "ndx/_compute/thread_pool.c"]
 
 
 class GenerateFirst(build):

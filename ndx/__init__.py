@@ -43,8 +43,6 @@ from ndx._api import elementwise as _elementwise
 from ndx._api import searching as _searching
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
-from ndx._api.creation_matrices import *
-from ndx._api.creation_ranges import *
 from ndx._api.data_types import *
 from ndx._api.elementwise import *
 from ndx._api.elementwise_parts import *
@@ -52,12 +50,8 @@ from ndx._api.file_io import *
 from ndx._api.indexing import *
 from ndx._api.inspection import __array_namespace_info__
 from ndx._api.linear_algebra import *
-from ndx._api.manipulation_broadcasting import *
-from ndx._api.manipulation_joining import *
-from ndx._api.manipulation_repeat import *
-from ndx._api.manipulation_repeating import *
-from ndx._api.manipulation_views import *
-from ndx._api.numpy_names import missing_name as _missing_name
+from ndx._api.manipulation import *
+from ndx._api.missing_names import missing_name as _missing_name
 from ndx._api.public import name_functions as _name_functions
 from ndx._api.public import public_names as _public_names
 from ndx._api.public import star_names as _star_names
@@ -102,7 +96,7 @@ newaxis = None
 _LATER = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",
-    "WorkspacePlan": "ndx._pipelines.plans",
+    "WorkspacePlan": "ndx._pipelines.workspace_plan",
     "cuda": "ndx.cuda",
     "evaluate": "ndx._pipelines.evaluation",
     "fft": "ndx.fft",
@@ -113,7 +107,7 @@ _LATER = {
     "parallel": "ndx.parallel",
     "prefetch": "ndx._pipelines.prefetching",
     "random": "ndx.random",
-    "use_workspaces": "ndx._pipelines.plans",
+    "use_workspaces": "ndx._pipelines.workspace_plan",
 }
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])

@@ -6,7 +6,7 @@ import sys
 
 from ndx._cli.info import report
 from ndx._cli.memory_report import explain, report_at_exit
-from ndx._cli.placing import Placement
+from ndx._cli.numpy_placement import Placement
 from ndx._cli.program import check_program, run_program
 from ndx._cli.trace import new_trace, save_at_exit
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ndx._api.creation import empty, placed, zeros
-from ndx._api.creation_ranges import arange
+from ndx._api.creation import arange, empty, placed, zeros
 from ndx._api.data_types import astype, complex64, complex128, float32, float64
 from ndx._api.elementwise import conj, divide
-from ndx._api.manipulation_joining import concat
-from ndx._api.manipulation_repeating import roll
+from ndx._api.manipulation import concat, roll
 from ndx._api.public import name_functions
 from ndx._compute.fourier import frequencies, transform, transform_axes
 from ndx._compute.numpy_calls import (

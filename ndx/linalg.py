@@ -28,9 +28,8 @@ from ndx._api.linear_algebra import (
     tensordot,
     vecdot,
 )
-from ndx._api.manipulation_joining import stack
-from ndx._api.manipulation_views import expand_dims, unstack
-from ndx._api.numpy_names import missing_name
+from ndx._api.manipulation import expand_dims, stack, unstack
+from ndx._api.missing_names import missing_name
 from ndx._api.public import name_functions
 from ndx._api.statistical import sum as _sum
 from ndx._compute.lapack import linalg

@@ -19,9 +19,9 @@ Examples
 
 from ndx._pipelines.classification import Classification, ClassificationResult
 from ndx._pipelines.metric import Mean, Metric
-from ndx._pipelines.ranking import ROC, ROCCurve, ROCResult
 from ndx._pipelines.regression import Regression, RegressionResult
 from ndx._pipelines.reports import Report
+from ndx._pipelines.roc import ROC, ROCCurve, ROCResult
 
 __all__ = [
     "Classification",

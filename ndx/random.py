@@ -14,9 +14,8 @@ import numpy as np
 from ndx._api.creation import empty, placed
 from ndx._api.data_types import astype, float64, int64, isdtype
 from ndx._api.indexing import take
-from ndx._api.manipulation_broadcasting import broadcast_to
-from ndx._api.manipulation_views import reshape
-from ndx._api.numpy_names import missing_name
+from ndx._api.manipulation import broadcast_to, reshape
+from ndx._api.missing_names import missing_name
 from ndx._api.public import name_functions
 from ndx._compute.numpy_calls import axis_index, call, host_argument, into, on_views
 from ndx._core import NDArray

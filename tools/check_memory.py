@@ -21,7 +21,7 @@ _FILE = "a file is mapped, or waited for: its owner keeps the mapping"
 # Functions that may release the GIL (module:function or module:Class.method), and why.
 NOGIL = {
     "_array.pinning:unlocked": "this is the one that computes; its operands are held",
-    "_arenas.plan:plan_offsets": "sorts numbers of its own; it has no array",
+    "_arenas.offsets:plan_offsets": "sorts numbers of its own; it has no array",
     "_files.mapped_file:MappedFile.map": _FILE,
     "_files.mapped_file:MappedFile.flush": _FILE,
     "_files.mapped_file:MappedFile.go_on_with": _FILE,

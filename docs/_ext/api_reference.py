@@ -24,18 +24,13 @@ CHAPTERS = {
         "use", "set_default", "current_backend", "no_workspace", "workspace",
         "current_workspace", "Workspace", "WorkspaceConfig",
     ],
-    "Creation": [
-        "creation", "creation_from_data", "creation_matrices", "creation_ranges",
-    ],
+    "Creation": ["creation", "creation_from_data"],
     "Files": ["file_io", "passes"],
     "Dtypes": ["data_types"],
     "Elementwise functions": ["elementwise", "elementwise_parts"],
     "Indexing and searching": ["indexing", "searching"],
     "Linear algebra": ["linear_algebra"],
-    "Manipulation": [
-        "manipulation_broadcasting", "manipulation_joining", "manipulation_repeat",
-        "manipulation_repeating", "manipulation_views",
-    ],
+    "Manipulation": ["manipulation"],
     "Sets and sorting": ["sets", "sorting"],
     "Statistics and utilities": ["statistical", "utility"],
     "Tools for loops": [

@@ -16,17 +16,17 @@ from ndx._array.storage cimport (
 from ndx._compute.copies cimport cast, copy as copied
 from ndx._compute.elementwise cimport is_scalar
 from ndx._compute.numpy_results cimport call_numpy, own_result
-from ndx._compute.orders cimport cast_ordered, check_order, lies_in
+from ndx._compute.memory_order cimport cast_ordered, check_order, lies_in
 from ndx._compute.sequences cimport from_sequence, is_plain
 from ndx._context.placement cimport device_of_new
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, dtype_code, dtype_object, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
-from ndx._lib.numpy_objects cimport is_numpy_scalar
+from ndx._lib.numpy_scalars cimport is_numpy_scalar
 from ndx._methods.values cimport integers_of, is_integer, numpy_scalar
 
-from ndx._api.manipulation_joining import stack
+from ndx._api.manipulation import stack
 from ndx._lib.device import device_of, find_device
 from ndx._lib.errors import DeviceError
 

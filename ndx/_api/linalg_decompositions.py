@@ -9,7 +9,7 @@ from numpy.linalg import LinAlgError
 from ndx._api.data_types import astype, finfo, float64, result_type
 from ndx._api.elementwise import conj, reciprocal
 from ndx._api.linear_algebra import matmul, matrix_transpose
-from ndx._api.manipulation_views import expand_dims
+from ndx._api.manipulation import expand_dims
 from ndx._api.searching import count_nonzero, where
 from ndx._api.statistical import max as _max
 from ndx._compute.lapack import linalg

@@ -8,7 +8,7 @@ from ndx._compute.numpy_calls cimport argument
 from ndx._lib.layout cimport read_int
 from ndx._methods.numpy_layout cimport diagonal_view
 
-from ndx._api.manipulation_views import matrix_transpose, permute_dims, reshape
+from ndx._api.manipulation import matrix_transpose, permute_dims, reshape
 from ndx._compute.numpy_calls import as_int, axes_of, axis_index
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]

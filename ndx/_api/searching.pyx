@@ -13,15 +13,15 @@ from ndx._array.storage cimport (
 )
 from ndx._compute.copies cimport LARGE, cast, fill, store_constant
 from ndx._compute.elementwise cimport binary, compute_loop, is_scalar
-from ndx._compute.extremes cimport find_small
+from ndx._compute.short_argmax cimport find_small
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc
 from ndx._compute.masks cimport count_into, places_of
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport fold, not_zero
 from ndx._compute.passes.parts cimport Steps, boxes_of, part_of, steps_over
 from ndx._compute.passes.run cimport run_large
-from ndx._compute.repeats cimport combined, distinct, repeats
-from ndx._compute.searches cimport search
+from ndx._compute.broadcast_reductions cimport combined, distinct, repeats
+from ndx._compute.searchsorted cimport search
 from ndx._compute.sorting cimport places_in
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, KIND_INT, KIND_UINT, UINT64, dtype_object, itemsize_of,
@@ -37,7 +37,7 @@ import numpy as np
 
 from ndx._api.creation_from_data import asarray
 from ndx._api.data_types import astype, int64
-from ndx._api.manipulation_views import reshape, squeeze
+from ndx._api.manipulation import reshape, squeeze
 from ndx._api.statistical import sum as total
 from ndx._compute.numpy_calls import call, on_device
 from ndx._lib.device import CPU

@@ -19,7 +19,7 @@ from ndx._api.elementwise import (
     logical_or,
     not_equal,
 )
-from ndx._api.manipulation_views import reshape
+from ndx._api.manipulation import reshape
 from ndx._api.searching import where
 from ndx._api.utility import any as any_of
 from ndx._compute.numpy_calls import argument, call, on_device

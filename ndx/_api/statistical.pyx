@@ -9,7 +9,7 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport accumulate_steps, fold, in_dtype, squares
 from ndx._compute.reductions cimport reduce
-from ndx._compute.repeats cimport combinable, combined, distinct
+from ndx._compute.broadcast_reductions cimport combinable, combined, distinct
 from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_UINT, UINT64, dtype_code,
     dtype_object, kind_of,

@@ -6,12 +6,12 @@ from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.numpy_calls cimport argument
 from ndx._compute.passes.folding cimport fold, not_zero
 from ndx._compute.reductions cimport reduce
-from ndx._compute.repeats cimport distinct, repeats
+from ndx._compute.broadcast_reductions cimport distinct, repeats
 from ndx._lib.dtypes cimport BOOL
 from ndx._lib.layout cimport normalize_axes, read_axes
 
 from ndx._api.elementwise import subtract
-from ndx._api.manipulation_joining import concat
+from ndx._api.manipulation import concat
 from ndx._compute.numpy_calls import as_int, axis_index, on_device
 
 __all__ = ["all", "any", "diff"]

@@ -15,7 +15,7 @@ from ndx._arenas.counts cimport (
     counts_begin, counts_finish, counts_made, counts_reset, counts_spilled,
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
-from ndx._arenas.repeated_spills cimport note_first_spill
+from ndx._arenas.spill cimport note_first_spill
 from ndx._arenas.sizing cimport LINE, Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (

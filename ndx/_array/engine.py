@@ -71,7 +71,7 @@ class Engine:
 
         Parameters
         ----------
-        program : ndx._fusing.device_planning.DeviceProgram
+        program : ndx._fusing.device_lowering.DeviceProgram
 
         Returns
         -------

@@ -35,7 +35,7 @@ from ndx.backends.base cimport CELL
 from errno import EIO
 
 from ndx._lib import caches
-from ndx._lib.circumstances import what_was_done
+from ndx._lib.failing_expression import what_was_done
 from ndx._lib.device import device_of
 from ndx._lib.errors import (
     MappedFileError, ReadOnlyError, StaleArrayError, closed_array_text,

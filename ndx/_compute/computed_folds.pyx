@@ -19,7 +19,7 @@ from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_short
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._compute.passes.settings cimport settings
 from ndx._compute.reductions cimport identity, new_reduced, reduce
-from ndx._compute.repeats cimport combinable, combined, distinct
+from ndx._compute.broadcast_reductions cimport combinable, combined, distinct
 from ndx._compute.transfers cimport (
     LARGE, Transfer, can_transfer, cast_between, transfer_block,
 )

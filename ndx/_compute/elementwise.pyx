@@ -40,7 +40,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, broadcast_into, broadcast_strides,
     memory_order, shape_tuple, walk_merge, walk_order,
 )
-from ndx._lib.numpy_objects cimport is_numpy_scalar
+from ndx._lib.numpy_scalars cimport is_numpy_scalar
 
 cnp.import_array()
 

@@ -17,7 +17,7 @@ from ndx._compute.loop_checks cimport stacks_are_right
 from ndx._compute.loops cimport Loop, Ufunc, find_ufunc, loop_of, run_stacked
 from ndx._compute.numpy_private cimport LoopFunction, reporting, reports
 from ndx._compute.passes.products cimport multiply_steps
-from ndx._compute.repeats cimport combined, distinct
+from ndx._compute.broadcast_reductions cimport combined, distinct
 from ndx._lib.dtypes cimport (
     NDTYPES, dtype_code, dtype_object, itemsize_of, promote_table,
 )

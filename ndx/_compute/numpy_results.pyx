@@ -28,15 +28,16 @@ from ndx._array.storage cimport (
 from ndx._blocks.block cimport allocate_memory, block_incref
 from ndx._compute.copies cimport copy
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._context.context cimport arena_of, plain_numpy, spill_backend, top_context
-from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._context.context cimport (
+    PlainNumpy, arena_of, plain_numpy, spill_backend, top_context,
+)
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport any_lost, find_mapping
 from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.logs cimport log_event
-from ndx._lib.numpy_handler cimport set_handlers
-from ndx._lib.numpy_objects cimport DEEPEST
+from ndx._lib.numpy_allocator cimport set_handlers
+from ndx._lib.numpy_scalars cimport DEEPEST
 from ndx._lib.refusals cimport Refusals, is_of_allocator
 from ndx._lib.tracing cimport trace, untrace, untrace_numpy
 from ndx._lib.unraisable cimport raise_later

@@ -13,7 +13,7 @@ from ndx._compute.folds cimport (
 from ndx._compute.loops cimport Loop, Ufunc, loop_of
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport Pass, begin, run
-from ndx._compute.repeats cimport combinable, combined, distinct
+from ndx._compute.broadcast_reductions cimport combinable, combined, distinct
 from ndx._lib.dtypes cimport (
     BOOL, KIND_COMPLEX, KIND_FLOAT, dtype_object, itemsize_of, kind_of, store_scalar,
 )

@@ -31,7 +31,7 @@ cdef extern from "numpy/arrayobject.h":
         cnp.ndarray array, object values, NPY_SEARCHSIDE side, void *sorter)
 
 
-cdef extern from "ndx/internal/rank.h" nogil:
+cdef extern from "ndx/internal/packed_argsort.h" nogil:
     bint ndx_differ(const char *x, Py_ssize_t n, bint wide)
 
 # Arguments of a search for equal elements that differ in their bits.

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from ndx._array.pinning cimport Operands, compute_on, locate, put, put_constant
 from ndx._array.storage cimport BaseArray, new_empty, new_view, set_layout
 from ndx._compute.copies cimport LARGE, in_c_order
-from ndx._compute.ranking cimport ranked
+from ndx._compute.packed_argsort cimport ranked
 from ndx._compute.sorting cimport sort_in_place, sorting_indices
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (

@@ -5,9 +5,14 @@ from libc.stdint cimport uint64_t
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block
-from ndx._context.numpy_memory cimport PlainNumpy
 from ndx._lib.interpreter cimport current_home, home_is_context, ndx_context
+from ndx._lib.refusals cimport Refusals
 from ndx.backends.base cimport Backend
+
+# Allocates the data of NumPy's new arrays within a scope of ``use(numpy=True)``.
+cdef class PlainNumpy:
+    cdef Backend backend
+    cdef Refusals refusals           # of allocations for NumPy
 
 # The value of the ContextVar: a backend, and the entries of one thread or task.
 cdef class Context:

@@ -6,8 +6,8 @@ from cpython.contextvars cimport PyContextVar_New
 
 from ndx._arenas.arena cimport Arena
 from ndx._blocks.block cimport Block, block_decref, block_new, block_wrap
-from ndx._context.numpy_memory cimport PlainNumpy
-from ndx._lib.numpy_default cimport switch_all_numpy
+from ndx._lib.numpy_allocator cimport switch_all_numpy
+from ndx._lib.refusals cimport Refusals
 from ndx.backends.base cimport Backend
 
 from ndx.backends._budget import set_process_limit
@@ -15,6 +15,15 @@ from ndx.backends._environment import error_of, is_of_environment
 from ndx.backends._registry import get, set_environment
 
 __all__ = ["replace_default", "set_default"]
+
+
+cdef class PlainNumpy:
+    """A backend that allocates the data of NumPy's new arrays."""
+
+    def __cinit__(self, Backend backend not None):
+        self.backend = backend
+        self.refusals = Refusals()
+
 
 cdef class Context:
     """A backend, and the entries made while it is the current one."""

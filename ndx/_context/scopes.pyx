@@ -16,7 +16,7 @@ from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport (
     Here, current_home, current_place, home_is_context, is_running,
 )
-from ndx._lib.numpy_handler cimport restore_numpy
+from ndx._lib.numpy_allocator cimport restore_numpy
 from ndx._lib.unraisable cimport graver
 
 from ndx._lib.errors import WorkspaceError

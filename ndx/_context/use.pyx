@@ -3,12 +3,13 @@
 import functools
 import inspect
 
-from ndx._context.context cimport Context, Entry, Scope, check_numpy, plain_numpy
-from ndx._context.numpy_memory cimport PlainNumpy
+from ndx._context.context cimport (
+    Context, Entry, PlainNumpy, Scope, check_numpy, plain_numpy,
+)
 from ndx._context.scopes cimport enter_context, leave_scope, own_context, push
 from ndx._lib.collector cimport pause_collector, resume_collector
 from ndx._lib.interpreter cimport Here, current_place
-from ndx._lib.numpy_handler cimport restore_numpy, switch_numpy
+from ndx._lib.numpy_allocator cimport restore_numpy, switch_numpy
 from ndx._lib.refusals cimport is_of_allocator
 from ndx.backends.base cimport Backend
 

@@ -32,7 +32,7 @@ from ndx._lib.dtypes cimport (
     KIND_INT, KIND_UINT, code_or_none, dtype_code, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
-from ndx._lib.numpy_objects cimport DEEPEST
+from ndx._lib.numpy_scalars cimport DEEPEST
 from ndx._lib.refusals cimport Refusals
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.pinned cimport PinnedBackend

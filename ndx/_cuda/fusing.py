@@ -26,7 +26,7 @@ class FusedCall:
 
     Parameters
     ----------
-    program : ndx._fusing.device_planning.DeviceProgram
+    program : ndx._fusing.device_lowering.DeviceProgram
 
     Raises
     ------

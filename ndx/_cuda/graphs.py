@@ -18,7 +18,7 @@ import weakref
 
 import numpy as np
 
-from ndx._api.manipulation_views import reshape
+from ndx._api.manipulation import reshape
 from ndx._context.placement import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture

@@ -4,7 +4,7 @@ import numpy as np
 
 from ndx import fft, linalg
 from ndx._api import statistical
-from ndx._api.manipulation_broadcasting import broadcast_to
+from ndx._api.manipulation import broadcast_to
 from ndx._cuda.calls import factored, standard
 from ndx._cuda.overrides_indexing import isin, repeat, searchsorted
 from ndx._cuda.transfer import upload

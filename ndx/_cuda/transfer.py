@@ -8,7 +8,7 @@ from ctypes import memmove
 import numpy as np
 
 from ndx._api.creation import empty
-from ndx._api.manipulation_views import reshape
+from ndx._api.manipulation import reshape
 from ndx._cuda.bridge import (
     address_of,
     device_index,

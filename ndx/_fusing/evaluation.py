@@ -24,7 +24,7 @@ from ndx._fusing.attributes import MISSING, of_class
 from ndx._fusing.calls import call_of_ndx
 from ndx._fusing.outside import HEAP, Opaque, Property, Reference
 from ndx._fusing.plain import is_plain
-from ndx._fusing.scalars import Scalar, StandIn, leaves, settled
+from ndx._fusing.scalars import Placeholder, Scalar, leaves, settled
 from ndx._fusing.steps import NotRecorded, Raised
 from ndx._fusing.tracing import Tracer
 from ndx._lib.caches import cached
@@ -218,7 +218,7 @@ class Evaluation:
                 return Bound(*self.outside.method(found, value))
             return found
         if (
-            isinstance(value, StandIn)
+            isinstance(value, Placeholder)
             or kind in _OWN
             or is_plain(value)
             or issubclass(kind, BaseException | np.dtype | np.generic)
@@ -542,7 +542,7 @@ class Evaluation:
     def _call_own(self, function, args, kwargs):
         """Call a method of a placeholder, or of an object of the function's own."""
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, StandIn):
+        if isinstance(owner, Placeholder):
             args = tuple(self._passed(item) for item in args)
             kwargs = {name: self._passed(item) for name, item in kwargs.items()}
             found = self.perform(function, *args, **kwargs)

@@ -29,7 +29,7 @@ from ndx._fusing.signatures cimport (
     ARRAY, EQUAL, FLOAT, FOREIGN, IDENTICAL, INT, NAMES, OBJECT, TUPLE, VALUE, Tag,
     Words, add, add_scalar, describe_array,
 )
-from ndx._lib.numpy_objects cimport is_numpy_scalar
+from ndx._lib.numpy_scalars cimport is_numpy_scalar
 
 __all__ = ["FusedFunction", "fuse"]
 

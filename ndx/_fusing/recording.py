@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndx._core import NDArray
-from ndx._fusing.device_planning import plan_for_device
+from ndx._fusing.device_lowering import plan_for_device
 from ndx._fusing.evaluation import Evaluation
 from ndx._fusing.frames import call
+from ndx._fusing.lowering import TooLarge, plan
 from ndx._fusing.outside import Outside
 from ndx._fusing.plain import is_plain
-from ndx._fusing.planning import TooLarge, plan
 from ndx._fusing.rules import code_of, is_contiguous, is_readonly
 from ndx._fusing.scalars import Scalar, settled
 from ndx._fusing.steps import Buffer, NotRecorded, Raised
@@ -73,7 +73,7 @@ class Arguments:
         self.scalars = 0
         self.outer_arrays = []
 
-    def stand_in(self, outside, how, parent, key, value, words):
+    def placeholder(self, outside, how, parent, key, value, words):
         """Return the placeholder of an argument, or of an item of a tuple argument."""
         kind = type(value)
         if isinstance(value, NDArray) or kind is np.ndarray:
@@ -83,7 +83,7 @@ class Arguments:
         if kind is tuple:
             _, place = outside.note(how, "type", parent, key, tuple, words)
             return tuple(
-                self.stand_in(outside, "item", place, i, item, f"{words}[{i}]")
+                self.placeholder(outside, "item", place, i, item, f"{words}[{i}]")
                 for i, item in enumerate(value)
             )
         if is_plain(value) and kind not in _NOT_IN_SIGNATURES:
@@ -160,7 +160,7 @@ def _recorded(function, args, kwargs, fused, label):
         code = getattr(function, "__code__", None)
         names = () if code is None else code.co_varnames[: code.co_argcount]
         values = [
-            arguments.stand_in(outside, "argument", -1, i, value, name)
+            arguments.placeholder(outside, "argument", -1, i, value, name)
             for i, (value, name) in enumerate(zip(
                 [*args, *kwargs.values()],
                 [*(names[i] if i < len(names) else f"argument {i + 1}"

@@ -1,6 +1,6 @@
 """The replay of a recorded function: block by block, in cache, over inner loops.
 
-A `Program` is made by `_fusing.planning`. It never changes, so that threads share it.
+A `Program` is made by `_fusing.lowering`. It never changes, so that threads share it.
 A call allocates the results and temporaries, checks and pins all arrays, and runs the
 stages, one after the other (`_fusing.execution`). No Python runs meanwhile.
 """
@@ -41,7 +41,7 @@ cdef enum:
 
 
 def limits():
-    """Return the limits of a program, by name, for `_fusing.planning`."""
+    """Return the limits of a program, by name, for `_fusing.lowering`."""
     return {
         "slots": MAX_SLOTS, "axes": MAX_AXES, "constants": MAX_CONSTANTS,
         "parameters": MAX_PARAMETERS, "scratch": SCRATCH, "rows": MOST_ROWS,
@@ -53,7 +53,7 @@ assert CHUNKS * MAXOPS >= MAX_SLOTS
 
 
 cdef class Program:
-    """A recorded function as C data; see `_fusing.planning.plan`, which describes it.
+    """A recorded function as C data; see `_fusing.lowering.plan`, which describes it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ cdef class Program:
         Constants that are scalars among the arguments.
     stages : list of dict
     result : object
-        What is returned; see `_fusing.planning`.
+        What is returned; see `_fusing.lowering`.
     about : object
         For `explain`.
     """

@@ -5,13 +5,13 @@ import operator
 import numpy as np
 
 
-class StandIn:
+class Placeholder:
     """Placeholder for an argument while a function is recorded."""
 
     __slots__ = ()
 
 
-class Scalar(StandIn):
+class Scalar(Placeholder):
     """Placeholder for a Python float among the arguments.
 
     As an operand of arrays the float is read at each replay. If the function looks at
@@ -46,13 +46,13 @@ class Scalar(StandIn):
 
     def __array_function__(self, function, types, args, kwargs):
         """Compute with the value, unless a tracer computes."""
-        if any(issubclass(kind, StandIn) and kind is not Scalar for kind in types):
+        if any(issubclass(kind, Placeholder) and kind is not Scalar for kind in types):
             return NotImplemented
         return function(*settled(args), **settled(kwargs))
 
 
 def _is_tracer(value):
-    return isinstance(value, StandIn) and type(value) is not Scalar
+    return isinstance(value, Placeholder) and type(value) is not Scalar
 
 
 def leaves(values):

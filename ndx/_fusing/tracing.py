@@ -16,7 +16,7 @@ import numpy as np
 
 import ndx._fusing.rules as rules
 from ndx._core import NDArray
-from ndx._fusing.scalars import Scalar, StandIn
+from ndx._fusing.scalars import Placeholder, Scalar
 from ndx._fusing.steps import (
     BOOL,
     Buffer,
@@ -272,7 +272,7 @@ def _is_integer(value):
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-class Tracer(StandIn):
+class Tracer(Placeholder):
     """Placeholder for an array while a function is recorded.
 
     It has the attributes and methods of arrays that can be replayed; all others refuse.

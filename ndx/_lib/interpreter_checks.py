@@ -1,4 +1,4 @@
-"""Checks at import of the private fields that `interpreter` reads from CPython."""
+"""Checks at import of the private fields that compiled modules read from CPython."""
 
 import contextvars
 
@@ -44,3 +44,12 @@ def is_code(address):
     found = address(), inner(), next(generate())
     functions = is_code, inner, generate
     return found == tuple(id(function.__code__) for function in functions)
+
+
+def is_default(address):
+    """Whether a function returns the address of a context variable's default."""
+    first, second = object(), object()
+    return [
+        address(contextvars.ContextVar(name, default=default))
+        for name, default in (("first", first), ("second", second), ("third", first))
+    ] == [id(first), id(second), id(first)]

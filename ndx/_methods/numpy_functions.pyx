@@ -35,7 +35,7 @@ from ndx._compute.elementwise cimport as_operand, is_subclass
 from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
-from ndx._lib.numpy_objects cimport DEEPEST, is_refused_array
+from ndx._lib.numpy_scalars cimport DEEPEST, is_refused_array
 from ndx._methods.numpy_shortcuts cimport shortcut
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,

@@ -21,7 +21,7 @@ from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.masks cimport count_into
 from ndx._compute.norms cimport euclidean
-from ndx._compute.rearranging cimport rolled, tiled
+from ndx._compute.roll_tile cimport rolled, tiled
 from ndx._lib.dtypes cimport INT64, KIND_COMPLEX, kind_of
 from ndx._lib.layout cimport MAXDIMS
 

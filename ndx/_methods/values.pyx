@@ -16,7 +16,7 @@ from ndx._lib.dtypes cimport (
     code_or_none, dtype_object, kind_of, promote_all, promote_table, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
-from ndx._lib.numpy_objects cimport is_numpy_scalar, is_refused_array
+from ndx._lib.numpy_scalars cimport is_numpy_scalar, is_refused_array
 from ndx._methods.display cimport read_scalar
 
 

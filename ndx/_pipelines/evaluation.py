@@ -8,9 +8,9 @@ from typing import Any
 
 import ndx
 from ndx._pipelines.metric import Metric
-from ndx._pipelines.plans import workspaces_used
 from ndx._pipelines.reports import Report
 from ndx._pipelines.sources import length_of, progress_bar
+from ndx._pipelines.workspace_plan import workspaces_used
 
 __all__ = ["evaluate"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import ndx
-from ndx._pipelines import places as placing
+from ndx._pipelines import worker_backends
 from ndx._pipelines.processes import Processes
 from ndx._pipelines.sources import length_of, progress_bar
 from ndx._pipelines.workers import Crew, Opened, Outcome, check_function
@@ -129,7 +129,7 @@ def map(
     if not iterables:
         raise TypeError("map needs at least one iterable of items")
     kind, count = _kind_of(workers, processes)
-    places = placing.places(
+    places = worker_backends.places(
         count, workspace=workspace, config=config, backend=backend, devices=devices
     )
     total = _total(iterables)
@@ -141,11 +141,11 @@ def map(
             "add workers='processes' or processes=N"
         )
     if threads is not None:
-        placing.check_count(threads, "threads")
+        worker_backends.check_count(threads, "threads")
     size = (
         2 * len(places)
         if buffersize is None
-        else placing.check_count(buffersize, "buffersize")
+        else worker_backends.check_count(buffersize, "buffersize")
     )
     # Unlike `zip`, it keeps nothing of the last items.
     source = builtins.map(_together, *iterables)
@@ -166,7 +166,7 @@ def _together(*items: Any) -> tuple[Any, ...]:
 
 
 def _threads_crew(
-    fn: Callable[..., Any], places: list[placing.Place], threads: int | None
+    fn: Callable[..., Any], places: list[worker_backends.Place], threads: int | None
 ) -> Crew:
     opened = [_opened(fn, place) for place in places]
     return Crew(opened, name="ndx-map", threads=threads)
@@ -174,7 +174,7 @@ def _threads_crew(
 
 def _processes_crew(
     fn: Callable[..., Any],
-    places: list[placing.Place],
+    places: list[worker_backends.Place],
     start_method: str | None,
     threads: int | None,
 ) -> Crew:
@@ -188,7 +188,7 @@ def _processes_crew(
         raise
 
 
-def _opened(fn: Callable[..., Any], place: placing.Place) -> Opened:
+def _opened(fn: Callable[..., Any], place: worker_backends.Place) -> Opened:
     @contextlib.contextmanager
     def opened() -> Iterator[Callable[..., Any]]:
         with place.entered() as scoped:
@@ -219,7 +219,9 @@ def _kind_of(workers: Any, processes: Any) -> tuple[str, int | None]:
     else:
         kind, count = "threads", workers
     if count is not None:
-        placing.check_count(count, "workers" if kind == "threads" else "processes")
+        worker_backends.check_count(
+            count, "workers" if kind == "threads" else "processes"
+        )
     return kind, count
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import ndx
 from ndx._lib.trees import map_tree
 from ndx._lib.weak import members
-from ndx._pipelines import places as placing
-from ndx._pipelines.places import Place
+from ndx._pipelines import worker_backends
+from ndx._pipelines.worker_backends import Place
 from ndx._pipelines.workers import Team, check_function
 
 __all__ = ["Predictor"]
@@ -571,17 +571,17 @@ class Predictor:
             raise ValueError(
                 f"mode={mode!r} is not valid; valid are {', '.join(map(repr, MODES))}"
             )
-        placing.check_count(max_batch, "max_batch")
+        worker_backends.check_count(max_batch, "max_batch")
         for name, count in (("queue_limit", queue_limit), ("threads", threads)):
             if count is not None:
-                placing.check_count(count, name)
+                worker_backends.check_count(count, name)
         _check_deadline(deadline)
         if workspace is not None and mode == "inplace" and isinstance(workspace, str):
             # It is one of the caller's, where another predictor may have the name.
             workspace = f"{workspace} {next(_numbers)}"
         if workers is None and devices is None:
             workers = 1
-        places = placing.places(
+        places = worker_backends.places(
             workers,
             workspace=workspace,
             config=config,

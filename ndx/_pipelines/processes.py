@@ -19,8 +19,8 @@ from typing import Any
 
 import ndx
 from ndx._lib.background import signals_of_program
-from ndx._pipelines.places import Place
 from ndx._pipelines.sharing import Exchange, close_own, forget_shared, remove_folders_of
+from ndx._pipelines.worker_backends import Place
 from ndx._pipelines.workers import close_at_exit, share_cores
 
 __all__ = ["Processes"]

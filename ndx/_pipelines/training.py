@@ -11,11 +11,11 @@ import numpy as np
 
 import ndx
 from ndx._lib.trees import check_structure, map_tree
-from ndx._pipelines import places as placing
-from ndx._pipelines.places import Place, Scoped, unchanged
-from ndx._pipelines.plans import Mode, has_workspaces
+from ndx._pipelines import worker_backends
 from ndx._pipelines.sources import length_of, progress_bar
+from ndx._pipelines.worker_backends import Place, Scoped, unchanged
 from ndx._pipelines.workers import Crew, Opened, Outcome, check_function, with_index
+from ndx._pipelines.workspace_plan import Mode, has_workspaces
 
 __all__ = ["Trained", "train"]
 
@@ -511,12 +511,12 @@ def train(
     for function, what in (update, "update"), (on_score, "on_score"):
         if function is not None:
             check_function(function, what)
-    placing.check_count(epochs, "epochs")
-    placing.check_count(average_every, "average_every")
+    worker_backends.check_count(epochs, "epochs")
+    worker_backends.check_count(average_every, "average_every")
     if prefetch != 0:
-        placing.check_count(prefetch, "prefetch")
+        worker_backends.check_count(prefetch, "prefetch")
     if threads is not None:
-        placing.check_count(threads, "threads")
+        worker_backends.check_count(threads, "threads")
     _check_epochs(batches, epochs)
     if not has_workspaces("mode", mode, "ndx.parallel.train"):
         if config is not None:
@@ -524,7 +524,7 @@ def train(
                 "mode='none' has no workspaces, so that config= has no use"
             )
         workspace = None
-    where = placing.places(
+    where = worker_backends.places(
         workers,
         workspace=workspace,
         config=config,

@@ -19,7 +19,7 @@ from ndx._lib.collector cimport pause_collector, resume_collector, scope_ended
 from ndx._lib.interpreter cimport Here, current_place, current_task
 from ndx._lib.unraisable cimport report_ignored
 from ndx._workspaces.counters cimport counters_of
-from ndx._workspaces.rescue cimport rescue
+from ndx._workspaces.detach_results cimport detach_results
 from ndx._workspaces.siblings cimport Member
 from ndx._workspaces.slots cimport Row, Slots
 from ndx.backends.base cimport Backend
@@ -680,4 +680,4 @@ cdef Workspace workspace_of(Entry entry):
 
 
 cdef object rescued(Workspace scope, object result):
-    return rescue(scope.arena, result)
+    return detach_results(scope.arena, result)

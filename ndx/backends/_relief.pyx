@@ -35,7 +35,7 @@ from libc.stdint cimport uint64_t
 
 from ndx._lib.collector cimport collect_for_memory
 from ndx._lib.logs cimport log_event
-from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx.backends._budget cimport budget_is_process, budget_short, gpu_short
 from ndx.backends._pool.index cimport PoolBlock
 from ndx.backends._pool.pool cimport Pool

@@ -8,7 +8,7 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
 
-from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.pending_error cimport PendingError, put_error_back, set_error_aside
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport (

@@ -12,7 +12,7 @@ from cpython.buffer cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
-from ndx._lib.numpy_handler cimport restore_numpy, suspend_handlers
+from ndx._lib.numpy_allocator cimport restore_numpy, suspend_handlers
 from ndx._lib.refusals cimport Refusals
 from ndx._lib.unraisable cimport report_ignored
 

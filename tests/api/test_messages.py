@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import ndx
-from ndx._api import numpy_names, public
+from ndx._api import missing_names, public
 
 
 @pytest.mark.parametrize(
     ("module", "name"),
     [
         (module, name)
-        for module, names in numpy_names._ELSEWHERE.items()
+        for module, names in missing_names._ELSEWHERE.items()
         for name in names
     ],
 )
@@ -252,7 +252,7 @@ def test_import_of_what_was_never_built(tmp_path):
 
 
 def test_the_modules_of_names_know_no_name_that_there_is():
-    names = numpy_names._ELSEWHERE[""]
+    names = missing_names._ELSEWHERE[""]
     assert not set(names) & set(public.public_names(vars(ndx)))
 
 

@@ -8,7 +8,7 @@ from multiprocessing import process, spawn
 import pytest
 from helpers.commands import finish, start
 
-from ndx._cli.placing import Placement
+from ndx._cli.numpy_placement import Placement
 
 WITHOUT = """
 import runpy, sys

@@ -13,7 +13,7 @@ WITHOUT = """
 import sys, types
 unknown = types.SimpleNamespace(
     is_context=lambda address: {context}, is_frame=lambda address: {frame},
-    is_code=lambda address: {code})
+    is_code=lambda address: {code}, is_default=lambda address: False)
 sys.modules["ndx._lib.interpreter_checks"] = unknown
 """
 # These enter a contextvars.Context by hand: without its address it can't be told from

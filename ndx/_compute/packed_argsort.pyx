@@ -1,7 +1,8 @@
 """Indices that sort, by a sort of integers that are made of keys and positions.
 
 Few different keys are counted instead. NumPy sorts integers in a fraction of the time
-in which it sorts indices. The order of equal elements is kept (`ndx/internal/rank.h`).
+in which it sorts indices. The order of equal elements is kept
+(`ndx/internal/packed_argsort.h`).
 """
 
 cimport numpy as cnp
@@ -25,7 +26,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "ndx/internal/arithmetic.h" nogil:
     int ndx_highest_bit(size_t number)
 
-cdef extern from "ndx/internal/rank.h" nogil:
+cdef extern from "ndx/internal/packed_argsort.h" nogil:
     ctypedef struct Ranking "ndx_ranking":
         uint64_t low
         uint64_t high

@@ -4,8 +4,8 @@
  * them, its position along the axis are one integer, so that equal numbers stay in their
  * order. If not all bits of the numbers fit, those that agree in the ones that do are
  * compared once more (`ndx_unpack`). */
-#ifndef NDX_RANK_H
-#define NDX_RANK_H
+#ifndef NDX_PACKED_ARGSORT_H
+#define NDX_PACKED_ARGSORT_H
 
 #include <stddef.h>
 #include <stdint.h>

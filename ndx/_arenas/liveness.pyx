@@ -13,7 +13,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.bitmap cimport bitmap_free, bitmap_reset, find, give, is_free, take
 from ndx._arenas.in_use cimport Range, count_pinned, find_pinned
-from ndx._arenas.plan cimport ANYWHERE, NEVER, TRACES, Life, plan_offsets
+from ndx._arenas.offsets cimport ANYWHERE, NEVER, TRACES, Life, plan_offsets
 from ndx._blocks.block cimport Block
 
 

@@ -179,7 +179,7 @@ if "ndx" not in sys.modules:
     spec = importlib.util.spec_from_file_location("ndx", {!r})
     sys.modules["ndx"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules["ndx"])
-from ndx._cli.placing import begin_child
+from ndx._cli.numpy_placement import begin_child
 begin_child(*{!r})
 """
 

@@ -1,6 +1,6 @@
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.bitmap cimport Bitmap
-from ndx._arenas.plan cimport Life
+from ndx._arenas.offsets cimport Life
 
 cdef class PlannedArena(Arena):
     cdef Bitmap taken

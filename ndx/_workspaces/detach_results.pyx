@@ -11,7 +11,7 @@ from ndx._context.context cimport outer_backend
 from ndx._lib.trees import leaves
 
 
-cdef object rescue(Arena arena, object result):
+cdef object detach_results(Arena arena, object result):
     """Move the arrays in a function's result out of the scope that it ran in.
 
     `arena` is the scope's; None for a workspace without an arena.

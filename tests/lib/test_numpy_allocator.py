@@ -5,14 +5,16 @@ import itertools
 import pytest
 from helpers.commands import run_python
 
-from ndx._lib import numpy_default
-from ndx._lib.variable_checks import is_default
+from ndx._lib import numpy_allocator
+from ndx._lib.interpreter_checks import is_default
 
 PROGRAM = """
     import sys, types
     if sys.argv[1] == "without":
-        unknown = types.SimpleNamespace(is_default=lambda address: False)
-        sys.modules["ndx._lib.variable_checks"] = unknown
+        no = lambda address: False
+        unknown = types.SimpleNamespace(
+            is_default=no, is_context=no, is_frame=no, is_code=no)
+        sys.modules["ndx._lib.interpreter_checks"] = unknown
     import threading
     from concurrent.futures import ThreadPoolExecutor
     import ndx
@@ -41,7 +43,7 @@ PROGRAM = """
 
 
 def test_the_field_of_this_version_is_known():
-    assert is_default(numpy_default._default_address)
+    assert is_default(numpy_allocator._default_address)
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

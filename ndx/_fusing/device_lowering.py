@@ -1,7 +1,7 @@
 """From the steps of a trace to a program of a device: kernels, reductions, arrays.
 
 A kernel has the steps over elements of one shape that may share a stage
-(`_fusing.planning`). It reads and writes parts of arrays; all else is in the device's
+(`_fusing.lowering`). It reads and writes parts of arrays; all else is in the device's
 registers. A reduction is a launch of its own, which reads an array. The engine of the
 device makes the kernels, by a library of the device (`_cuda.fusing`).
 """
@@ -9,7 +9,7 @@ device makes the kernels, by a library of the device (`_cuda.fusing`).
 from typing import NamedTuple
 
 import ndx._fusing.rules as rules
-from ndx._fusing.planning import Planner, grouped, needed
+from ndx._fusing.lowering import Planner, grouped, needed
 from ndx._fusing.stages import TooLarge
 from ndx._fusing.steps import Part
 
@@ -71,7 +71,7 @@ class DeviceProgram(NamedTuple):
     Slots number arrays: the arguments, then the `made` ones, each (code of the dtype,
     shape, order of the axes in memory). `used` and `stored` are the arguments whose
     elements are read or written, and those that are written. `result` is what is
-    returned, with slots in place of arrays; see `_fusing.planning.Planner.returned`.
+    returned, with slots in place of arrays; see `_fusing.lowering.Planner.returned`.
     """
 
     nargs: int

@@ -1,1 +1,0 @@
-cdef int switch_all_numpy(bint ours) except -1
