@@ -22,6 +22,7 @@ __all__ = ["MODULES", "register"]
 # The modules that tell the namespace by the class of an object.
 MODULES = (
     "array_api_compat.common._helpers",
+    "scipy._external.array_api_compat.common._helpers",
     "scipy._lib.array_api_compat.common._helpers",
     "sklearn.externals.array_api_compat.common._helpers",
 )

@@ -17,6 +17,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -133,7 +134,8 @@ def from_bytes(x):
 
 
 def in_a_database(x):
-    return sqlite3.connect(":memory:").execute("select ?", (x,)).fetchone()[0]
+    with closing(sqlite3.connect(":memory:")) as database:
+        return database.execute("select ?", (x,)).fetchone()[0]
 
 
 class Described:

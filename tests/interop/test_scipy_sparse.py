@@ -130,8 +130,8 @@ sp.linalg.spsolve(sp.csc_array(a + 5 * sp.eye_array(3)), v)
 sp.linalg.spsolve(sp.csc_array(a + 5 * sp.eye_array(3)), d)
 sp.linalg.splu(sp.csc_array(a + 5 * sp.eye_array(3))).solve(v)  # raises
 sp.linalg.aslinearoperator(d) @ np.ones(3)  # raises
-sp.linalg.aslinearoperator(a) @ v
-sp.linalg.aslinearoperator(a) * v
+sp.linalg.aslinearoperator(a) @ v  # raises since SciPy 1.18: two namespaces
+sp.linalg.aslinearoperator(a) * v  # raises since SciPy 1.18: two namespaces
 (sp.linalg.aslinearoperator(a) * v[1]) @ np.ones(3)  # raises
 sp.linalg.expm_multiply(a, v).round(9)
 sp.csgraph.shortest_path(d)
@@ -169,7 +169,7 @@ def test_calls(line):
     call, _, remark = line.partition("  # ")
     expected, found = answer(call, names(np)), answer(call, names(ndx))
     assert not isinstance(expected, Refused)
-    assert found == expected or (remark == "raises" and isinstance(found, Refused))
+    assert found == expected or (remark.startswith("raises") and isinstance(found, Refused))
 
 
 @pytest.mark.filterwarnings("ignore")

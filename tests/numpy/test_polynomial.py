@@ -25,6 +25,7 @@ CALLS = {
     "val": [(X, C1), (X, C2), (P, C2), (0.5, C2), (X, C2[:, :1], False),
             ([0.5, 1.0], C2)],
     "val2d": [(P, P, C2), (X, X, C3)],
+    "valnd": [((P, P), C3)],
     "val3d": [(P, P, P, C3), (X, X, X, C4)],
     "grid2d": [(X, P, C2), (X, X, C3)],
     "grid3d": [(X, X, P, C3), (X, P, X, C4)],

@@ -207,6 +207,7 @@ def test_buffers_of_all_shapes(shapes):
     assert sys.getrefcount(x) <= 2
 
 
+@pytest.mark.filterwarnings("ignore:Setting the dtype:DeprecationWarning")
 @pytest.mark.parametrize(
     "dtype", ["int64", "uint8", "float32", "complex128", "float16", "int16"]
 )
