@@ -1,104 +1,88 @@
-"""Time NumPy's face on small arrays against NumPy, call by call, in one run.
+"""Time NumPy's face against NumPy, call by call, in one run.
 
-    python benchmarks/numpy_face.py [--quick] [--check]
+    python benchmarks/numpy_face.py [--size 10] [--protocol] [--quick] [--check] [CALL]
 
-Each row times one call with NumPy's arrays and one with NDArrays: NumPy's function by
-the protocol, the function of `ndx.numpy`, or the method. Batches of the two alternate.
-A row shows the medians of a call in nanoseconds, and the median of the ratios of
-neighbouring batches. ``--check`` exits with 1 if a ratio misses its target.
+Each row times one call of `ndx.numpy` with NDArrays, and of NumPy with its own arrays,
+in alternating batches; with ``--protocol``, NumPy's own function with NDArrays. A row
+shows the medians of a call in nanoseconds, and the median of the ratios of neighbouring
+batches; a star marks what NumPy computes, where ndx has no row. ``--check`` exits with
+1 if the geometric mean is above its target, or a row: 1.0 for what ndx computes, 1.5
+for what NumPy computes. CALL: only the calls that have this text.
 """
 
 import argparse
+import math
 import sys
-import timeit
-from statistics import median
-from typing import NamedTuple
 
 import numpy as np
+from face_calls import CALLS, CREATING, operands
+from ndx._methods.numpy_rows import is_computed
+from ndx._methods.ufuncs import is_known
+from timing import compile_loop, side_by_side
 
 import ndx
 import ndx.numpy as face
 
-BATCH = 20_000
+# Number of elements -> the largest geometric mean.
+TARGETS = {10: 0.6, 300: 0.7}
+PROTOCOL_TARGET = 1.1
 
 
-class Row(NamedTuple):
-    """A call: `np` in it is NumPy on both sides, `face` is `ndx.numpy` on ours."""
-
-    code: str
-    target: float | None = None
-
-
-ROWS = [
-    Row("np.sum(x)", 1.2),
-    Row("x.sum()", 0.6),
-    Row("face.add(x, y)", 0.6),
-    Row("face.sum(x)"),
-    Row("np.add(x, y)"),
-    Row("np.exp(x)"),
-    Row("x.mean()"),
-    Row("x.max()"),
-    Row("x.reshape(2, 5)"),
-    Row("x.astype(int)"),
-    Row("x.copy()"),
-    Row("x.T"),
-    Row("np.concatenate([x, y])"),
-    Row("np.transpose(m)"),
-    Row("np.where(b, x, y)"),
-    Row("np.nanmean(x)"),
-    Row("np.percentile(x, 50)"),
-    Row("np.einsum('i,i', x, y)"),
-    Row("np.linalg.solve(m, v)"),
-    Row("face.zeros(10)"),
-]
-
-
-def timers(code):
-    """Return a timer of a call with NumPy's arrays, and one with NDArrays."""
-    rng = np.random.default_rng(0)
-    values = {
-        "x": rng.standard_normal(10),
-        "y": rng.standard_normal(10),
-        "m": rng.standard_normal((4, 4)),
-        "v": rng.standard_normal(4),
-        "b": rng.standard_normal(10) > 0,
-    }
-    ours = {name: ndx.asarray(value, copy=True) for name, value in values.items()}
-    return [
-        timeit.Timer(code, globals={**arrays, "np": np, "face": namespace})
-        for arrays, namespace in ((values, np), (ours, face))
+def measure(code, size, namespace, repeats, batch_ns):
+    """Return the nanoseconds with NumPy, with ndx, and the ratio."""
+    plain, values = operands(size)
+    ours = {
+        name: ndx.asarray(value, copy=True) for name, value in values.items()
+    } | plain
+    loops = [
+        compile_loop(f"np.{code}", {**values, **plain, "np": np}),
+        compile_loop(f"np.{code}", {**ours, "np": namespace}),
     ]
+    times = side_by_side(loops, repeats, batch_ns)
+    return *times.ns, times.ratios[1]
 
 
-def measure(row, repeats, batch):
-    """Return the nanoseconds of both calls, and the ratio."""
-    pair = timers(row.code)
-    for timer in pair:
-        timer.timeit(batch // 10)
-    found = [
-        [timer.timeit(batch) / batch * 1e9 for timer in pair] for _ in range(repeats)
-    ]
-    theirs, ours = zip(*found, strict=True)
-    return median(theirs), median(ours), median(o / t for t, o in found)
+def function_of(code):
+    """Return NumPy's function that a call names."""
+    found = np
+    for name in code.partition("(")[0].partition("[")[0].split("."):
+        found = getattr(found, name)
+    return found
 
 
 def main():
     """Print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("call", nargs="?", default="", metavar="CALL")
+    parser.add_argument("--size", type=int, default=10, help="elements; default 10")
+    parser.add_argument("--protocol", action="store_true", help="by NumPy's functions")
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument(
         "--check", action="store_true", help="fail if a target is missed"
     )
     options = parser.parse_args()
-    repeats, batch = (7, BATCH // 10) if options.quick else (15, BATCH)
-    missed = []
-    print(f"{'call':26}{'NumPy ns':>10}{'ndx ns':>10}{'ratio':>8}{'target':>8}")
-    for row in ROWS:
-        theirs, ours, ratio = measure(row, repeats, batch)
-        target = "" if row.target is None else f"{row.target:.2f}"
-        print(f"{row.code:26}{theirs:10.0f}{ours:10.0f}{ratio:8.2f}{target:>8}")
-        if row.target is not None and ratio > row.target:
-            missed.append(row.code)
+    repeats, batch_ns = (5, 5e5) if options.quick else (9, 2e6)
+    namespace = np if options.protocol else face
+    rows, missed = [], []
+    for code in CALLS:
+        name = code.partition("(")[0]
+        if options.call not in code or (options.protocol and name in CREATING):
+            continue
+        theirs, own, ratio = measure(code, options.size, namespace, repeats, batch_ns)
+        function = function_of(code)
+        computed = is_computed(function) or is_known(function)
+        rows.append((ratio, code, theirs, own, computed))
+    print(f"{'call':38}{'NumPy ns':>10}{'ndx ns':>10}{'ratio':>8}")
+    for ratio, code, theirs, own, computed in sorted(rows, reverse=True):
+        star = " " if computed else "*"
+        print(f"{code:38}{theirs:10.0f}{own:10.0f}{ratio:8.2f} {star}")
+        if not options.protocol and ratio > (1.0 if computed else 1.5):
+            missed.append(code)
+    mean = math.exp(sum(math.log(row[0]) for row in rows) / len(rows))
+    print(f"geometric mean of {len(rows)} calls, {options.size} elements: {mean:.2f}")
+    target = PROTOCOL_TARGET if options.protocol else TARGETS.get(options.size)
+    if target is not None and mean > target:
+        missed.append(f"the geometric mean, {mean:.2f}: at most {target}")
     if missed:
         print(f"missed: {', '.join(missed)}")
     return int(options.check and bool(missed))

@@ -40,7 +40,6 @@ from ndx._lib import built as _built
 # isort: split
 from ndx import _cuda, backends
 from ndx._api import elementwise as _elementwise
-from ndx._api import searching as _searching
 from ndx._api.creation import *
 from ndx._api.creation_from_data import *
 from ndx._api.data_types import *
@@ -81,6 +80,7 @@ from ndx._lib.errors import (
     StaleArrayError,
     WorkspaceError,
 )
+from ndx._methods.numpy_functions import load_first as _load_first
 from ndx._methods.numpy_functions import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
@@ -111,7 +111,8 @@ _LATER = {
 }
 
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
-_register_methods(NDArray, _searching.where)
+_register_methods(NDArray)
+_load_first("ndx._numpy.functions")
 _set_engine(_cuda.load)
 _name_functions(globals(), vars(backends))
 # Each version has all of the one before.

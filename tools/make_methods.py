@@ -39,14 +39,15 @@ from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
 from ndx._methods.numpy_functions cimport (
-    call_function, call_method, like_operand,
+    call_function, call_method, compute_function, like_operand,
 )
 from ndx._methods.numpy_layout cimport (
     as_index, axes_of, bytes_of, change_in_place, flat_view, has_axes, is_array_class,
-    is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating, lengths_of,
-    ones_of, ordered_copy, pickle_of, plain_cast, plain_product, readonly_diagonal,
-    repeats_plainly, resize, reverse_axes, rounded_floats, sorts_plainly, stays_plain,
-    takes_along, view_of_class,
+    is_axis, is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating,
+    lengths_of, ones_of, ordered_copy, pickle_of, plain_cast, plain_product,
+    readonly_diagonal, repeats_plainly, resize, reverse_axes, rounded_floats,
+    searches_plainly, sorts_plainly, stays_plain, swap_axes, takes_along,
+    view_of_class,
 )
 
 __all__ = ["NumPyMethods"]

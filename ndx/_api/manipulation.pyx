@@ -4,8 +4,7 @@ from itertools import product
 from math import prod
 
 from ndx._array.storage cimport (
-    BaseArray, check_room, is_array, new_array, new_view, same_view, set_layout,
-    strided,
+    BaseArray, check_room, is_array, new_array, new_view, set_layout, strided,
 )
 from ndx._compute.copies cimport cast, copy_into
 from ndx._compute.joining cimport join, same_lengths, shapes_error
@@ -18,7 +17,7 @@ from ndx._lib.layout cimport (
     MAXDIMS, Strided, broadcast_into, broadcast_strides, check_axes, count_elements,
     normalize_axis, parse_axes, parse_shape, shape_tuple,
 )
-from ndx._methods.numpy_layout cimport reshape_view, reshaped
+from ndx._methods.numpy_layout cimport flipped, reshape_view, reshaped
 
 from ndx._api.creation import empty_like
 from ndx._api.statistical import sum as total
@@ -404,16 +403,8 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> NDArray:
     """
     cdef BaseArray array = argument(x, "flip")
     cdef bint chosen[MAXDIMS]
-    cdef BaseArray view
-    cdef int i
     parse_axes(axis, array.ndim, chosen)
-    view = same_view(array)
-    for i in range(view.ndim):
-        if chosen[i] and view.size:
-            view.offset += (view.shape[i] - 1) * view.strides[i]
-            view.strides[i] = -view.strides[i]
-    set_layout(view)
-    return view
+    return flipped(array, chosen)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[NDArray, ...]:

@@ -54,6 +54,8 @@ cnp.import_array()
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
+    object call_with_keywords "PyObject_Call" (
+        object function, object args, PyObject *kwargs)
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyDataMemAllocator:
@@ -272,15 +274,38 @@ cdef object with_whole_steps(object x):
 
 cdef object call_numpy(object function, tuple args, dict kwargs):
     """Call a function with NumPy's new arrays in our memory and no warnings."""
-    error = refusal = None
-    if getattr(function, "__module__", None) == "numpy.linalg":
+    return run_numpy(function, args, kwargs, True, True,
+                     getattr(function, "__module__", None) == "numpy.linalg")
+
+
+cdef object run_numpy(object function, tuple args, dict kwargs, bint ours,
+                      bint computes, bint by_steps):
+    """Call a function of NumPy.
+
+    Parameters
+    ----------
+    kwargs : dict or None
+    ours : bool
+        Whether NumPy's new arrays are in our memory.
+    computes : bool
+        Whether the function computes floating-point numbers: without warnings.
+    by_steps : bool
+        Whether it is one of `numpy.linalg`, which can't read all arrays.
+    """
+    error = refusal = before = token = None
+    if by_steps:
         args = tuple([with_whole_steps(x) for x in args])
-        kwargs = {name: with_whole_steps(x) for name, x in kwargs.items()}
-    before = PyDataMem_SetHandler(handler_capsule)
-    token = silence()
+        if kwargs:
+            kwargs = {name: with_whole_steps(x) for name, x in kwargs.items()}
+    if ours:
+        before = PyDataMem_SetHandler(handler_capsule)
+    if computes:
+        token = silence()
     try:
-        result = function(*args, **kwargs)
-        recheck_views((args, kwargs))
+        result = call_with_keywords(
+            function, args, NULL if kwargs is None else <PyObject *>kwargs)
+        if any_lost():
+            recheck_views((args, kwargs))
         return result
     except MemoryError as raised:
         refusal = refusals.take()
@@ -299,8 +324,10 @@ cdef object call_numpy(object function, tuple args, dict kwargs):
             "bytes)")
     finally:
         refusals.drop()
-        restore(token)
-        PyDataMem_SetHandler(before)
+        if computes:
+            restore(token)
+        if ours:
+            PyDataMem_SetHandler(before)
     # Raised outside of `except`: as its context, NumPy's error would keep NumPy's
     # arrays alive.
     raise error
@@ -355,9 +382,9 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         The result. It is returned as it is if no NDArray can be it: if its dtype is
         none of the array API, its bytes are in another order, or it shares memory, in
         which its elements are not aligned. A copy would lose what is written to it.
-    views : sequence of np.ndarray
+    views : sequence of np.ndarray, or None
         The views of our arrays that were operands.
-    foreign : sequence
+    foreign : sequence, or None
         The roots of NumPy's own arrays that were operands. Views of them share their
         memory.
     shares : bool
@@ -376,7 +403,7 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         return array if x is None else x
     if not isinstance(base, cnp.ndarray) and array.size:
         # Functions such as `as_strided` hide the base behind an object of their own.
-        for view in views:
+        for view in views or ():
             guard = root_of(view)
             if lies_within(array, guard):
                 return view_of_aligned(array, guard)
@@ -394,6 +421,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
 
 
 cdef bint is_one_of(object base, foreign) except -1:
+    if foreign is None:
+        return False
     for each in foreign:
         if base is each:
             return True

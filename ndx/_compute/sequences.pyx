@@ -1,15 +1,17 @@
-"""Arrays of Python numbers, read directly from nested lists and tuples.
+"""Arrays of numbers, read directly from nested lists and tuples.
 
-Only objects of Python's own types are read, which runs no Python code: nothing can
-change a list meanwhile. What NumPy has further rules for is left to NumPy.
+Only objects of Python's own types, NumPy's scalars and elements of arrays are read,
+which runs no Python code: nothing can change a list meanwhile. What NumPy has further
+rules for is left to NumPy.
 """
 
-from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
+import numpy as np
+
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t
 
 from ndx._array.pinning cimport Operands, locate, put, recheck_all
-from ndx._array.storage cimport BaseArray, new_empty
+from ndx._array.storage cimport BaseArray, holds_number, is_array, new_empty
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport BOOL, COMPLEX128, FLOAT32, FLOAT64, INT32, INT64
 from ndx._lib.layout cimport MAXDIMS
@@ -20,7 +22,14 @@ cdef extern from "Python.h":
     Py_ssize_t length_of "PySequence_Fast_GET_SIZE" (PyObject *sequence) noexcept nogil
     PyObject *type_of "(PyObject *)Py_TYPE" (PyObject *x) noexcept nogil
     long long PyLong_AsLongLongAndOverflow(PyObject *x, int *overflow) noexcept
-    double float_value "PyFloat_AS_DOUBLE" (PyObject *x) noexcept nogil
+
+cdef extern from *:
+    """
+    /* Python's float and complex, NumPy's scalars and elements of arrays have their
+     * value behind the head of the object. */
+    #define NDX_VALUE(x) ((char *)(x) + sizeof(PyObject))
+    """
+    char *NDX_VALUE(PyObject *x) noexcept nogil
 
 cdef PyObject *LIST = <PyObject *>list
 cdef PyObject *TUPLE = <PyObject *>tuple
@@ -36,7 +45,43 @@ cdef enum:
     HAS_INT = 2
     HAS_FLOAT = 4
     HAS_COMPLEX = 8
-    HAS_OTHERS = 16
+    HAS_FLOAT32 = 16             # which no other number may be beside
+    HAS_OTHERS = 32
+
+    SCALAR_TYPES = 5
+
+# NumPy's types of scalars, and the bit that each has.
+cdef PyObject *scalar_types[SCALAR_TYPES]
+cdef int[SCALAR_TYPES] scalar_bits = [
+    HAS_FLOAT, HAS_INT, HAS_FLOAT32, HAS_BOOL, HAS_COMPLEX]
+scalar_types[0] = <PyObject *>np.float64
+scalar_types[1] = <PyObject *>np.int64
+scalar_types[2] = <PyObject *>np.float32
+scalar_types[3] = <PyObject *>np.bool_
+scalar_types[4] = <PyObject *>np.complex128
+
+
+cdef int bit_of(PyObject *x) noexcept:
+    """Return the bit of a number's type; `HAS_OTHERS`: it is none of those."""
+    cdef PyObject *kind = type_of(x)
+    cdef int i
+    if kind == FLOAT:
+        return HAS_FLOAT
+    if kind == INT:
+        return HAS_INT
+    if kind == TRUTH:
+        return HAS_BOOL
+    if kind == COMPLEX:
+        return HAS_COMPLEX
+    for i in range(SCALAR_TYPES):
+        if kind == scalar_types[i]:
+            return scalar_bits[i]
+    if is_array(<object>x) and holds_number(<BaseArray>x):
+        i = (<BaseArray>x).dtype
+        return HAS_FLOAT if i == FLOAT64 else HAS_INT if i == INT64 else \
+            HAS_FLOAT32 if i == FLOAT32 else HAS_BOOL if i == BOOL else \
+            HAS_COMPLEX if i == COMPLEX128 else HAS_OTHERS
+    return HAS_OTHERS
 
 
 cdef inline bint is_sequence(PyObject *x) noexcept nogil:
@@ -64,7 +109,7 @@ cdef int find_shape(PyObject *x, Py_ssize_t *shape) noexcept nogil:
     return ndim
 
 
-cdef int types_in(PyObject *x, int ndim, const Py_ssize_t *shape) noexcept nogil:
+cdef int types_in(PyObject *x, int ndim, const Py_ssize_t *shape) noexcept:
     """Return the types of the numbers; `HAS_OTHERS` also if the lengths differ."""
     cdef PyObject **items
     cdef PyObject *last = NULL
@@ -82,9 +127,7 @@ cdef int types_in(PyObject *x, int ndim, const Py_ssize_t *shape) noexcept nogil
             if kind == last:
                 continue
             last = kind
-            found |= HAS_FLOAT if kind == FLOAT else HAS_INT if kind == INT else \
-                HAS_BOOL if kind == TRUTH else HAS_COMPLEX if kind == COMPLEX else \
-                HAS_OTHERS
+            found |= bit_of(items[i])
         if found & HAS_OTHERS:
             return HAS_OTHERS
     return found
@@ -94,6 +137,8 @@ cdef int dtype_for(int found, int dtype) noexcept:
     """Return the dtype of an array of the types that were found; -1: left to NumPy."""
     if found & HAS_OTHERS:
         return -1
+    if found & HAS_FLOAT32:
+        return FLOAT32 if found == HAS_FLOAT32 and dtype in (-1, FLOAT32) else -1
     if dtype < 0:
         return COMPLEX128 if found & HAS_COMPLEX else FLOAT64 \
             if found & HAS_FLOAT or not found else INT64 if found & HAS_INT else BOOL
@@ -110,12 +155,29 @@ cdef int dtype_for(int found, int dtype) noexcept:
 
 cdef bint read_real(PyObject *x, double *out) noexcept:
     """Read a number as a double; return False for an int that does not fit int64."""
-    cdef int overflow = 0
-    if type_of(x) == FLOAT:
-        out[0] = float_value(x)
-    else:
+    cdef PyObject *kind = type_of(x)
+    cdef int overflow = 0, bit
+    if kind == FLOAT:
+        out[0] = (<double *>NDX_VALUE(x))[0]
+    elif kind == INT or kind == TRUTH:
         out[0] = <double>PyLong_AsLongLongAndOverflow(x, &overflow)
+    else:
+        bit = bit_of(x)
+        out[0] = (<double *>NDX_VALUE(x))[0] if bit == HAS_FLOAT else \
+            (<float *>NDX_VALUE(x))[0] if bit == HAS_FLOAT32 else \
+            <double>(<int64_t *>NDX_VALUE(x))[0] if bit == HAS_INT else \
+            <double>(<uint8_t *>NDX_VALUE(x))[0]
     return overflow == 0
+
+
+cdef long long read_whole(PyObject *x, int *overflow) noexcept:
+    """Read an int or a bool."""
+    cdef PyObject *kind = type_of(x)
+    if kind == INT or kind == TRUTH:
+        return PyLong_AsLongLongAndOverflow(x, overflow)
+    if bit_of(x) == HAS_INT:
+        return (<int64_t *>NDX_VALUE(x))[0]
+    return (<uint8_t *>NDX_VALUE(x))[0]
 
 
 cdef bint write_number(PyObject *x, int dtype, char *out) noexcept:
@@ -130,16 +192,17 @@ cdef bint write_number(PyObject *x, int dtype, char *out) noexcept:
             return False
         (<float *>out)[0] = <float>real
     elif dtype == COMPLEX128:
-        if type_of(x) == COMPLEX:
-            (<double *>out)[0] = PyComplex_RealAsDouble(<object>x)
-            (<double *>out)[1] = PyComplex_ImagAsDouble(<object>x)
+        if bit_of(x) == HAS_COMPLEX:
+            (<double *>out)[0] = (<double *>NDX_VALUE(x))[0]
+            (<double *>out)[1] = (<double *>NDX_VALUE(x))[1]
         else:
             (<double *>out)[1] = 0
             return read_real(x, <double *>out)
     elif dtype == BOOL:
-        (<uint8_t *>out)[0] = x == TRUE
+        (<uint8_t *>out)[0] = x == TRUE if type_of(x) == TRUTH \
+            else (<uint8_t *>NDX_VALUE(x))[0]
     else:
-        whole = PyLong_AsLongLongAndOverflow(x, &overflow)
+        whole = read_whole(x, &overflow)
         if overflow or dtype == INT32 and whole != <int>whole:
             return False
         if dtype == INT64:
@@ -160,7 +223,7 @@ cdef bint write_all(PyObject *x, int ndim, const Py_ssize_t *shape, int dtype,
                 return False
             continue
         if dtype == FLOAT64 and type_of(items[i]) == FLOAT:
-            (<double *>out[0])[0] = float_value(items[i])
+            (<double *>out[0])[0] = (<double *>NDX_VALUE(items[i]))[0]
         elif not write_number(items[i], dtype, out[0]):
             return False
         out[0] += itemsize

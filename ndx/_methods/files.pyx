@@ -27,7 +27,7 @@ from ndx._files.mapped_file cimport MappedFile
 from ndx._lib.dtypes cimport itemsize_of
 from ndx._methods.numpy_functions cimport call_function, call_method
 from ndx._methods.numpy_layout cimport pickle_of
-from ndx._methods.numpy_shortcuts cimport SHORTCUTS
+from ndx._methods.numpy_rows cimport add_whole
 from ndx.backends.persistent_file cimport FileBackend
 
 from ndx._files.replace import Replacement, written_whole
@@ -208,7 +208,7 @@ def _savetxt(args, kwargs):
             text.detach()
 
 
-SHORTCUTS[np.save] = partial(_save, np.save, ".npy")
-SHORTCUTS[np.savez] = partial(_save, np.savez, ".npz")
-SHORTCUTS[np.savez_compressed] = partial(_save, np.savez_compressed, ".npz")
-SHORTCUTS[np.savetxt] = _savetxt
+add_whole(np.save, partial(_save, np.save, ".npy"))
+add_whole(np.savez, partial(_save, np.savez, ".npz"))
+add_whole(np.savez_compressed, partial(_save, np.savez_compressed, ".npz"))
+add_whole(np.savetxt, _savetxt)

@@ -18,6 +18,9 @@ NEP 18, a dispatch mechanism for array functions:
 https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
+cimport cython
+from cpython.object cimport PyObject
+
 import array
 import functools
 import inspect
@@ -31,12 +34,12 @@ from ndx._array.storage cimport (
     BaseArray, as_number, holds_number, is_array, numpy_view, same_view,
 )
 from ndx._compute.copies cimport copy
-from ndx._compute.elementwise cimport as_operand, is_subclass
-from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of
+from ndx._compute.elementwise cimport as_operand
+from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of, run_numpy
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
 from ndx._lib.numpy_scalars cimport DEEPEST, is_refused_array
-from ndx._methods.numpy_shortcuts cimport shortcut
+from ndx._methods.numpy_rows cimport CALLING_BACK, Row, add_method, row_of
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
     stores_objects,
@@ -63,31 +66,77 @@ cdef frozenset OF_INTEGERS = frozenset((
     np.nanquantile, np.percentile, np.quantile, np.setxor1d, np.union1d,
 ))
 
-# NumPy's function -> (the method of NDArray with the same parameters, how many of them
-# it takes by position, the keywords that it lacks).
-cdef dict methods = {}
-
-# NumPy's functions that call functions of the caller's with arrays -> the parameter
-# that has these. Other arguments may be callable, too, as a `numpy.poly1d` is.
-cdef dict CALLING_BACK = {
-    np.apply_along_axis: (0, "func1d"), np.apply_over_axes: (0, "func"),
-    np.fromfunction: (0, "function"), np.piecewise: (2, "funclist"),
-}
-
 # Sequences of other items than arrays.
 cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
 
+# Of so many elements NumPy allocates results and temporaries by itself: of arrays with
+# one axis, and of others, which may broadcast to as many as their product.
+cdef enum:
+    SMALL = 1024
+    SMALL_PRODUCT = 64
+
+
+cdef bint is_leaf(object x) noexcept:
+    """Whether an argument is plainly neither an array nor has one."""
+    kind = type(x)
+    return kind is float or kind is int or kind is str or kind is bool or x is None \
+        or kind is slice or kind is complex or kind is type
+
+
+@cython.final
+@cython.freelist(8)
 cdef class Call:
     """The operands of one call, and the exchange of arrays for NumPy's views."""
 
-    def __cinit__(self):
-        self.views = []
-        self.arrays = []
-        self.foreign = []
-        self.entered = {}
-        self.outs = ()
-        self.function = None
-        self.args = ()
+    def __cinit__(self, Row row not None):
+        self.row = row
+        self.product = 1
+
+    cdef tuple unwrap_all(self, tuple args):
+        """Return arguments with NumPy's views in place of NDArrays."""
+        cdef Py_ssize_t i
+        cdef list items = None
+        for i in range(len(args)):
+            x = args[i]
+            if is_leaf(x):
+                self.scale(x)
+                continue
+            item = self.unwrap(x, 1)
+            if item is not x:
+                if items is None:
+                    items = list(args)
+                items[i] = item
+        return args if items is None else tuple(items)
+
+    cdef int scale(self, object x) except -1:
+        """Take note of a value, by which a result may be larger than an operand.
+
+        Texts may name a way to find a size.
+        """
+        kind = type(x)
+        if not self.row.scaled:
+            return 0
+        if kind is int or kind is float:
+            if -1 <= x <= 1:
+                return 0
+            if -SMALL < x < SMALL:
+                self.product = min(self.product * int(abs(x)), SMALL)
+                return 0
+        elif kind is not str:
+            return 0
+        self.product = SMALL
+        return 0
+
+    cdef bint is_small(self) noexcept:
+        """Whether the memory that NumPy needs for its own arrays is small."""
+        cdef Py_ssize_t most = SMALL
+        if self.is_wide and self.many:
+            most = SMALL_PRODUCT
+        if self.is_odd or self.elements > most:
+            return False
+        # A number may be the length of both axes.
+        return self.row.bounded or self.row.scaled and \
+            self.product * self.product * max(self.elements, 1) <= 16 * SMALL
 
     cdef object unwrap(self, object x, int depth):
         """Return `x` with NumPy's views in place of NDArrays; itself without any.
@@ -113,18 +162,36 @@ cdef class Call:
             if self.keeps and depth > 1:
                 return x
             view = numpy_view(<BaseArray>x)
+            self.is_wide |= (<BaseArray>x).ndim > 1
+            self.elements += (<BaseArray>x).size
+            if self.views is None:
+                self.views = []
+                self.arrays = []
+            else:
+                self.many = True
             self.views.append(view)
             self.arrays.append(x)
             return view
+        if is_leaf(x):
+            self.scale(x)
+            return x
         if isinstance(x, np.ndarray):
+            self.is_odd |= kind is not np.ndarray
+            self.is_wide = self.many = True
+            self.elements += x.size
+            if self.foreign is None:
+                self.foreign = []
             self.foreign.append(root_of(x))
         elif depth < DEEPEST and is_sequence(x):
             if depth > 1:
                 # In sequences that contain each other there are 2**64 paths.
+                if self.entered is None:
+                    self.entered = {}
                 if id(x) in self.entered:
                     return self.entered[id(x)][1]
                 self.entered[id(x)] = x, x
             items = list(x)
+            self.elements += len(items)
             for i in range(len(items)):
                 item = self.unwrap(items[i], depth + 1)
                 changed |= item is not items[i]
@@ -143,6 +210,8 @@ cdef class Call:
                 found[key] = item
             # One in a sequence may be an object that an array is to hold.
             return found if changed or depth == 0 else x
+        elif not isinstance(x, (np.generic, np.dtype)):
+            self.is_odd = True
         return x
 
     cdef object wrap(self, object result, int depth):
@@ -151,18 +220,20 @@ cdef class Call:
         cdef bint changed = False
         kind = type(result)
         if kind is np.ndarray:
-            for each in self.outs:
-                if each is result:
-                    return result
-            for i in range(len(self.views)):
-                if self.views[i] is result:
-                    return self.arrays[i]
+            if self.outs is not None:
+                for each in self.outs:
+                    if each is result:
+                        return result
+            if self.views is not None:
+                for i in range(len(self.views)):
+                    if self.views[i] is result:
+                        return self.arrays[i]
             if self.is_output(result):
                 return result
             if not self.any_array and placing_device() \
                     and code_or_none(result.dtype) >= 0:
                 return device_engine().upload(result, placing_device())
-            return own_or_keep(result, self.views, self.foreign, True)
+            return own_or_keep(result, self.views, self.foreign, self.shares)
         if isinstance(result, np.generic):
             if not self.any_array or code_or_none(result.dtype) < 0:
                 return result
@@ -193,9 +264,9 @@ cdef class Call:
         """Whether an array of NumPy's was given by position as the output."""
         cdef Py_ssize_t i
         # No function has it first, where many return what they are given.
-        for i in range(1, len(self.args)):
+        for i in range(1, 0 if self.args is None else len(self.args)):
             if self.args[i] is result:
-                return place_of_output(self.function) == i
+                return place_of_output(self.row.function) == i
         return False
 
 
@@ -216,17 +287,29 @@ cdef Py_ssize_t place_of_output(object function) except -2:
 
 
 cdef bint loaded = False
+# Modules that are loaded before the first call: those that set rows.
+cdef list first = []
+
+
+def load_first(name):
+    """Let a module be loaded before the first call of a function of NumPy."""
+    first.append(name)
 
 
 cdef int load_modules() except -1:
-    """Load the modules that NumPy's functions load, and that keep arrays.
+    """Load the modules that set rows, and those that NumPy's functions load.
 
-    These would be in memory of ndx, for good, if a function loaded them.
+    The latter keep arrays. These would be in memory of ndx, for good, if a function
+    loaded them.
     """
     global loaded, exact, MANY
     import_module("numpy.ma")
     found = import_module("ndx._methods.exact")
     exact, MANY = found.EXACT, found.MANY
+    for function in exact:
+        row_of(function).exact = True
+    for name in first:
+        import_module(name)
     # Set last: other threads call NumPy's functions while the modules are imported.
     loaded = True
     return 0
@@ -251,35 +334,10 @@ cdef object MOST_KEYS = 1 << 58
 
 # NumPy visits each element, also of an array that repeats a few: for years, of more.
 cdef object MOST_VISITED = 1 << 48
-cdef frozenset VISITING = frozenset((
-    np.argwhere, np.average, np.count_nonzero, np.median, np.nanmax, np.nanmean,
-    np.nanmedian, np.nanmin, np.nanprod, np.nanstd, np.nansum, np.nanvar, np.ptp,
-    *[getattr(np.ndarray, name) for name in (
-        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum",
-        "var")],
-))
-
-# Functions that read beyond an output without axes, as `accumulate` of all ufuncs does.
-cdef frozenset RUNNING = frozenset((
-    np.cumsum, np.cumprod,
-    np.ndarray.cumsum, np.ndarray.cumprod, np.nancumsum, np.nancumprod,
-    np.cumulative_sum, np.cumulative_prod,
-))
-
 
 cdef bint any_array(object values) except -1:
     for value in values:
         if is_array(value):
-            return True
-    return False
-
-
-cdef bint any_subclass(tuple values, Py_ssize_t first) except -1:
-    """Whether one of the values from `first` on is of a subclass of NumPy's array."""
-    cdef Py_ssize_t i
-    for i in range(first, len(values)):
-        value = values[i]
-        if not is_array(value) and is_subclass(value):
             return True
     return False
 
@@ -295,7 +353,7 @@ cdef int check_running_output(object function, object out) except -1:
 
 cdef int check_sizes(list arrays, object function) except -1:
     """Raise for arrays that repeat a few elements so often that NumPy would not end."""
-    for x in arrays:
+    for x in arrays or ():
         if function is np.lexsort:
             if x.size >= MOST_KEYS:
                 raise ValueError(
@@ -338,60 +396,84 @@ cdef bint are_mixed(int dtype, int other) noexcept:
 
 
 cdef object call_function(object function, tuple args, dict kwargs):
-    """Return the result of NumPy's function for arguments with NDArrays.
+    """Return the result of NumPy's function for arguments with NDArrays."""
+    if not loaded:
+        load_modules()
+    return call_row(row_of(function), args, kwargs)
+
+
+cdef object call_row(Row row, tuple args, dict kwargs):
+    """Return the result of NumPy's function of a row for arguments with NDArrays.
 
     Objects that stand for an array are asked for it once NumPy has refused what they
     gave: the arrays of most are NumPy's, and some read a file for them.
     """
+    cdef Call call = Call(row)
     try:
-        return call_with(Call(), function, args, kwargs)
+        return call_with(call, args, kwargs)
     except ValueError as error:
         if not is_refused_array(error):
             raise
-    cdef Call call = Call()
+    call = Call(row)
     call.asks = True
-    return call_with(call, function, args, kwargs)
+    return call_with(call, args, kwargs)
 
 
-cdef object call_with(Call call, object function, tuple args, dict kwargs):
+cdef object call_with(Call call, tuple args, dict kwargs):
     """Return the result of NumPy's function for the arguments of a call."""
-    if not loaded:
-        load_modules()
-    if getattr(function, "__name__", None) == "shuffle" and not any_array(args) \
-            and not any_array(kwargs.values()):
+    cdef Row row = call.row
+    cdef tuple taken
+    cdef dict named = None
+    cdef bint small
+    if row.shuffles and not any_array(args) and not any_array(kwargs.values()):
         # The caller's own sequence is shuffled, not a copy.
-        return call_numpy(function, args, kwargs)
-    args, kwargs = checked_arguments(function, args, kwargs)
-    call.keeps = stores_objects(function, args, kwargs)
-    taken = call.unwrap(args, 0)
-    named = call.unwrap(kwargs, 0)
-    if function in CALLING_BACK:
-        place, name = CALLING_BACK[function]
-        if place < len(args):
-            taken = (*taken[:place], callback(call, taken[place]), *taken[place + 1:])
-        elif name in kwargs:
-            named[name] = callback(call, named[name])
-    if function is np.piecewise:
+        return call_numpy(row.function, args, kwargs)
+    if row.stores:
+        args, kwargs = checked_arguments(row.function, args, kwargs)
+        call.keeps = stores_objects(row.function, args, kwargs)
+    taken = call.unwrap_all(args)
+    call.args = args
+    if kwargs:
+        named = call.unwrap(kwargs, 0)
+        if "initial" in kwargs:
+            # A scalar must fit the dtype of the result; an array would be cast.
+            initial = number_of(kwargs["initial"])
+            named["initial"] = named["initial"] if initial is None else initial
+        out = kwargs.get("out")
+        if out is not None:
+            call.outs = out if type(out) is tuple else (out,)
+    if row.calls_back:
+        taken = with_callbacks(call, taken, named)
+    if row.repeats:
+        check_sizes(call.arrays, row.function)
+    if call.on_device:
+        return device_engine().numpy_function(name_of(row.function), args, kwargs)
+    if row.runs and call.outs is not None:
+        check_running_output(row.function, call.outs[0] if call.outs else None)
+    function = exact_of(row.function, args, kwargs) if row.exact else row.function
+    small = call.is_small()
+    if not call.is_odd and function is row.function:
+        # All arrays are of NumPy's own class: none computes itself.
+        function = row.without_dispatch
+    # What NumPy has allocated by itself is new, and is copied.
+    call.shares = not small
+    return call.wrap(run_numpy(
+        function, taken, named, not small, not row.silent, row.is_linalg), 0)
+
+
+cdef tuple with_callbacks(Call call, tuple taken, dict named):
+    """Return the arguments of a function with callbacks, as NumPy is to call them."""
+    place, name = CALLING_BACK[call.row.function]
+    if place < len(taken):
+        taken = (*taken[:place], callback(call, taken[place]), *taken[place + 1:])
+    elif named is not None and name in named:
+        named[name] = callback(call, named[name])
+    if call.row.function is np.piecewise and len(taken) > 1:
         # A condition without axes is a number to NumPy, where operators return numbers.
-        condition = taken[1] if len(args) > 1 else None
+        condition = taken[1]
         if isinstance(condition, np.ndarray) and condition.ndim == 0:
             taken = (taken[0], condition[()], *taken[2:])
-    if "initial" in kwargs:
-        # A scalar must fit the dtype of the result; an array would be cast.
-        initial = number_of(kwargs["initial"])
-        named["initial"] = named["initial"] if initial is None else initial
-    out = kwargs.get("out")
-    call.outs = out if type(out) is tuple else (out,)
-    call.function = function
-    call.args = args
-    if function is np.lexsort or function in VISITING:
-        check_sizes(call.arrays, function)
-    if call.on_device:
-        return device_engine().numpy_function(name_of(function), args, kwargs)
-    if out is not None and (
-            function in RUNNING or getattr(function, "__name__", "") == "accumulate"):
-        check_running_output(function, call.outs[0] if call.outs else None)
-    return call.wrap(call_numpy(exact_of(function, args, kwargs), taken, named), 0)
+    return taken
 
 
 cdef str name_of(object function):
@@ -434,34 +516,58 @@ cdef object as_array_of(tuple args, object result):
 
 cdef object compute_function(object function, tuple args, dict kwargs):
     """Return the result of a function: by ndx's own where it is the same."""
-    if args and is_array(args[0]):
-        known = methods.get(function)
-        # A subclass computes: as an operand, a bound or a mask.
-        if known is not None and len(args) <= <int>(<tuple>known)[1] and (
-                not kwargs or (<tuple>known)[2].isdisjoint(kwargs)) \
-                and not any_subclass(args, 1) \
-                and not (kwargs and any_subclass(tuple(kwargs.values()), 0)):
-            return (<tuple>known)[0](*args, **kwargs)
-    result = shortcut(function, args, kwargs)
-    if result is not NotImplemented:
-        return result
-    return call_function(function, args, kwargs)
+    cdef Row row
+    if not loaded:
+        load_modules()
+    row = row_of(function)
+    result = row.compute_tuple(args, kwargs)
+    return call_row(row, args, kwargs) if result is NotImplemented else result
 
 
-# Functions that a method computes, and how many parameters mean the same by position.
-cdef dict SAME = {
-    "all": 64, "any": 64, "argmax": 64, "argmin": 64, "argsort": 4, "clip": 4,
-    "cumprod": 64, "cumsum": 64, "max": 64, "mean": 64, "min": 64, "nonzero": 1,
-    "prod": 64, "ravel": 1, "repeat": 3, "reshape": 2, "round": 2, "searchsorted": 4,
-    "std": 64, "sum": 64, "swapaxes": 3,
-    "take": 5, "transpose": 2, "var": 64, "amax": 64, "amin": 64,
+cdef object compute_call(Row row, PyObject **args, Py_ssize_t count, object names):
+    """Like `compute_function`, for a vector of arguments, then keywords."""
+    cdef dict kwargs
+    cdef tuple positional
+    cdef Py_ssize_t i
+    if not loaded:
+        load_modules()
+    if row.whole is None:
+        result = row.compute_call(args, count, names)
+        if result is not NotImplemented:
+            return result
+    positional = tuple([<object>args[i] for i in range(count)])
+    kwargs = {}
+    if names is not None:
+        for i in range(len(<tuple>names)):
+            kwargs[(<tuple>names)[i]] = <object>args[count + i]
+    if row.whole is not None:
+        result = row.whole(positional, kwargs)
+        if result is not NotImplemented:
+            return result
+    return call_row(row, positional, kwargs)
+
+
+# NumPy's functions that a method of the same parameters computes -> how many of them it
+# has by position, and the keywords that it has by another name, or not at all.
+cdef dict METHODS = {
+    "all": (64, ()), "amax": (64, ()), "amin": (64, ()), "any": (64, ()),
+    "argmax": (64, ()), "argmin": (64, ()), "argsort": (4, ()), "around": (2, ()),
+    "clip": (4, ("a_max", "a_min")), "cumprod": (64, ()), "cumsum": (64, ()),
+    "diagonal": (4, ()), "max": (64, ()), "mean": (64, ()), "min": (64, ()),
+    "nonzero": (1, ()), "prod": (64, ()), "ravel": (1, ()), "repeat": (3, ()),
+    "reshape": (2, ("shape",)), "round": (2, ()), "searchsorted": (4, ()),
+    "std": (64, ("correction",)), "sum": (64, ()), "swapaxes": (3, ()),
+    "take": (5, ()), "trace": (5, ()), "transpose": (2, ("axes",)),
+    "var": (64, ("correction",)),
 }
-cdef dict RENAMED = {"amax": "max", "amin": "min"}
-# Keywords that the methods have by another name, or not at all.
-cdef dict OTHER_KEYWORDS = {
-    "clip": ["a_max", "a_min"], "reshape": ["shape"], "std": ["correction"],
-    "transpose": ["axes"], "var": ["correction"],
-}
+cdef dict RENAMED = {"amax": "max", "amin": "min", "around": "round"}
+
+
+def register_methods(kind):
+    """Let methods of a class compute those of NumPy's functions that do the same."""
+    for name, (most, lacking) in METHODS.items():
+        add_method(getattr(np, name), getattr(kind, RENAMED.get(name, name)), most,
+                   lacking)
 
 
 def _refuse_fields(prototype, dtype=None, *args, **kwargs):
@@ -474,31 +580,6 @@ def _refuse_fields(prototype, dtype=None, *args, **kwargs):
         raise TypeError(
             f"an NDArray has no fields, and dtype {np.dtype(dtype)} has; "
             f"np.empty(x.shape, dtype) makes an array of NumPy")
-
-
-cdef object ndx_where = None
-
-
-def _where(condition, *operands):
-    """Compute `numpy.where`: by ndx's function for arrays, whose dtypes it promotes."""
-    if not operands and is_array(condition):
-        return condition.nonzero()
-    if len(operands) == 2 and is_array(operands[0]) and is_array(operands[1]):
-        return ndx_where(condition, *operands)
-    return call_function(np.where, (condition, *operands), {})
-
-
-def register_methods(kind, where):
-    """Let methods of a class compute those of NumPy's functions that do the same.
-
-    `where` is ndx's function.
-    """
-    global ndx_where
-    ndx_where = where
-    methods[np.where] = _where, 3, frozenset()
-    for name, most in SAME.items():
-        other = frozenset(OTHER_KEYWORDS.get(name, ()))
-        methods[getattr(np, name)] = getattr(kind, RENAMED.get(name, name)), most, other
 
 
 cdef object call_method(str name, tuple args, dict kwargs):

@@ -18,6 +18,13 @@ cdef object view_of_class(object view, object kind)
 cdef bytes pickle_of(BaseArray x)
 cdef BaseArray reverse_axes(BaseArray x)
 cdef BaseArray swap_last(BaseArray x)
+cdef bint is_axis(BaseArray x, object axis) except -1
+cdef BaseArray swap_axes(BaseArray x, object axis, object other)
+cdef bint searches_plainly(BaseArray x, object values, object side) except -1
+cdef BaseArray swapped(BaseArray x, int axis, int other)
+cdef BaseArray flipped(BaseArray x, const bint *chosen)
+cdef BaseArray slab(BaseArray x, int axis, Py_ssize_t start, Py_ssize_t stop)
+cdef BaseArray with_new_axes(BaseArray x, int before, int after)
 cdef bint is_matrix(BaseArray x) noexcept
 cdef BaseArray diagonal_view(BaseArray x, Py_ssize_t skipped)
 cdef BaseArray readonly_diagonal(BaseArray x)

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
     INLINE_DIMS, BaseArray, as_number, holds_number, is_array, new_view, own_block,
-    require_live, require_usable, require_writeable, set_layout, strided,
+    require_live, require_usable, require_writeable, same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
 from ndx._compute.copies cimport LARGE, cast
@@ -142,6 +142,75 @@ cdef BaseArray swap_last(BaseArray x):
     memcpy(view.strides, x.strides, x.ndim * sizeof(Py_ssize_t))
     view.shape[last], view.shape[last - 1] = x.shape[last - 1], x.shape[last]
     view.strides[last], view.strides[last - 1] = x.strides[last - 1], x.strides[last]
+    set_layout(view)
+    return view
+
+
+cdef bint is_axis(BaseArray x, object axis) except -1:
+    """Whether an argument is an axis of an array of the CPU's."""
+    return type(axis) is int and -x.ndim <= axis < x.ndim and x.block.device == 0
+
+
+cdef BaseArray swap_axes(BaseArray x, object axis, object other):
+    """Return a view with two axes exchanged; negative ones count from the last."""
+    require_live(x)
+    return swapped(x, axis + x.ndim if axis < 0 else axis,
+                   other + x.ndim if other < 0 else other)
+
+
+cdef bint searches_plainly(BaseArray x, object values, object side) except -1:
+    """Whether `searchsorted` is ndx's: of values of the same dtype in an array."""
+    cdef BaseArray found
+    if x.ndim != 1 or x.block.device or kind_of[x.dtype] == KIND_COMPLEX \
+            or not is_array(values):
+        return False
+    found = values
+    return found.dtype == x.dtype and found.ndim > 0 and found.block.device == 0 \
+        and type(side) is str and (side == "left" or side == "right")
+
+
+cdef BaseArray swapped(BaseArray x, int axis, int other):
+    """Return a view with two axes exchanged."""
+    cdef BaseArray view = same_view(x)
+    view.shape[axis], view.shape[other] = x.shape[other], x.shape[axis]
+    view.strides[axis], view.strides[other] = x.strides[other], x.strides[axis]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray flipped(BaseArray x, const bint *chosen):
+    """Return a view with the order of the elements reversed along chosen axes."""
+    cdef BaseArray view = same_view(x)
+    cdef int axis
+    for axis in range(view.ndim):
+        if chosen[axis] and view.size:
+            view.offset += (view.shape[axis] - 1) * view.strides[axis]
+            view.strides[axis] = -view.strides[axis]
+    set_layout(view)
+    return view
+
+
+cdef BaseArray slab(BaseArray x, int axis, Py_ssize_t start, Py_ssize_t stop):
+    """Return a view of the elements from `start` to `stop` along an axis."""
+    cdef BaseArray view = same_view(x)
+    if stop > start:
+        view.offset += start * x.strides[axis]
+    view.shape[axis] = max(stop - start, 0)
+    set_layout(view)
+    return view
+
+
+cdef BaseArray with_new_axes(BaseArray x, int before, int after):
+    """Return a view with new axes of length 1 before and after the others."""
+    cdef BaseArray view = new_view(x, before + x.ndim + after)
+    cdef int axis
+    for axis in range(view.ndim):
+        if before <= axis < before + x.ndim:
+            view.shape[axis] = x.shape[axis - before]
+            view.strides[axis] = x.strides[axis - before]
+        else:
+            view.shape[axis] = 1
+            view.strides[axis] = 0
     set_layout(view)
     return view
 

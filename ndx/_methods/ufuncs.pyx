@@ -146,6 +146,11 @@ cdef KnownUfunc known_ufunc(object ufunc):
     return KNOWN.get(ufunc)
 
 
+def is_known(function):
+    """Return whether ndx computes a ufunc of NumPy, or the ufunc of a method."""
+    return getattr(function, "__self__", function) in KNOWN
+
+
 cdef object compute_known(KnownUfunc known, tuple inputs):
     """Compute a call without keywords; NotImplemented if no operand is an NDArray."""
     cdef Py_ssize_t count = len(inputs)
@@ -196,6 +201,7 @@ cdef object compute_float(KnownUfunc known, object x):
 # NumPy's methods of ufuncs that are functions of its own.
 cdef dict REDUCTIONS = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+    np.logical_and: np.all, np.logical_or: np.any,
 }
 cdef dict ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 cdef dict NOTHING = {}

@@ -20,6 +20,9 @@ cdef inline int store_value(object scalar, int dtype, char *out) except -1:
     return store_constant(scalar, dtype, out)
 
 
+# NumPy's functions that store values.
+cdef dict STORING
+
 cdef bint is_integer(int dtype) noexcept
 cdef bint may_not_fit(int dtype, int into) noexcept
 cdef int dtype_of(object x) noexcept

@@ -9,13 +9,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ndx._api import creation
+from ndx._numpy import functions  # noqa: F401 - sets the rows of what ndx computes
 from ndx._numpy.wrappers import NumPyFunction, NumPyIndexer, NumPyUfunc
 
 __all__ = ["fill", "missing", "register_modules", "submodule", "wrapped"]
 
-# Functions that ndx has with the same first parameter and `dtype`.
-_CREATE = ("empty", "ones", "zeros")
 # Modules of ours that are loaded on first use, as NumPy's are.
 _LAZY = ("ndx.numpy.polynomial",)
 # NumPy's ufunc -> ours; `abs` is `absolute`.
@@ -78,8 +76,7 @@ def wrapped(value, name, module):
     if name in _INDEXERS:
         return NumPyIndexer(value)
     if callable(value) and not isinstance(value, type) and name != "test":
-        create = getattr(creation, name) if name in _CREATE else None
-        return NumPyFunction(value, name, module, create)
+        return NumPyFunction(value, name, module)
     return value
 
 

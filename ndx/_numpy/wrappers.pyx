@@ -10,10 +10,8 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._compute.sequences cimport from_sequence
-from ndx._context.placement cimport placing_device
-from ndx._lib.dtypes cimport code_or_none
-from ndx._methods.numpy_functions cimport call_function, compute_function
+from ndx._methods.numpy_functions cimport call_function, compute_call
+from ndx._methods.numpy_rows cimport Row, row_of
 from ndx._methods.ufuncs cimport (
     KnownUfunc, compute_float, compute_known, compute_outer, compute_over,
     compute_ufunc, known_ufunc,
@@ -55,22 +53,16 @@ cdef class NumPyFunction:
         NumPy's.
     name, module : str
         Where the object is found.
-    create : callable, optional
-        The function of ndx that makes the same array of a shape and ``dtype=``.
     """
 
     cdef Vectorcall vectorcall
     cdef object function
-    cdef object create
-    cdef bint takes_sequences
+    cdef Row row                 # None: not called yet
     cdef bint dispatches         # whether NumPy lets arguments compute it
     cdef dict __dict__
 
-    def __init__(self, function: Any, str name, str module,
-                 create: Any = None) -> None:
+    def __init__(self, function: Any, str name, str module) -> None:
         self.function = function
-        self.create = create
-        self.takes_sequences = function is np.array or function is np.asarray
         self.dispatches = isinstance(function, DISPATCHER)
         self.vectorcall = <Vectorcall><void *>call
         describe(self, function, name, module)
@@ -78,24 +70,6 @@ cdef class NumPyFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Only an explicit `__call__` comes here; calls go to `call`, below.
         return self(*args, **kwargs)
-
-    cdef object compute(self, tuple args, dict kwargs):
-        if self.takes_sequences and args:
-            result = array_of(args, kwargs)
-            if result is not None:
-                return result
-        if self.create is not None and len(args) + len(kwargs) <= 2:
-            try:
-                return self.create(*args[:1], *args[2:], **dtype_in(args, kwargs))
-            except (TypeError, ValueError):
-                # NumPy has more dtypes and parameters, or raises its error.
-                pass
-        if not self.dispatches:
-            for item in args:
-                if not is_array(item) and issubclass(item.__class__, BaseArray):
-                    # The item is a placeholder of `ndx.fuse`, which refuses here.
-                    item.__array__()
-        return compute_function(self.function, args, kwargs)
 
     def __get__(self, instance, owner):
         # A function that is a builtin in NumPy doesn't bind as a method.
@@ -122,49 +96,29 @@ cdef class NumPyFunction:
 
 
 cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names):
-    """Call a function; a shape alone makes no tuple of arguments."""
+    """Call a function."""
     cdef NumPyFunction function = <NumPyFunction>self
     cdef Py_ssize_t count = ndx_count(nargsf), i
-    if count == 1 and names == NULL and function.create is not None:
-        try:
-            return function.create(<object>args[0])
-        except (TypeError, ValueError):
-            return compute_function(function.function, (<object>args[0],), {})
-    positional = tuple([<object>args[i] for i in range(count)])
-    keywords = {}
-    if names != NULL:
-        for i, name in enumerate(<tuple>names):
-            keywords[name] = <object>args[count + i]
-    return function.compute(positional, keywords)
+    if function.row is None:
+        function.row = row_of(function.function)
+    if not function.dispatches:
+        for i in range(count):
+            refuse_placeholder(<object>args[i])
+    return compute_call(function.row, args, count,
+                        None if names == NULL else <object>names)
+
+
+cdef int refuse_placeholder(object x) except -1:
+    """Raise for a placeholder of `ndx.fuse`, which can't be an array of NumPy's."""
+    if not is_array(x) and type(x) not in SCALARS \
+            and issubclass(x.__class__, BaseArray):
+        x.__array__()
+    return 0
 
 
 cdef NumPyFunction sample = NumPyFunction(len, "len", "builtins")
 ndx_set_vectorcall(
     NumPyFunction, <char *>&sample.vectorcall - <char *><PyObject *>sample)
-
-
-cdef object array_of(tuple args, dict kwargs):
-    """Return a new array of Python's numbers, with a dtype; None: left to NumPy."""
-    cdef int code = -1
-    cdef object dtype = None
-    kind = type(args[0])
-    if kind is not list and kind is not tuple or len(args) + len(kwargs) > 2 \
-            or placing_device():
-        return None
-    if len(args) == 2:
-        dtype = args[1]
-    elif kwargs:
-        if "dtype" not in kwargs:
-            return None
-        dtype = kwargs["dtype"]
-    if dtype is not None:
-        try:
-            code = code_or_none(np.dtype(dtype))
-        except TypeError:
-            return None
-        if code < 0:
-            return None
-    return from_sequence(args[0], code)
 
 
 cdef bint only_scalars(tuple args) except -1:
@@ -174,11 +128,6 @@ cdef bint only_scalars(tuple args) except -1:
         if is_array(item) or type(item) not in SCALARS:
             return False
     return True
-
-
-cdef dict dtype_in(tuple args, dict kwargs):
-    """Return keywords with the second argument, if there is one, as ``dtype``."""
-    return {**kwargs, "dtype": args[1]} if len(args) == 2 else kwargs
 
 
 cdef object NO_VALUE = np._NoValue

@@ -169,7 +169,9 @@ def test_calls(line):
     call, _, remark = line.partition("  # ")
     expected, found = answer(call, names(np)), answer(call, names(ndx))
     assert not isinstance(expected, Refused)
-    assert found == expected or (remark.startswith("raises") and isinstance(found, Refused))
+    assert found == expected or (
+        remark.startswith("raises") and isinstance(found, Refused)
+    )
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -120,7 +120,9 @@ _REDUCTIONS = [
         "axis=None, out=None, keepdims=False",
         "Return the difference of the largest and the smallest element along axes.",
         _X + ">>> x.ptp(axis=0)\nNDArray([1., 1.])",
-        body="return call_function(np.ptp, (self,), "
+        body="if out is None and not keepdims:\n"
+        "    return compute_function(np.ptp, (self, axis), {})\n"
+        "return call_function(np.ptp, (self,), "
         '{"axis": axis, "out": out, "keepdims": keepdims})',
         notes=("NumPy 2 has it as a function only: ``np.ptp``.",),
     ),
@@ -229,6 +231,8 @@ _VIEWS = [
         "Return a view with two axes exchanged.",
         ">>> ndx.ones((2, 3)).swapaxes(0, 1).shape\n(3, 2)",
         positional=("axis1", "axis2"),
+        direct="swap_axes(self, axis1, axis2)",
+        only="is_axis(self, axis1) and is_axis(self, axis2)",
     ),
     Method(
         "resize",
@@ -349,6 +353,8 @@ _ELEMENTS = [
             "side": ("{'left', 'right'}", "The index before or after equal elements."),
             "sorter": ("array_like of int, optional", "Indices that sort the array."),
         },
+        direct="ndx.searchsorted(self, v, side=side)",
+        only="searches_plainly(self, v, side) and sorter is None",
     ),
     Method(
         "take",

@@ -1,0 +1,49 @@
+from cpython.object cimport PyObject
+
+cdef enum:
+    MOST_PARAMETERS = 8
+
+# Computes a function for its arguments by parameter (borrowed; NULL: not given), or
+# returns NotImplemented, also for wrong ones: NumPy then computes, or raises its error.
+ctypedef object (*Compute)(Row row, PyObject **given)
+
+# What ndx knows of one of NumPy's functions.
+cdef class Row:
+    cdef object function             # NumPy's
+    cdef object without_dispatch     # the same for arrays of NumPy alone
+
+    # How ndx computes it, if it does:
+    cdef Compute compute             # by a function of ndx; NULL: none
+    cdef tuple names                 # whose parameters these are,
+    cdef Py_ssize_t positional       # and how many of them have a place
+    cdef object data                 # what it needs besides; for rows that share one
+    cdef object method               # by a method of the first argument; None: none
+    cdef Py_ssize_t most             # how many parameters the method has by position
+    cdef frozenset lacking           # keywords that it has by another name, or not
+    cdef object whole                # by a function of all arguments and keywords
+
+    # How NumPy computes it:
+    cdef bint stores                 # it stores values, which must fit
+    cdef bint calls_back             # it calls functions of the caller's with arrays
+    cdef bint repeats                # it visits each element, or needs memory for each
+    cdef bint runs                   # its output must have axes
+    cdef bint exact                  # `_methods.exact` may replace it
+    cdef bint is_linalg              # it can't read arrays with steps within elements
+    cdef bint shuffles               # it changes a sequence of the caller's in place
+    cdef bint bounded                # its arrays are about as large as its operands
+    cdef bint scaled                 # so they are, times the integers that are given
+    cdef bint silent                 # it computes no floating-point numbers
+
+    cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names)
+    cdef object compute_tuple(self, tuple args, dict kwargs)
+
+# NumPy's functions that call functions of the caller's.
+cdef dict CALLING_BACK
+
+cdef Row row_of(object function)
+cdef int add_function(object function, str names, Compute compute, object data=*) \
+    except -1
+cdef int add_late(str module, object add) except -1
+cdef int add_whole(object function, object whole) except -1
+cdef int add_method(object function, object method, Py_ssize_t most,
+                    object lacking=*) except -1

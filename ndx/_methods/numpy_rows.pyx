@@ -1,0 +1,260 @@
+"""The table of NumPy's functions: what ndx computes itself, and how NumPy is called.
+
+A row that ndx computes binds the arguments to names, in C, and calls a function of ndx
+with them: by NumPy's protocol (`np.flip(x)`) as by `ndx.numpy.flip(x)`. What it does
+not know, or what is wrong, it leaves to NumPy. Other rows say what NumPy's function
+needs: its memory, the state of floating-point errors, checks of values.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+
+import types
+
+import numpy as np
+
+from ndx._array.storage cimport is_array
+from ndx._compute.elementwise cimport is_subclass
+from ndx._methods.values cimport STORING
+
+__all__ = ["is_computed"]
+
+cdef extern from "Python.h":
+    # Borrowed items of a tuple.
+    PyObject **items_of "PySequence_Fast_ITEMS" (object sequence) noexcept
+    object vectorcall "PyObject_Vectorcall" (
+        object function, PyObject **args, Py_ssize_t count, PyObject *names)
+
+# NumPy's function -> its row. Rows of others are made anew for each call: to keep them
+# would keep what they are bound to.
+cdef dict ROWS = {}
+
+cdef frozenset functions(str names, object module=np):
+    """Return NumPy's functions with these names, of those that this version has."""
+    return frozenset([getattr(module, name) for name in names.split()
+                      if hasattr(module, name)])
+
+
+# NumPy's functions that call functions of the caller's with arrays -> the parameter
+# that has these. Other arguments may be callable, too, as a `numpy.poly1d` is.
+cdef dict CALLING_BACK = {
+    np.apply_along_axis: (0, "func1d"), np.apply_over_axes: (0, "func"),
+    np.fromfunction: (0, "function"), np.piecewise: (2, "funclist"),
+}
+
+# Functions that visit each element, also of an array that repeats a few; or, the first,
+# that need memory for each.
+cdef frozenset VISITING = functions(
+    "lexsort argwhere average count_nonzero median nanmax nanmean nanmedian nanmin "
+    "nanprod nanstd nansum nanvar ptp") | functions(
+    "all any argmax argmin max mean min prod std sum var", np.ndarray)
+
+# Functions that read beyond an output without axes, as `accumulate` of all ufuncs does.
+cdef frozenset RUNNING = functions(
+    "cumsum cumprod nancumsum nancumprod cumulative_sum cumulative_prod") | functions(
+    "cumsum cumprod", np.ndarray)
+
+# Functions whose results and temporaries are about as large as their operands, or as
+# these broadcast: of small ones NumPy allocates them by itself.
+cdef frozenset BOUNDED = functions(
+    "allclose amax amin angle append argpartition argsort argwhere around array_equal "
+    "array_equiv array_repr array_split array_str array2string atleast_1d atleast_2d "
+    "atleast_3d average block broadcast_arrays broadcast_to choose clip column_stack "
+    "common_type compress concatenate convolve copyto correlate count_nonzero cross "
+    "cumprod cumsum cumulative_prod cumulative_sum delete diagonal diff digitize "
+    "dsplit dstack ediff1d expand_dims extract fill_diagonal fix flip fliplr flipud "
+    "gradient hsplit hstack imag insert interp intersect1d iscomplex iscomplexobj "
+    "isclose isin isneginf isposinf isreal isrealobj isscalar iterable ix_ lexsort "
+    "may_share_memory median moveaxis nan_to_num nanargmax nanargmin nancumprod "
+    "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile "
+    "nanstd nansum nanvar ndim nonzero packbits partition percentile piecewise place "
+    "poly polyadd polyder polydiv polyint polymul polysub polyval ptp put "
+    "put_along_axis putmask quantile ravel real real_if_close require reshape "
+    "result_type rollaxis rot90 row_stack searchsorted select setdiff1d setxor1d shape "
+    "shares_memory sinc size sort sort_complex split squeeze stack swapaxes take "
+    "take_along_axis trace transpose trapezoid tril trim_zeros triu union1d unique "
+    "unique_all unique_counts unique_inverse unique_values unwrap vsplit vstack where"
+) | functions(
+    "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power "
+    "matrix_rank norm pinv qr slogdet solve svd svdvals vector_norm", np.linalg
+) | functions(
+    "all any argmax argmin argpartition argsort choose clip compress conj conjugate "
+    "cumprod cumsum diagonal max mean min nonzero partition prod put searchsorted std "
+    "sum take trace var", np.ndarray)
+
+# Functions of which that holds with the integers that they are given as factors.
+cdef frozenset SCALED = functions(
+    "array asarray diag_indices eye full full_like hamming hanning histogram identity "
+    "indices linspace pad polyfit ravel_multi_index resize tri tril_indices "
+    "triu_indices unravel_index vander")
+
+# Functions that compute no floating-point numbers, and so report no errors of these.
+cdef frozenset SILENT = functions(
+    "append argpartition argsort argwhere array_split atleast_1d atleast_2d atleast_3d "
+    "bincount broadcast_arrays broadcast_to can_cast choose column_stack common_type "
+    "compress correlate delete diag diag_indices diagonal digitize dsplit dstack "
+    "einsum expand_dims extract flip fliplr flipud hsplit hstack imag iscomplexobj "
+    "isrealobj isscalar iterable ix_ lexsort may_share_memory moveaxis ndim packbits "
+    "partition ravel ravel_multi_index real require reshape result_type rollaxis rot90 "
+    "searchsorted shape shares_memory size sort split squeeze stack swapaxes take "
+    "take_along_axis transpose tril tril_indices triu triu_indices unpackbits "
+    "unravel_index vsplit vstack")
+
+cdef frozenset NOTHING_LACKS = frozenset()
+
+cdef object DISPATCHER = type(np.sum)
+# Modules that NumPy loads at their first use -> the function that sets their rows.
+cdef dict LATE = {}
+
+cdef frozenset UFUNCS = frozenset(
+    [value for value in vars(np).values() if isinstance(value, np.ufunc)])
+cdef frozenset UFUNC_METHODS = frozenset(("accumulate", "at", "reduce", "reduceat"))
+cdef object BUILTIN = types.BuiltinFunctionType
+cdef object METHOD = type(np.ndarray.sum)
+
+
+@cython.final
+cdef class Row:
+    """What ndx knows of one of NumPy's functions."""
+
+    def __cinit__(self, object function):
+        name = getattr(function, "__name__", "")
+        self.function = self.without_dispatch = function
+        if type(function) is DISPATCHER:
+            self.without_dispatch = function._implementation
+        self.lacking = NOTHING_LACKS
+        self.is_linalg = getattr(function, "__module__", None) == "numpy.linalg"
+        self.stores = function in STORING
+        self.calls_back = function in CALLING_BACK
+        self.repeats = function in VISITING
+        self.runs = function in RUNNING or name == "accumulate"
+        self.shuffles = name == "shuffle"
+        self.bounded = function in BOUNDED or function in UFUNCS \
+            or name in UFUNC_METHODS and function.__self__ in UFUNCS
+        self.scaled = function in SCALED
+        self.silent = function in SILENT
+
+    cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names):
+        """Compute a call, of which keywords follow the arguments; or NotImplemented."""
+        cdef PyObject *given[MOST_PARAMETERS]
+        cdef Py_ssize_t i, place, more = 0 if names is None else len(<tuple>names)
+        if self.method is not None and count and is_array(<object>args[0]):
+            if count > self.most or more and not self.lacking.isdisjoint(names):
+                return NotImplemented
+            # A subclass computes: as an operand, a bound or a mask.
+            for i in range(1, count + more):
+                if is_other_class(<object>args[i]):
+                    return NotImplemented
+            return vectorcall(self.method, args, count,
+                              <PyObject *>names if more else NULL)
+        if self.compute == NULL or count > self.positional:
+            return NotImplemented
+        for i in range(len(self.names)):
+            given[i] = args[i] if i < count else NULL
+        for i in range(more):
+            place = place_of(self.names, (<tuple>names)[i])
+            if place < 0 or given[place] != NULL:
+                return NotImplemented
+            given[place] = args[count + i]
+        return self.compute(self, given)
+
+    cdef object compute_tuple(self, tuple args, dict kwargs):
+        """Compute a call of arguments and keywords; or NotImplemented."""
+        cdef tuple values
+        if self.whole is not None:
+            return self.whole(args, kwargs)
+        if not kwargs:
+            return self.compute_call(items_of(args), len(args), None)
+        values = (*args, *kwargs.values())
+        return self.compute_call(items_of(values), len(args), tuple(kwargs))
+
+
+cdef bint is_other_class(object x) except -1:
+    """Whether a value is an array of a subclass of NumPy's."""
+    return not is_array(x) and is_subclass(x)
+
+
+cdef Py_ssize_t place_of(tuple names, object name) except -2:
+    """Return the place of a parameter; -1: there is none of that name."""
+    cdef Py_ssize_t i
+    for i in range(len(names)):
+        if names[i] is name:
+            return i
+    for i in range(len(names)):
+        if names[i] == name:
+            return i
+    return -1
+
+
+cdef bint is_numpys(object function) except -1:
+    """Whether a function is in NumPy for good: no method of an object of the user's."""
+    kind = type(function)
+    if kind is DISPATCHER or kind is METHOD:
+        return True
+    if kind is np.ufunc:
+        return function in UFUNCS
+    if kind is BUILTIN:
+        owner = function.__self__
+        return owner is None or type(owner) is types.ModuleType or (
+            type(owner) is np.ufunc and owner in UFUNCS)
+    return kind is types.FunctionType and (function.__module__ or "").startswith(
+        "numpy")
+
+
+cdef Row row_of(object function):
+    """Return the row of a function of NumPy, or of any other callable."""
+    cdef Row row = ROWS.get(function)
+    if row is None:
+        add = LATE.pop(getattr(function, "__module__", None), None) if LATE else None
+        if add is not None:
+            add()
+            return row_of(function)
+        row = Row(function)
+        if is_numpys(function):
+            ROWS[function] = row
+    return row
+
+
+cdef int add_function(object function, str names, Compute compute,
+                      object data=None) except -1:
+    """Let ndx compute a function of NumPy.
+
+    `names` are its parameters by position and, after a ``*``, by keyword alone.
+    """
+    cdef Row row = row_of(function)
+    places = names.split()
+    row.positional = places.index("*") if "*" in places else len(places)
+    row.names = tuple([name for name in places if name != "*"])
+    if len(row.names) > MOST_PARAMETERS:
+        raise ValueError(f"{function}: more than {MOST_PARAMETERS} parameters")
+    row.compute = compute
+    row.data = data
+    return 0
+
+
+cdef int add_late(str module, object add) except -1:
+    """Let rows of a module of NumPy be set when one of its functions is called."""
+    LATE[module] = add
+    return 0
+
+
+cdef int add_whole(object function, object whole) except -1:
+    """Let ndx compute a function of NumPy: ``whole(args, kwargs)``."""
+    row_of(function).whole = whole
+    return 0
+
+
+cdef int add_method(object function, object method, Py_ssize_t most,
+                    object lacking=()) except -1:
+    """Let a method of the first argument compute a function of NumPy."""
+    cdef Row row = row_of(function)
+    row.method = method
+    row.most = most
+    row.lacking = frozenset(lacking)
+    return 0
+
+
+def is_computed(function):
+    """Return whether ndx computes some calls of a function of NumPy."""
+    cdef Row row = row_of(function)
+    return row.compute != NULL or row.method is not None or row.whole is not None

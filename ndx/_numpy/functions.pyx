@@ -1,0 +1,1111 @@
+"""NumPy's functions that ndx computes itself: the rows of the table.
+
+A function here has NumPy's parameters, of which it is given what the call has, by
+place. It returns NotImplemented for what it does not know, and for what is wrong.
+"""
+
+from cpython.object cimport PyObject
+
+import sys
+
+import numpy as np
+
+from ndx._array.storage cimport (
+    BaseArray, as_number, holds_number, is_array, new_array, new_empty, require_live,
+    require_writeable,
+)
+from ndx._compute.aliasing cimport touches
+from ndx._compute.copies cimport LARGE, copy, copy_into
+from ndx._compute.dots cimport dot, flat_norm, flattened, outer
+from ndx._compute.elementwise cimport binary, unary
+from ndx._compute.fourier cimport along_axes, along_axis
+from ndx._compute.joining cimport join, same_lengths
+from ndx._compute.lapack cimport decompose
+from ndx._compute.loops cimport Ufunc, find_ufunc
+from ndx._compute.masks cimport count_into
+from ndx._compute.norms cimport euclidean
+from ndx._compute.roll_tile cimport rolled, tiled
+from ndx._compute.sequences cimport from_sequence
+from ndx._context.placement cimport placing_device
+from ndx._lib.dtypes cimport (
+    BOOL, FLOAT64, INT64, KIND_COMPLEX, KIND_FLOAT, code_or_none, dtype_object, kind_of,
+    promote_table,
+)
+from ndx._lib.layout cimport MAXDIMS
+from ndx._methods.indexing cimport set_item
+from ndx._methods.numpy_layout cimport (
+    diagonal_view, flat_view, flipped, plain_cast, slab, swapped, with_new_axes,
+)
+from ndx._methods.numpy_rows cimport Row, add_function, add_late
+
+from ndx._api import creation, manipulation, searching, sets
+from ndx._methods.ufuncs import register_ufuncs
+
+cdef Ufunc MULTIPLY = find_ufunc("multiply")
+cdef Ufunc SUBTRACT = find_ufunc("subtract")
+cdef Ufunc TRUNC = find_ufunc("trunc")
+
+
+# ---- arguments -----------------------------------------------------------------------
+
+cdef BaseArray array_in(PyObject *given):
+    """Return an argument that is an array of the CPU's with axes; None: it is not."""
+    cdef BaseArray x
+    if given == NULL or not is_array(<object>given):
+        return None
+    x = <object>given
+    if x.block.device or x.ndim == 0:
+        return None
+    require_live(x)
+    return x
+
+
+cdef BaseArray any_array_in(PyObject *given):
+    """Like `array_in`, also for arrays without axes and numbers."""
+    if given == NULL or not is_array(<object>given) \
+            or (<BaseArray>given).block.device:
+        return None
+    require_live(<BaseArray>given)
+    return <BaseArray>given
+
+
+cdef bint any_given(PyObject **given, int first, int end) noexcept:
+    """Whether one of the arguments from `first` to `end` is given."""
+    cdef int i
+    for i in range(first, end):
+        if given[i] != NULL:
+            return True
+    return False
+
+
+cdef bint read_int(PyObject *given, Py_ssize_t *out) except -1:
+    """Read an argument that is a small int, if it is given; False: it is another."""
+    if given == NULL:
+        return True
+    if type(<object>given) is not int or not -BIG < <object>given < BIG:
+        return False
+    out[0] = <object>given
+    return True
+
+
+cdef object BIG = 2**31
+
+
+cdef int read_axis(PyObject *given, int ndim, int otherwise) except -2:
+    """Return an axis from 0; the default if it is not given; -1: it is none."""
+    cdef Py_ssize_t axis = otherwise
+    if not read_int(given, &axis) or not -ndim <= axis < ndim:
+        return -1
+    return <int>(axis + ndim if axis < 0 else axis)
+
+
+cdef bint is_plain_number(object x) noexcept:
+    kind = type(x)
+    return kind is float or kind is int or kind is bool
+
+
+cdef object found_or_not(object found):
+    return NotImplemented if found is None else found
+
+
+cdef object reduced(object found):
+    """Return a result that is a number if it has no axes; None is NotImplemented."""
+    return NotImplemented if found is None else as_number(found)
+
+
+# ---- new arrays ----------------------------------------------------------------------
+
+cdef bint is_c_order(PyObject *order) except -1:
+    return order == NULL or type(<object>order) is str and <object>order == "C"
+
+
+cdef object new_filled(Row row, PyObject **given):
+    """`empty`, `zeros`, `ones`: shape, dtype, order."""
+    if given[0] == NULL or not is_c_order(given[2]):
+        return NotImplemented
+    try:
+        if given[1] == NULL:
+            return row.data(<object>given[0])
+        return row.data(<object>given[0], dtype=<object>given[1])
+    except (TypeError, ValueError):
+        # NumPy has more dtypes, or raises its error.
+        return NotImplemented
+
+
+cdef object full(Row row, PyObject **given):
+    """shape, fill_value, dtype, order"""
+    if given[0] == NULL or given[1] == NULL or not is_plain_number(<object>given[1]) \
+            or not is_c_order(given[3]):
+        return NotImplemented
+    try:
+        return creation.full(<object>given[0], <object>given[1],
+                             dtype=None if given[2] == NULL else <object>given[2])
+    except (TypeError, ValueError, OverflowError):
+        return NotImplemented
+
+
+cdef object like(Row row, PyObject **given):
+    """`empty_like`, `zeros_like`, `ones_like`: a, dtype"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or not x.c_contiguous:
+        return NotImplemented
+    if given[1] == NULL or <object>given[1] is None:
+        return row.data(x)
+    try:
+        return row.data(x, dtype=<object>given[1])
+    except (TypeError, ValueError):
+        return NotImplemented
+
+
+cdef object full_like(Row row, PyObject **given):
+    """a, fill_value, dtype"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or not x.c_contiguous or given[1] == NULL \
+            or not is_plain_number(<object>given[1]):
+        return NotImplemented
+    try:
+        return creation.full_like(x, <object>given[1],
+                                  dtype=None if given[2] == NULL else <object>given[2])
+    except (TypeError, ValueError, OverflowError):
+        return NotImplemented
+
+
+cdef bint are_numbers(PyObject **given, int count) noexcept:
+    """Whether the first arguments, as far as given, are ints and floats of Python's."""
+    cdef int i
+    for i in range(count):
+        if given[i] != NULL:
+            kind = type(<object>given[i])
+            if kind is not int and kind is not float:
+                return False
+    return True
+
+
+cdef object arange(Row row, PyObject **given):
+    """start, stop, step, dtype"""
+    if given[0] == NULL or not are_numbers(given, 3) or given[3] != NULL:
+        return NotImplemented
+    try:
+        if given[1] == NULL:
+            return creation.arange(<object>given[0]) if given[2] == NULL \
+                else NotImplemented
+        if given[2] == NULL:
+            return creation.arange(<object>given[0], <object>given[1])
+        return creation.arange(
+            <object>given[0], <object>given[1], <object>given[2])
+    except (TypeError, ValueError, OverflowError):
+        return NotImplemented
+
+
+cdef object linspace(Row row, PyObject **given):
+    """start, stop, num, endpoint"""
+    cdef Py_ssize_t num = 50
+    if given[0] == NULL or given[1] == NULL or not are_numbers(given, 2) \
+            or not read_int(given[2], &num) or num < 0 \
+            or given[3] != NULL and type(<object>given[3]) is not bool:
+        return NotImplemented
+    return creation.linspace(
+        <object>given[0], <object>given[1], num,
+        endpoint=True if given[3] == NULL else <object>given[3])
+
+
+cdef object eye(Row row, PyObject **given):
+    """N, M, k, dtype"""
+    cdef Py_ssize_t rows = -1, columns = -1, k = 0
+    if given[1] != NULL and <object>given[1] is None:
+        given[1] = NULL
+    if given[0] == NULL or not read_int(given[0], &rows) or rows < 0 \
+            or not read_int(given[1], &columns) or not read_int(given[2], &k):
+        return NotImplemented
+    if columns < 0:
+        if given[1] != NULL:
+            return NotImplemented
+        columns = rows
+    try:
+        return creation.eye(rows, columns, k=k,
+                            dtype=None if given[3] == NULL else <object>given[3])
+    except (TypeError, ValueError):
+        return NotImplemented
+
+
+cdef object identity(Row row, PyObject **given):
+    """n, dtype"""
+    cdef PyObject *all_given[4]
+    all_given = [given[0], NULL, NULL, given[1]]
+    return eye(row, all_given)
+
+
+# ---- arrays of arrays and numbers ----------------------------------------------------
+
+cdef int code_of(PyObject *given, bint *known) except -2:
+    """Return the dtype that is given; -1: none; not `known`: one that ndx has not."""
+    cdef int code = -1
+    known[0] = True
+    if given != NULL and <object>given is not None:
+        try:
+            code = code_or_none(np.dtype(<object>given))
+        except TypeError:
+            pass
+        known[0] = code >= 0
+    return code
+
+
+cdef object array(Row row, PyObject **given):
+    """`array`, `asarray`, `asanyarray`: a, dtype; `row.data`: whether to copy."""
+    cdef bint known = True
+    cdef int code
+    cdef BaseArray x
+    if given[0] == NULL:
+        return NotImplemented
+    x = any_array_in(given[0])
+    if x is not None:
+        if given[1] == NULL or <object>given[1] is None:
+            return copy(x) if row.data else x
+        found = plain_cast(x, <object>given[1], row.data)
+        return found_or_not(found)
+    kind = type(<object>given[0])
+    if kind is not list and kind is not tuple or placing_device():
+        return NotImplemented
+    code = code_of(given[1], &known)
+    if not known:
+        return NotImplemented
+    found = from_sequence(<object>given[0], code)
+    if found is None and code < 0:
+        found = of_equal_arrays(<object>given[0])
+    return found_or_not(found)
+
+
+cdef object of_equal_arrays(object sequence):
+    """Return arrays of one shape and dtype, stacked; None for other sequences."""
+    cdef BaseArray first, x
+    cdef list arrays = plain_arrays(sequence)
+    if arrays is None:
+        return None
+    first = arrays[0]
+    if first.ndim == MAXDIMS or holds_number(first) or first.ndim == 0:
+        return None
+    for item in arrays:
+        x = item
+        if x.dtype != first.dtype or not same_lengths(first, x, -1):
+            return None
+    return join(arrays, 0, True)
+
+
+cdef object in_c_order(Row row, PyObject **given):
+    """`ascontiguousarray`: a"""
+    cdef BaseArray x = array_in(given[0])
+    return NotImplemented if x is None or not x.c_contiguous else x
+
+
+cdef object require(Row row, PyObject **given):
+    """a"""
+    return found_or_not(array_in(given[0]))
+
+
+cdef object copied(Row row, PyObject **given):
+    """`copy`: a"""
+    cdef BaseArray x = any_array_in(given[0])
+    return NotImplemented if x is None else copy(x)
+
+
+# ---- views ---------------------------------------------------------------------------
+
+cdef object at_least(Row row, PyObject **given):
+    """`atleast_1d`, `atleast_2d`, `atleast_3d`: one array; `row.data`: the axes."""
+    cdef BaseArray x = array_in(given[0])
+    cdef int least = row.data
+    if x is None:
+        return NotImplemented
+    if x.ndim >= least:
+        return x
+    if least == 2:
+        return with_new_axes(x, 1, 0)
+    return with_new_axes(x, 1, 1) if x.ndim == 1 else with_new_axes(x, 0, 1)
+
+
+cdef object flip(Row row, PyObject **given):
+    """m, axis"""
+    cdef BaseArray x = array_in(given[0])
+    cdef bint chosen[MAXDIMS]
+    cdef int axis, i
+    if x is None:
+        return NotImplemented
+    for i in range(x.ndim):
+        chosen[i] = given[1] == NULL or <object>given[1] is None
+    if given[1] != NULL and <object>given[1] is not None:
+        axis = read_axis(given[1], x.ndim, -1)
+        if axis < 0:
+            return NotImplemented
+        chosen[axis] = True
+    return flipped(x, chosen)
+
+
+cdef object flip_one(Row row, PyObject **given):
+    """`flipud`, `fliplr`: m; `row.data`: the axis."""
+    cdef BaseArray x = array_in(given[0])
+    cdef bint chosen[MAXDIMS]
+    cdef int axis = row.data, i
+    if x is None or axis >= x.ndim:
+        return NotImplemented
+    for i in range(x.ndim):
+        chosen[i] = i == axis
+    return flipped(x, chosen)
+
+
+cdef object rot90(Row row, PyObject **given):
+    """m, k"""
+    cdef BaseArray x = array_in(given[0])
+    cdef Py_ssize_t k = 1
+    cdef bint chosen[MAXDIMS]
+    cdef int i
+    if x is None or x.ndim < 2 or not read_int(given[1], &k):
+        return NotImplemented
+    k = (k % 4 + 4) % 4
+    for i in range(x.ndim):
+        chosen[i] = i == (1 if k == 1 else 0) and k != 0 or k == 2 and i == 1
+    x = flipped(x, chosen)
+    return swapped(x, 0, 1) if k % 2 else x
+
+
+cdef object expand_dims(Row row, PyObject **given):
+    """a, axis"""
+    cdef BaseArray x = array_in(given[0])
+    cdef int axis
+    if x is None or given[1] == NULL or x.ndim == MAXDIMS:
+        return NotImplemented
+    axis = read_axis(given[1], x.ndim + 1, 0)
+    if axis < 0:
+        return NotImplemented
+    if axis == 0 or axis == x.ndim:
+        return with_new_axes(x, axis == 0, axis != 0)
+    return manipulation.expand_dims(x, axis)
+
+
+cdef object squeeze(Row row, PyObject **given):
+    """a"""
+    x = array_in(given[0])
+    return NotImplemented if x is None else x.squeeze()
+
+
+cdef object moveaxis(Row row, PyObject **given):
+    """a, source, destination"""
+    cdef BaseArray x = array_in(given[0])
+    cdef int source, target
+    if x is None or given[1] == NULL or given[2] == NULL:
+        return NotImplemented
+    source, target = read_axis(given[1], x.ndim, 0), read_axis(given[2], x.ndim, 0)
+    if source < 0 or target < 0:
+        return NotImplemented
+    if source - target in (-1, 1):
+        return swapped(x, source, target)
+    return manipulation.moveaxis(x, source, target)
+
+
+cdef object rollaxis(Row row, PyObject **given):
+    """a, axis, start"""
+    cdef BaseArray x = array_in(given[0])
+    cdef Py_ssize_t start = 0
+    cdef int axis
+    if x is None or given[1] == NULL or not read_int(given[2], &start):
+        return NotImplemented
+    axis = read_axis(given[1], x.ndim, 0)
+    if axis < 0 or not 0 <= start <= x.ndim:
+        return NotImplemented
+    return manipulation.moveaxis(x, axis, start - 1 if start > axis else start)
+
+
+cdef object broadcast_to(Row row, PyObject **given):
+    """array, shape"""
+    cdef BaseArray x = array_in(given[0]), view
+    if x is None or given[1] == NULL or type(<object>given[1]) is not tuple:
+        return NotImplemented
+    try:
+        view = manipulation.broadcast_to(x, <object>given[1])
+    except (TypeError, ValueError):
+        return NotImplemented
+    view.readonly = True
+    return view
+
+
+cdef object attribute(Row row, PyObject **given):
+    """One array; `row.data`: the attribute's name."""
+    x = any_array_in(given[0])
+    return NotImplemented if x is None else getattr(x, row.data)
+
+
+cdef object imag(Row row, PyObject **given):
+    """val"""
+    cdef BaseArray x = any_array_in(given[0]), zeros
+    if x is None:
+        return NotImplemented
+    if holds_number(x) or kind_of[x.dtype] == KIND_COMPLEX:
+        return (<object>x).imag
+    zeros = new_array(0, x.dtype, x.ndim, x.shape, NULL, True)
+    # As those of NumPy, which belong to no array.
+    zeros.readonly = True
+    return zeros
+
+
+cdef object diag(Row row, PyObject **given):
+    """v, k"""
+    cdef BaseArray x = array_in(given[0]), made, view
+    cdef Py_ssize_t k = 0, length
+    cdef Py_ssize_t shape[2]
+    if x is None or x.ndim > 2 or not read_int(given[1], &k):
+        return NotImplemented
+    if x.ndim == 2:
+        view = diagonal_view(x, k)
+        view.readonly = True
+        return view
+    length = x.shape[0] + abs(k)
+    if length >= LARGE:
+        return NotImplemented
+    shape = [length, length]
+    made = new_array(0, x.dtype, 2, shape, NULL, True)
+    copy_into(diagonal_view(made, k), x)
+    return made
+
+
+cdef object triangle(Row row, PyObject **given):
+    """`tril`, `triu`: m, k"""
+    cdef BaseArray x = array_in(given[0])
+    cdef Py_ssize_t k = 0
+    if x is None or x.ndim < 2 or not read_int(given[1], &k):
+        return NotImplemented
+    return row.data(x, k=k)
+
+
+cdef object split(Row row, PyObject **given):
+    """`split`, `array_split`: ary, indices_or_sections, axis."""
+    cdef BaseArray x = array_in(given[0])
+    cdef int axis
+    if x is None:
+        return NotImplemented
+    axis = read_axis(given[2], x.ndim, 0)
+    return NotImplemented if axis < 0 else parts_of(x, given[1], axis, row.data)
+
+
+cdef object split_along(Row row, PyObject **given):
+    """`hsplit`, `vsplit`, `dsplit`: ary, indices_or_sections; `row.data`: the axis."""
+    cdef BaseArray x = array_in(given[0])
+    cdef int axis = row.data
+    if x is None or x.ndim < (axis + 1 if axis != 1 else 1):
+        return NotImplemented
+    if axis == 0 and x.ndim < 2:
+        return NotImplemented
+    return parts_of(x, given[1], axis if x.ndim > 1 else 0, False)
+
+
+cdef object parts_of(BaseArray x, PyObject *given, int axis, bint uneven):
+    """Return the parts of an array along an axis, as views."""
+    cdef Py_ssize_t length = x.shape[axis], count = 0, start = 0, stop, i
+    cdef list parts = []
+    if given == NULL or type(<object>given) is not int \
+            or not read_int(given, &count) or count <= 0 or count > LARGE \
+            or not uneven and length % count:
+        return NotImplemented
+    for i in range(count):
+        stop = start + length // count + (i < length % count)
+        parts.append(slab(x, axis, start, stop))
+        start = stop
+    return parts
+
+
+# ---- joining -------------------------------------------------------------------------
+
+cdef list plain_arrays(object arrays):
+    """Return a sequence of arrays as a list; None for one of anything else.
+
+    NumPy's result has the order of the axes of its arguments, ndx's is in C order.
+    """
+    cdef BaseArray array
+    if type(arrays) is not list and type(arrays) is not tuple:
+        return None
+    for item in arrays:
+        if not is_array(item):
+            return None
+        array = item
+        if array.block.device or array.ndim != 1 and not array.c_contiguous:
+            return None
+    return list(arrays) if arrays else None
+
+
+cdef object joined(list arrays, Py_ssize_t axis):
+    """Join arrays along an axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim
+    if not 0 <= axis < first.ndim:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, axis):
+            return NotImplemented
+    return join(arrays, axis, False)
+
+
+cdef object stacked(list arrays, Py_ssize_t axis):
+    """Join arrays along a new axis; NotImplemented if their shapes don't match."""
+    cdef BaseArray first = arrays[0]
+    if axis < 0:
+        axis += first.ndim + 1
+    if not 0 <= axis <= first.ndim or first.ndim == MAXDIMS:
+        return NotImplemented
+    for item in arrays:
+        if not same_lengths(first, <BaseArray>item, -1):
+            return NotImplemented
+    return join(arrays, axis, True)
+
+
+cdef list arrays_in(PyObject *given):
+    return None if given == NULL else plain_arrays(<object>given)
+
+
+cdef object concatenate(Row row, PyObject **given):
+    """arrays, axis"""
+    cdef list arrays = arrays_in(given[0])
+    cdef Py_ssize_t axis = 0
+    if arrays is None or not read_int(given[1], &axis):
+        return NotImplemented
+    return joined(arrays, axis)
+
+
+cdef object stack(Row row, PyObject **given):
+    """arrays, axis"""
+    cdef list arrays = arrays_in(given[0])
+    cdef Py_ssize_t axis = 0
+    if arrays is None or not read_int(given[1], &axis):
+        return NotImplemented
+    return stacked(arrays, axis)
+
+
+cdef object hstack(Row row, PyObject **given):
+    """tup"""
+    cdef list arrays = arrays_in(given[0])
+    if arrays is None:
+        return NotImplemented
+    return joined(arrays, 0 if (<BaseArray>arrays[0]).ndim == 1 else 1)
+
+
+cdef object vstack(Row row, PyObject **given):
+    """tup"""
+    cdef list arrays = arrays_in(given[0])
+    if arrays is None:
+        return NotImplemented
+    if (<BaseArray>arrays[0]).ndim == 1:
+        return stacked(arrays, 0)
+    return joined(arrays, 0)
+
+
+cdef object column_stack(Row row, PyObject **given):
+    """tup"""
+    cdef list arrays = arrays_in(given[0])
+    if arrays is None or (<BaseArray>arrays[0]).ndim > 2:
+        return NotImplemented
+    if (<BaseArray>arrays[0]).ndim == 1:
+        return stacked(arrays, 1)
+    return joined(arrays, 1)
+
+
+cdef object dstack(Row row, PyObject **given):
+    """tup"""
+    cdef list arrays = arrays_in(given[0])
+    cdef BaseArray first
+    if arrays is None:
+        return NotImplemented
+    first = arrays[0]
+    if first.ndim > 2:
+        return joined(arrays, 2)
+    found = stacked(arrays, -1)
+    if found is NotImplemented or first.ndim == 2:
+        return found
+    return with_new_axes(found, 1, 0)
+
+
+cdef object append(Row row, PyObject **given):
+    """arr, values"""
+    cdef BaseArray x = array_in(given[0]), values = array_in(given[1])
+    if x is None or not x.c_contiguous or given[1] == NULL:
+        return NotImplemented
+    if values is None:
+        if type(<object>given[1]) is not float and type(<object>given[1]) is not int:
+            return NotImplemented
+        values = from_sequence([<object>given[1]], -1)
+        if values is None:
+            return NotImplemented
+    elif not values.c_contiguous:
+        return NotImplemented
+    return join([x if x.ndim == 1 else flat_view(x),
+                 values if values.ndim == 1 else flat_view(values)], 0, False)
+
+
+# ---- selection and assignment --------------------------------------------------------
+
+cdef bint fits_weakly(object x, int dtype) noexcept:
+    """Whether a number of Python's takes the dtype of an array beside it."""
+    kind = type(x)
+    if kind is float:
+        return kind_of[dtype] >= KIND_FLOAT
+    if kind is bool:
+        return dtype == BOOL
+    return kind is int and dtype != BOOL and 0 <= x < 128
+
+
+cdef object where(Row row, PyObject **given):
+    """condition, x, y"""
+    cdef BaseArray condition = array_in(given[0]), x, y
+    if condition is None:
+        return NotImplemented
+    if given[1] == NULL and given[2] == NULL:
+        return (<object>condition).nonzero()
+    if given[1] == NULL or given[2] == NULL:
+        return NotImplemented
+    x, y = any_array_in(given[1]), any_array_in(given[2])
+    if x is None and (y is None or not fits_weakly(<object>given[1], y.dtype)) \
+            or y is None and (x is None or not fits_weakly(<object>given[2], x.dtype)):
+        return NotImplemented
+    if condition.dtype != BOOL:
+        return NotImplemented
+    return searching.where(condition, <object>given[1], <object>given[2])
+
+
+cdef bint is_mask_of(BaseArray mask, BaseArray x) noexcept:
+    """Whether an array is one of bools, of the shape of another."""
+    return mask is not None and x is not None and mask.dtype == BOOL \
+        and mask.ndim == x.ndim and same_lengths(mask, x, -1)
+
+
+cdef object extract(Row row, PyObject **given):
+    """`extract`, `compress`: condition, arr; `row.data`: whether with one axis."""
+    cdef BaseArray mask = array_in(given[0]), x = array_in(given[1])
+    if not is_mask_of(mask, x) or row.data and mask.ndim != 1:
+        return NotImplemented
+    return (<object>x)[mask]
+
+
+cdef object copyto(Row row, PyObject **given):
+    """dst, src"""
+    cdef BaseArray x = array_in(given[0]), source = array_in(given[1])
+    if x is None or given[1] == NULL:
+        return NotImplemented
+    if source is None and not fits_weakly(<object>given[1], x.dtype) \
+            or source is not None and source.dtype != x.dtype:
+        return NotImplemented
+    require_writeable(x)
+    set_item(x, ..., <object>given[1])
+    return None
+
+
+cdef object putmask(Row row, PyObject **given):
+    """a, mask, values"""
+    cdef BaseArray x = array_in(given[0]), mask = array_in(given[1])
+    cdef BaseArray values = array_in(given[2])
+    if not is_mask_of(mask, x) or given[2] == NULL:
+        return NotImplemented
+    if values is None:
+        if not fits_weakly(<object>given[2], x.dtype):
+            return NotImplemented
+        require_writeable(x)
+        set_item(x, mask, <object>given[2])
+        return None
+    if values.dtype != x.dtype or values.ndim != x.ndim \
+            or not same_lengths(values, x, -1) or touches(values, x):
+        return NotImplemented
+    require_writeable(x)
+    set_item(x, mask, (<object>values)[mask])
+    return None
+
+
+cdef object fill_diagonal(Row row, PyObject **given):
+    """a, val"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or x.ndim != 2 or given[1] == NULL \
+            or not fits_weakly(<object>given[1], x.dtype):
+        return NotImplemented
+    require_writeable(x)
+    set_item(diagonal_view(x, 0), ..., <object>given[1])
+    return None
+
+
+# ---- reductions and differences ------------------------------------------------------
+
+cdef object diff(Row row, PyObject **given):
+    """a, n, axis"""
+    cdef BaseArray x = array_in(given[0])
+    cdef Py_ssize_t n = 1
+    cdef int axis
+    if x is None or x.dtype == BOOL or not read_int(given[1], &n) or n != 1:
+        return NotImplemented
+    axis = read_axis(given[2], x.ndim, x.ndim - 1)
+    if axis < 0 or x.shape[axis] == 0:
+        return NotImplemented
+    return binary(SUBTRACT, slab(x, axis, 1, x.shape[axis]),
+                  slab(x, axis, 0, x.shape[axis] - 1), None)
+
+
+cdef object differences(Row row, PyObject **given):
+    """`ediff1d`: ary"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or x.ndim != 1 or x.dtype == BOOL or x.size == 0:
+        return NotImplemented
+    return binary(SUBTRACT, slab(x, 0, 1, x.size), slab(x, 0, 0, x.size - 1), None)
+
+
+cdef object fix(Row row, PyObject **given):
+    """x"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or kind_of[x.dtype] != KIND_FLOAT:
+        return NotImplemented
+    return unary(TRUNC, x, None)
+
+
+cdef object average(Row row, PyObject **given):
+    """a, axis"""
+    x = array_in(given[0])
+    if x is None or (<BaseArray>x).dtype != FLOAT64:
+        return NotImplemented
+    return x.mean(None if given[1] == NULL else <object>given[1])
+
+
+cdef object peak_to_peak(Row row, PyObject **given):
+    """`ptp`: a, axis"""
+    x = array_in(given[0])
+    if x is None or (<BaseArray>x).dtype == BOOL \
+            or kind_of[(<BaseArray>x).dtype] == KIND_COMPLEX:
+        return NotImplemented
+    axis = None if given[1] == NULL else <object>given[1]
+    return x.max(axis) - x.min(axis)
+
+
+cdef object running_sum(Row row, PyObject **given):
+    """`cumulative_sum`, `cumulative_prod`: x; `row.data`: the method's name."""
+    x = array_in(given[0])
+    if x is None or (<BaseArray>x).ndim != 1:
+        return NotImplemented
+    return getattr(x, row.data)()
+
+
+cdef object count_nonzero(Row row, PyObject **given):
+    """a"""
+    cdef BaseArray x = any_array_in(given[0]), count
+    if x is None or x.size >= LARGE:
+        return NotImplemented
+    count = new_empty(INT64, 0, x.shape)
+    count_into(count, x)
+    return as_number(count)
+
+
+cdef object argwhere(Row row, PyObject **given):
+    """a"""
+    cdef object x = array_in(given[0])
+    if x is None or (<BaseArray>x).ndim != 1 or not (<BaseArray>x).c_contiguous:
+        return NotImplemented
+    return x.nonzero()[0].reshape(-1, 1)
+
+
+cdef object unique(Row row, PyObject **given):
+    """ar"""
+    cdef BaseArray x = array_in(given[0])
+    # NumPy takes equal NaNs for one.
+    if x is None or kind_of[x.dtype] >= KIND_FLOAT:
+        return NotImplemented
+    return sets.unique_values(x)
+
+
+cdef object flatnonzero(Row row, PyObject **given):
+    """a"""
+    cdef object x = any_array_in(given[0])
+    return NotImplemented if x is None else x.reshape(-1).nonzero()[0]
+
+
+cdef object sort(Row row, PyObject **given):
+    """a"""
+    cdef object x = array_in(given[0])
+    if x is None:
+        return NotImplemented
+    x = copy(x)
+    x.sort()
+    return x
+
+
+cdef object roll(Row row, PyObject **given):
+    """a, shift, axis"""
+    cdef BaseArray x = any_array_in(given[0])
+    if x is None or given[1] == NULL:
+        return NotImplemented
+    return found_or_not(rolled(
+        x, <object>given[1], None if given[2] == NULL else <object>given[2]))
+
+
+cdef object tile(Row row, PyObject **given):
+    """A, reps"""
+    cdef BaseArray x = any_array_in(given[0])
+    if x is None or given[1] == NULL:
+        return NotImplemented
+    counts = <object>given[1]
+    return found_or_not(tiled(x, (counts,) if type(counts) is int else counts))
+
+
+# ---- questions -----------------------------------------------------------------------
+
+cdef object is_complex(Row row, PyObject **given):
+    """`iscomplexobj`, `isrealobj`: x; `row.data`: the answer for complex numbers."""
+    cdef BaseArray x = any_array_in(given[0])
+    if x is None:
+        return NotImplemented
+    return (kind_of[x.dtype] == KIND_COMPLEX) == <bint>row.data
+
+
+cdef object is_scalar(Row row, PyObject **given):
+    """element"""
+    cdef BaseArray x = any_array_in(given[0])
+    return NotImplemented if x is None else holds_number(x)
+
+
+cdef object is_iterable(Row row, PyObject **given):
+    """y"""
+    return NotImplemented if array_in(given[0]) is None else True
+
+
+cdef object result_type(Row row, PyObject **given):
+    """Two arrays."""
+    cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
+    if x is None or y is None:
+        return NotImplemented
+    return dtype_object(promote_table[x.dtype][y.dtype])
+
+
+cdef object may_share_memory(Row row, PyObject **given):
+    """a, b"""
+    cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
+    if x is None or y is None or x.block == y.block:
+        return NotImplemented
+    return touches(x, y)
+
+
+# ---- products ------------------------------------------------------------------------
+
+cdef object dot_product(Row row, PyObject **given):
+    """`dot`: a, b"""
+    cdef BaseArray x = any_array_in(given[0]), y = any_array_in(given[1])
+    return NotImplemented if x is None or y is None else reduced(dot(x, y))
+
+
+cdef object inner(Row row, PyObject **given):
+    """a, b"""
+    cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
+    if x is None or y is None or x.ndim != 1 or y.ndim != 1:
+        return NotImplemented
+    return reduced(dot(x, y))
+
+
+cdef object vdot(Row row, PyObject **given):
+    """a, b"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or kind_of[x.dtype] == KIND_COMPLEX:
+        return NotImplemented
+    return inner(row, given)
+
+
+cdef object outer_product(Row row, PyObject **given):
+    """`outer`: a, b"""
+    cdef BaseArray x = any_array_in(given[0]), y = any_array_in(given[1])
+    if x is None or y is None \
+            or x.ndim != 1 and not x.c_contiguous or y.ndim != 1 and not y.c_contiguous:
+        return NotImplemented
+    return outer(MULTIPLY, x if x.ndim == 1 else flattened(x),
+                 y if y.ndim == 1 else flattened(y))
+
+
+cdef object norm(Row row, PyObject **given):
+    """x, axis"""
+    cdef BaseArray x = any_array_in(given[0])
+    cdef int axis
+    if x is None:
+        return NotImplemented
+    if given[1] == NULL:
+        return reduced(flat_norm(x))
+    axis = read_axis(given[1], x.ndim, 0)
+    return NotImplemented if axis < 0 else reduced(euclidean(x, axis, False))
+
+
+cdef object vector_norm(Row row, PyObject **given):
+    """x"""
+    cdef BaseArray x = any_array_in(given[0])
+    return NotImplemented if x is None else reduced(euclidean(x, None, False))
+
+
+cdef object matrix_norm(Row row, PyObject **given):
+    """x"""
+    cdef BaseArray x = any_array_in(given[0])
+    if x is None or x.ndim < 2:
+        return NotImplemented
+    return reduced(euclidean(x, (x.ndim - 2, x.ndim - 1), False))
+
+
+# ---- linear algebra ------------------------------------------------------------------
+
+cdef object decomposition(Row row, PyObject **given):
+    """One array or two, and options by keyword; `row.data`: the name."""
+    cdef dict options = {}
+    cdef int i, count = 2 if row.data == "solve" else 1
+    for i in range(len(row.names)):
+        if i < count:
+            if given[i] == NULL or not is_array(<object>given[i]):
+                return NotImplemented
+        elif given[i] != NULL:
+            options[row.names[i]] = <object>given[i]
+    found = decompose(
+        row.data, tuple([<object>given[i] for i in range(count)]), options)
+    if isinstance(found, tuple):
+        return type(found)(*[as_number(each) for each in found])
+    return reduced(found)
+
+
+# ---- transforms ----------------------------------------------------------------------
+
+cdef object norm_of(PyObject *given):
+    return "backward" if given == NULL or <object>given is None else <object>given
+
+
+cdef object transform(Row row, PyObject **given):
+    """a, n, axis, norm; `row.data`: the name."""
+    if given[0] == NULL or not is_array(<object>given[0]):
+        return NotImplemented
+    return found_or_not(along_axis(
+        row.data, <object>given[0], None if given[1] == NULL else <object>given[1],
+        -1 if given[2] == NULL else <object>given[2], norm_of(given[3])))
+
+
+cdef bint is_plain(object lengths) noexcept:
+    return lengths is None or type(lengths) is tuple or type(lengths) is list
+
+
+cdef object transform_axes(Row row, PyObject **given):
+    """a, s, axes, norm; `row.data`: the name."""
+    s = None if given[1] == NULL else <object>given[1]
+    axes = None if given[2] == NULL else <object>given[2]
+    if given[0] == NULL or not is_array(<object>given[0]) or not is_plain(s) \
+            or not is_plain(axes):
+        return NotImplemented
+    return found_or_not(along_axes(
+        row.data, <object>given[0], s, axes, norm_of(given[3])))
+
+
+# ---- the table -----------------------------------------------------------------------
+
+cdef int add_all() except -1:
+    """Set the rows of the functions that ndx computes."""
+    for name in ("empty", "zeros", "ones"):
+        add_function(getattr(np, name), "shape dtype order", new_filled,
+                     getattr(creation, name))
+        name += "_like"
+        first = "prototype" if name == "empty_like" else "a"
+        add_function(getattr(np, name), f"{first} dtype", like, getattr(creation, name))
+    add_function(np.full, "shape fill_value dtype order", full)
+    add_function(np.full_like, "a fill_value dtype", full_like)
+    # The first of NumPy's parameters is the end if there is no other.
+    add_function(np.arange, "start_or_stop stop_ step_ dtype", arange)
+    add_function(np.linspace, "start stop num endpoint", linspace)
+    add_function(np.eye, "N M k dtype", eye)
+    add_function(np.identity, "n dtype", identity)
+
+    add_function(np.array, "object dtype", array, True)
+    add_function(np.asarray, "a dtype", array, False)
+    add_function(np.ascontiguousarray, "a", in_c_order)
+    add_function(np.require, "a", require)
+    add_function(np.copy, "a", copied)
+
+    add_function(np.atleast_1d, "arys", at_least, 1)
+    add_function(np.atleast_2d, "arys", at_least, 2)
+    add_function(np.atleast_3d, "arys", at_least, 3)
+    add_function(np.flip, "m axis", flip)
+    add_function(np.flipud, "m", flip_one, 0)
+    add_function(np.fliplr, "m", flip_one, 1)
+    add_function(np.rot90, "m k", rot90)
+    add_function(np.expand_dims, "a axis", expand_dims)
+    add_function(np.squeeze, "a", squeeze)
+    add_function(np.moveaxis, "a source destination", moveaxis)
+    add_function(np.rollaxis, "a axis start", rollaxis)
+    add_function(np.broadcast_to, "array shape", broadcast_to)
+    add_function(np.real, "val", attribute, "real")
+    add_function(np.imag, "val", imag)
+    add_function(np.diag, "v k", diag)
+    add_function(np.tril, "m k", triangle, creation.tril)
+    add_function(np.triu, "m k", triangle, creation.triu)
+    add_function(np.split, "ary indices_or_sections axis", split, False)
+    add_function(np.array_split, "ary indices_or_sections axis", split, True)
+    for axis, name in enumerate(("vsplit", "hsplit", "dsplit")):
+        add_function(getattr(np, name), "ary indices_or_sections", split_along, axis)
+
+    add_function(np.concatenate, "arrays axis", concatenate)
+    add_function(np.stack, "arrays axis", stack)
+    add_function(np.hstack, "tup", hstack)
+    add_function(np.vstack, "tup", vstack)
+    add_function(np.dstack, "tup", dstack)
+    add_function(np.column_stack, "tup", column_stack)
+    add_function(np.append, "arr values", append)
+
+    add_function(np.where, "condition x y", where)
+    add_function(np.extract, "condition arr", extract, False)
+    add_function(np.compress, "condition a", extract, True)
+    add_function(np.copyto, "dst src", copyto)
+    add_function(np.putmask, "a mask values", putmask)
+    add_function(np.fill_diagonal, "a val", fill_diagonal)
+
+    add_function(np.diff, "a n axis", diff)
+    add_function(np.ediff1d, "ary", differences)
+    add_function(np.fix, "x", fix)
+    add_function(np.average, "a axis", average)
+    add_function(np.ptp, "a axis", peak_to_peak)
+    add_function(np.cumulative_sum, "x", running_sum, "cumsum")
+    add_function(np.cumulative_prod, "x", running_sum, "cumprod")
+    add_function(np.count_nonzero, "a", count_nonzero)
+    add_function(np.flatnonzero, "a", flatnonzero)
+    add_function(np.argwhere, "a", argwhere)
+    add_function(np.unique, "ar", unique)
+    add_function(np.sort, "a", sort)
+    add_function(np.roll, "a shift axis", roll)
+    add_function(np.tile, "A reps", tile)
+
+    add_function(np.ndim, "a", attribute, "ndim")
+    add_function(np.shape, "a", attribute, "shape")
+    add_function(np.size, "a", attribute, "size")
+    add_function(np.iscomplexobj, "x", is_complex, True)
+    add_function(np.isrealobj, "x", is_complex, False)
+    add_function(np.isscalar, "element", is_scalar)
+    add_function(np.iterable, "y", is_iterable)
+    add_function(np.result_type, "x y", result_type)
+    add_function(np.may_share_memory, "a b", may_share_memory)
+    add_function(np.shares_memory, "a b", may_share_memory)
+
+    add_function(np.dot, "a b", dot_product)
+    add_function(np.inner, "a b", inner)
+    add_function(np.vdot, "a b", vdot)
+    add_function(np.outer, "a b", outer_product)
+    add_function(np.linalg.norm, "x * axis", norm)
+    add_function(np.linalg.vector_norm, "x", vector_norm)
+    add_function(np.linalg.matrix_norm, "x", matrix_norm)
+    for name in ("det", "eigh", "eigvalsh", "inv", "qr", "slogdet", "svdvals"):
+        add_function(getattr(np.linalg, name), "a", decomposition, name)
+    add_function(np.linalg.cholesky, "a * upper", decomposition, "cholesky")
+    add_function(np.linalg.solve, "a b", decomposition, "solve")
+    add_function(np.linalg.svd, "a * full_matrices", decomposition, "svd")
+    return 0
+
+
+def _add_transforms():
+    """Set the rows of `numpy.fft`, a module that NumPy loads at its first use."""
+    fft = sys.modules["numpy.fft"]
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        add_function(getattr(fft, name), "a n axis norm", transform, name)
+    for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+        add_function(getattr(fft, name), "a s axes norm", transform_axes, name)
+
+
+add_all()
+# Ufuncs that the standard has not.
+register_ufuncs([
+    "cbrt", "deg2rad", "degrees", "exp2", "fabs", "float_power", "fmax", "fmin", "gcd",
+    "heaviside", "lcm", "rad2deg", "radians",
+])
+add_late("numpy.fft", _add_transforms)
