@@ -113,6 +113,7 @@ _LATER = {
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray)
 _load_first("ndx._numpy.functions")
+_load_first("ndx._numpy.linalg_functions")
 _set_engine(_cuda.load)
 _name_functions(globals(), vars(backends))
 # Each version has all of the one before.
