@@ -16,7 +16,7 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._arenas.spill cimport note_first_spill
-from ndx._arenas.sizing cimport LINE, Sizing, ndx_round_up
+from ndx._lib.sizing cimport LINE, Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
     Block, BlockParent, Clock, allocate_memory, block_blank, block_decref, block_incref,

@@ -1,7 +1,7 @@
 """The ranges of an arena that past cycles still use."""
 
 from ndx._arenas.arena cimport Arena, lines
-from ndx._arenas.sizing cimport ndx_round_down
+from ndx._lib.sizing cimport ndx_round_down
 from ndx._blocks.block cimport Block, Export, block_memory
 
 

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint64_t
 
-from ndx._arenas.sizing cimport Sizing
+from ndx._lib.sizing cimport Sizing
 from ndx.backends.base cimport Backend, Memory
 
 # The spill policy of an arena: the backends that serve what does not fit.

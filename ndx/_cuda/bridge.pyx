@@ -14,7 +14,7 @@ from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.mirror cimport MirrorArena
-from ndx._arenas.sizing cimport LINE, ndx_round_down
+from ndx._lib.sizing cimport LINE, ndx_round_down
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, ExportGuard, announce_array, bare_array, guard_export, is_array,

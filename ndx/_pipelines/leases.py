@@ -14,7 +14,6 @@ import contextlib
 import gc
 import itertools
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ndx
+from ndx._lib.sizing import Sizing
 from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
@@ -33,70 +33,23 @@ __all__ = [
     "Filling",
     "Ring",
     "Slot",
-    "SlotSize",
     "SlotWait",
     "filling",
     "is_array_of_numpy",
     "scope_left_open",
+    "slot_sizing",
 ]
 
-# ---- The size of slots ---------------------------------------------------------------
-
-
-# Batches whose needs are remembered. One that was large is forgotten after so many.
+# Batches whose needs count. One that was large is forgotten after so many.
 _WINDOW = 32
-# What is added to a learned size, as for workspaces.
-_OVERALLOCATION = ndx.WorkspaceConfig().margin
-# A batch that needs more than so many times the second largest is an outlier.
-_OUTLIER = 2.0
 
 
-class SlotSize:
-    """The bytes that each slot should have.
-
-    Parameters
-    ----------
-    warmup : int
-        The number of batches that are observed before there is a size.
-    fixed : int
-        Bytes; 0: they are learned.
-
-    Attributes
-    ----------
-    wanted : int
-        Bytes; 0 as long as they are to be learned.
-    changes : int
-        How often the size has changed since it was first chosen.
-    """
-
-    def __init__(self, warmup: int, fixed: int) -> None:
-        self.wanted = fixed
-        self.changes = 0
-        self._fixed = bool(fixed)
-        self._warmup = warmup
-        self._needs: deque[int] = deque(maxlen=max(_WINDOW, warmup))
-
-    def observe(self, nbytes: int) -> None:
-        """Learn from the bytes that a batch needed."""
-        if self._fixed:
-            return
-        self._needs.append(nbytes)
-        if len(self._needs) < self._warmup:
-            return
-        most = self._most()
-        size = int(most * (1 + _OVERALLOCATION))
-        full = len(self._needs) == self._needs.maxlen
-        # Down only by half, so that sizes that alternate don't change it each time.
-        if most > self.wanted or (full and size < self.wanted / 2):
-            self.changes += self.wanted > 0
-            self.wanted = size
-
-    def _most(self) -> int:
-        """Return the most that a recent batch needed, without a single outlier."""
-        needs = sorted(self._needs)
-        if len(needs) > 2 and needs[-1] > _OUTLIER * needs[-2]:
-            return needs[-2]
-        return needs[-1]
+def slot_sizing(warmup: int, fixed: int) -> Sizing:
+    """Return what learns the bytes of a slot; `fixed`, if not 0, are given."""
+    config = ndx.WorkspaceConfig(learn="over-time", cycles=warmup, spill="grow")
+    if fixed:
+        config = ndx.WorkspaceConfig(learn="none", size=fixed)
+    return Sizing(config, max(_WINDOW, warmup))
 
 
 # ---- Slots ---------------------------------------------------------------------------
@@ -145,7 +98,7 @@ class Ring:
     ----------
     limit : int
         How many slots there are at most, unless `take` is told to grow.
-    size : SlotSize
+    size : Sizing
         The bytes of a slot.
     backend : str, optional
         Where the slots are. Default: the backend that is current when one is filled.
@@ -154,7 +107,7 @@ class Ring:
     """
 
     limit: int
-    size: SlotSize
+    size: Sizing
     backend: str | None = None
     enabled: bool = True
     counters: Counters = field(default_factory=Counters)
@@ -164,7 +117,7 @@ class Ring:
     @classmethod
     def empty(cls) -> Ring:
         """Return a ring for counters that are all 0."""
-        return cls(0, SlotSize(1, 0))
+        return cls(0, slot_sizing(1, 0))
 
     def take(self, *, grow: bool = False, thorough: bool = False) -> Slot | None:
         """Return a slot that is free, of the wanted size; None if all are leased.

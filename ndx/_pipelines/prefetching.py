@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, over
 
 import ndx
 from ndx._pipelines.async_prefetching import AsyncPrefetch
-from ndx._pipelines.leases import Filling, Ring, Slot, SlotSize, filling
+from ndx._pipelines.leases import Filling, Ring, Slot, filling, slot_sizing
 from ndx._pipelines.producing import DirectMaker, Outcome, ThreadMaker, waits_for_itself
 from ndx._pipelines.sources import (
     has_method,
@@ -289,7 +289,7 @@ class Settings:
         assert self.slots is not None
         return Ring(
             self.slots,
-            SlotSize(self.warmup, int(self.slot_size)),
+            slot_sizing(self.warmup, int(self.slot_size)),
             self.device,
             self.workspace is not None,
         )

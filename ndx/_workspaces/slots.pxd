@@ -1,5 +1,5 @@
 from ndx._arenas.arena cimport Arena
-from ndx._arenas.sizing cimport Sizing
+from ndx._lib.sizing cimport Sizing
 from ndx.backends.base cimport Backend
 from ndx.backends.persistent_file cimport FileBackend
 

@@ -6,7 +6,7 @@ from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.persistent cimport FileArena
 from ndx._arenas.liveness cimport PlannedArena
-from ndx._arenas.sizing cimport Sizing
+from ndx._lib.sizing cimport Sizing
 from ndx._context.context cimport outer_backend
 from ndx._lib.unraisable cimport report_ignored
 from ndx.backends.base cimport Backend

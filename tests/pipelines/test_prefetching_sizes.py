@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndx
-from ndx._pipelines.leases import SlotSize
+from ndx._pipelines.leases import slot_sizing
 
 pytestmark = pytest.mark.threads
 
@@ -105,7 +105,7 @@ def test_arrays_without_elements(size):
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=200), st.integers(1, 50))
 def test_a_size_is_bounded_by_what_was_needed(needs, warmup):
-    size = SlotSize(warmup, 0)
+    size = slot_sizing(warmup, 0)
     for count, need in enumerate(needs, 1):
         size.observe(need)
         recent = needs[max(0, count - max(32, warmup)) : count]
