@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
-from ndx._pipelines.producing import END, Outcome, waits_for_itself
+from ndx._pipelines.leases import Slot, SlotWait, scope_left_open
+from ndx._pipelines.producing import END, Maker, Outcome, waits_for_itself
 from ndx._pipelines.sources import (
     is_marked,
     length_of,
@@ -54,9 +54,8 @@ class AsyncPrefetch(Generic[T]):
         self.source = source
         offer_length(self)
         self._inner = unmarked(source)
-        self._maker = AsyncMaker(
-            self._inner, settings, context, ahead=not is_marked(source)
-        )
+        self._maker = AsyncMaker(self._inner, settings, context)
+        self._maker.ahead = not is_marked(source)
         self._once: AsyncPrefetchIterator[T] | None = None
         self._last: weakref.ref[AsyncPrefetchIterator[T]] | None = None
 
@@ -128,39 +127,20 @@ class AsyncEpoch:
         self.ready.append(outcome)
         self.changed.set()
 
+    def waiting_consumer(self) -> AsyncEpoch | None:
+        """Return what waits for an item, if there is nothing for it."""
+        return self if self.consumers and not self.ready else None
+
     async def change(self) -> None:
         """Wait until the other side has done something."""
         self.changed.clear()
         await self.changed.wait()
 
 
-class AsyncMaker:
+class AsyncMaker(Maker):
     """Makes batches, in a ring that the epochs share."""
 
-    def __init__(
-        self,
-        source: AsyncIterable[Any],
-        settings: Settings,
-        context: contextvars.Context,
-        *,
-        ahead: bool,
-    ) -> None:
-        self.source = source
-        self.settings = settings
-        self.context = context
-        self.ahead = ahead
-        self.ring = Ring.empty()
-        self.thread: threading.Thread | None = None
-        self.closed = False
-        self.epochs = 0
-        self.waits = 0
-
-    def prepare(self) -> None:
-        """Have a ring of this thread. Batches of an earlier one stay valid."""
-        thread = threading.current_thread()
-        if self.thread is not thread:
-            self.ring = self.settings.ring()
-            self.thread = thread
+    ahead = True
 
     async def make(self, epoch: AsyncEpoch, slot: Slot) -> Any:
         """Return the source's next batch, made in a slot."""
@@ -176,13 +156,7 @@ class AsyncMaker:
 
     async def slot(self, epoch: AsyncEpoch) -> Slot:
         """Wait for a slot."""
-        wait = SlotWait(
-            self.ring,
-            self.settings.grows,
-            self.settings.patience,
-            lambda: epoch if epoch.consumers and not epoch.ready else None,
-            is_alone,
-        )
+        wait = SlotWait(self.ring, epoch.waiting_consumer, is_alone)
         while (slot := wait.attempt()) is None:
             await asyncio.sleep(wait.delay)
         return slot
@@ -230,8 +204,7 @@ class AsyncPrefetchIterator(Generic[T]):
     """One epoch of an `AsyncPrefetch`."""
 
     def __init__(self, maker: AsyncMaker) -> None:
-        if maker.closed:
-            raise RuntimeError("this prefetch is closed; make a new one")
+        maker.check_open()
         self._maker = maker
         self._epoch = AsyncEpoch()
         self._task: asyncio.Task[None] | None = None

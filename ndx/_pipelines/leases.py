@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ndx
-from ndx._lib.sizing import Sizing
+from ndx._lib.sizing import Sizing  # type: ignore[import-not-found]
 from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
@@ -104,12 +103,18 @@ class Ring:
         Where the slots are. Default: the backend that is current when one is filled.
     enabled : bool
         False: batches are in no workspace, and nothing is leased.
+    grows : bool
+        Whether a slot is added rather than waited for.
+    patience : float
+        Seconds after which a wait for a slot fails.
     """
 
     limit: int
     size: Sizing
     backend: str | None = None
     enabled: bool = True
+    grows: bool = False
+    patience: float = 0.0
     counters: Counters = field(default_factory=Counters)
     slots: list[Slot] = field(default_factory=list)
     looks: int = 0
@@ -193,16 +198,12 @@ class Ring:
         """Return the counters, and the bytes of the slots."""
         slots = list(self.slots)
         return {
-            "batches": self.counters.batches,
             "slots": len(slots),
             "leased_slots": sum(not slot.is_free() for slot in slots),
             "slot_bytes": self.size.wanted,
             "bytes": sum(slot.workspace.size for slot in slots if slot.workspace),
             "size_changes": self.size.changes,
-            "spilled_batches": self.counters.spilled_batches,
-            "spilled_bytes": self.counters.spilled_bytes,
-            "slot_waits": self.counters.slot_waits,
-            "grown": self.counters.grown,
+            **vars(self.counters),
         }
 
 
@@ -212,16 +213,12 @@ class SlotWait:
 
     The consumer may release a slot as long as it works. When it waits for the next
     batch, only another thread or task can. Where there is none, or none has for
-    `patience` seconds, the wait ends by an error.
+    the ring's patience, the wait ends by an error.
 
     Parameters
     ----------
     ring : Ring
         Whose slots.
-    grow : bool
-        Whether to add a slot rather than wait.
-    patience : float
-        Seconds.
     consumer : callable
         Returns what waits for the next batch; None while nothing does.
     is_alone : callable
@@ -229,15 +226,11 @@ class SlotWait:
     """
 
     ring: Ring
-    grow: bool
-    patience: float
     consumer: Callable[[], object]
     is_alone: Callable[[object], bool]
 
     def __post_init__(self) -> None:
-        self._delays = itertools.chain(
-            _doubled(_FIRST_DELAY, _LAST_DELAY), itertools.repeat(_LAST_DELAY)
-        )
+        self._delay = _FIRST_DELAY
         self._counted = self._was_alone = False
         self._since: float | None = None
 
@@ -249,7 +242,7 @@ class SlotWait:
         WorkspaceError
             If waiting on is in vain.
         """
-        slot = self.ring.take(grow=self.grow)
+        slot = self.ring.take(grow=self.ring.grows)
         if slot is not None:
             return slot
         if not self._counted:
@@ -265,7 +258,7 @@ class SlotWait:
         alone = self.is_alone(consumer)
         # Twice: a producer that rests may have been woken a moment ago.
         self._was_alone, is_sure = alone, alone and self._was_alone
-        if now - self._since < self.patience and not is_sure:
+        if now - self._since < self.ring.patience and not is_sure:
             return None
         # Batches in reference cycles, if any, are gone after this.
         gc.collect()
@@ -277,7 +270,8 @@ class SlotWait:
     @property
     def delay(self) -> float:
         """Seconds until the next attempt."""
-        return next(self._delays)
+        now, self._delay = self._delay, min(2 * self._delay, _LAST_DELAY)
+        return now
 
     def _held(self) -> str:
         return (
@@ -289,13 +283,6 @@ class SlotWait:
             "(ndx.asarray(x, copy=True)), give more slots=, or let the ring grow: "
             "on_held='grow'"
         )
-
-
-def _doubled(first: float, last: float) -> list[float]:
-    delays = [first]
-    while 2 * delays[-1] < last:
-        delays.append(2 * delays[-1])
-    return delays
 
 
 # ---- Making one batch in a slot ------------------------------------------------------

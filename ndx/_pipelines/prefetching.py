@@ -279,11 +279,6 @@ class Settings:
         if self.device is not None:
             put(self, "device", _gpu(self.device))
 
-    @property
-    def grows(self) -> bool:
-        """Whether the ring gets more slots rather than wait."""
-        return self.on_held == "grow"
-
     def ring(self) -> Ring:
         """Return a new ring, for the thread that is to use it."""
         assert self.slots is not None
@@ -292,6 +287,8 @@ class Settings:
             slot_sizing(self.warmup, int(self.slot_size)),
             self.device,
             self.workspace is not None,
+            self.on_held == "grow",
+            self.patience,
         )
 
     def filling(self, ring: Ring, slot: Slot) -> Filling:

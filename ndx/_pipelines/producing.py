@@ -351,13 +351,7 @@ class Producer:
         """Wait until a batch is wanted, and return a slot; None: no more is."""
         while not self._is_over(epoch) and len(epoch.ready) >= self.settings.depth:
             rest(self.wake)
-        leases = SlotWait(
-            self.ring,
-            self.settings.grows,
-            self.settings.patience,
-            epoch.waiting_consumer,
-            is_alone_with,
-        )
+        leases = SlotWait(self.ring, epoch.waiting_consumer, is_alone_with)
         while not self._is_over(epoch):
             slot = leases.attempt()
             if slot is not None:
@@ -414,14 +408,24 @@ def _stop_all() -> None:
 class Maker:
     """Makes the batches of a prefetch, one epoch after the other."""
 
-    def __init__(
-        self, source: Iterable[Any], settings: Settings, context: Context
-    ) -> None:
+    def __init__(self, source: Any, settings: Settings, context: Context) -> None:
         self.source = source
         self.settings = settings
         self.context = context
+        self.ring = Ring.empty()
+        self.thread: threading.Thread | None = None
         self.closed = False
-        self.epochs = 0
+        self.epochs = self.waits = 0
+
+    def prepare(self) -> None:
+        """Have a ring of this thread: a thread's workspaces are its own.
+
+        Batches of an earlier ring stay valid.
+        """
+        thread = threading.current_thread()
+        if self.thread is not thread:
+            self.ring = self.settings.ring()
+            self.thread = thread
 
     def check_open(self) -> None:
         """Raise if the prefetch was closed."""
@@ -432,12 +436,7 @@ class Maker:
 class ThreadMaker(Maker):
     """Makes batches by a thread; the last of those that use it ends the thread."""
 
-    def __init__(
-        self, source: Iterable[Any], settings: Settings, context: Context
-    ) -> None:
-        super().__init__(source, settings, context)
-        self.producer: Producer | None = None
-        self.waits = 0
+    producer: Producer | None = None
 
     def start(self) -> Epoch:
         """Begin an epoch, in a new thread if there is none in this process."""
@@ -445,6 +444,7 @@ class ThreadMaker(Maker):
         if self.producer is None or not self.producer.is_usable():
             # Kept before its thread begins: Ctrl-C may come at any time.
             self.producer = Producer(self.source, self.settings, self.context)
+            self.ring = self.producer.ring
             self.producer.begin()
         self.epochs += 1
         return self.producer.start()
@@ -494,9 +494,8 @@ class ThreadMaker(Maker):
     def stats(self) -> dict[str, int]:
         """Return the counters of the ring and the epochs."""
         producer = self.producer
-        ring = Ring.empty() if producer is None else producer.ring
         epoch = None if producer is None else producer.wanted
-        return ring.stats() | {
+        return self.ring.stats() | {
             "ready": 0 if epoch is None else len(epoch.ready),
             "source_waits": self.waits,
             "epochs": self.epochs,
@@ -526,13 +525,7 @@ class DirectEpoch(Epoch):
 class DirectMaker(Maker):
     """Makes each batch when it is asked for, in the consumer's thread."""
 
-    def __init__(
-        self, source: Iterable[Any], settings: Settings, context: Context
-    ) -> None:
-        super().__init__(source, settings, context)
-        self.ring = Ring.empty()
-        self.thread: threading.Thread | None = None
-        self.wanted: DirectEpoch | None = None
+    wanted: DirectEpoch | None = None
 
     def start(self) -> Epoch:
         """Begin an epoch; the one before ends."""
@@ -549,11 +542,7 @@ class DirectMaker(Maker):
         assert isinstance(epoch, DirectEpoch)
         if epoch.cancelled:
             return END
-        thread = threading.current_thread()
-        if self.thread is not thread:
-            # Workspaces belong to a thread. Batches in the old ones stay valid.
-            self.ring = self.settings.ring()
-            self.thread = thread
+        self.prepare()
         try:
             return Outcome(self.context.run(self._make, epoch))
         except StopIteration:
@@ -563,13 +552,7 @@ class DirectMaker(Maker):
         if epoch.iterator is None:
             epoch.iterator = iter(self.source)
         me = threading.get_ident()
-        wait = SlotWait(
-            self.ring,
-            self.settings.grows,
-            self.settings.patience,
-            lambda: me,
-            is_alone_with,
-        )
+        wait = SlotWait(self.ring, lambda: me, is_alone_with)
         while (slot := wait.attempt()) is None:
             time.sleep(wait.delay)
         return make_batch(slot, epoch.iterator, self.settings, self.ring)
