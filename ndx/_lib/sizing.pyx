@@ -9,6 +9,7 @@ LEARN = {"none": LEARN_NONE, "first": LEARN_FIRST, "over-time": LEARN_OVER_TIME,
 
 
 @cython.final
+@cython.binding(False)
 cdef class Sizing:
     """The bytes that an arena, or each slot of a prefetch, should have.
 
