@@ -159,14 +159,14 @@ cdef BaseArray swap_axes(BaseArray x, object axis, object other):
 
 
 cdef bint searches_plainly(BaseArray x, object values, object side) except -1:
-    """Whether `searchsorted` is ndx's: of values of the same dtype in an array."""
+    """Whether `searchsorted` takes few values of the same dtype, in a short vector."""
     cdef BaseArray found
     if x.ndim != 1 or x.block.device or kind_of[x.dtype] == KIND_COMPLEX \
             or not is_array(values):
         return False
     found = values
     return found.dtype == x.dtype and found.ndim > 0 and found.block.device == 0 \
-        and type(side) is str and (side == "left" or side == "right")
+        and found.size < LARGE and x.size < LARGE and type(side) is str and (side == "left" or side == "right")
 
 
 cdef BaseArray swapped(BaseArray x, int axis, int other):
