@@ -92,7 +92,10 @@ cdef class ReturningNumPys:
 
 
 cdef object without(object value, int depth):
-    """Return a value with NumPy's arrays for NDArrays, down to some depth."""
+    """Return a value with NumPy's arrays for NDArrays, down to some depth.
+
+    As deep as the library looks for arrays, so that no `_lib.trees.map_tree` will do.
+    """
     cdef type kind = type(value)
     if isinstance(value, NDArray):
         array = np.asarray(value)

@@ -113,7 +113,10 @@ cdef object find(object name):
 
 
 cdef object unwrapped(object x, int depth=0, dict entered=None):
-    """Return a NumPy view, which pins, of an array; sequences item by item."""
+    """Return a NumPy view, which pins, of an array; sequences item by item.
+
+    Not by `_lib.trees`, which would take more time than a small call.
+    """
     if is_array(x):
         return numpy_view(<BaseArray>x)
     if depth == DEEPEST or type(x) is not list and type(x) is not tuple:

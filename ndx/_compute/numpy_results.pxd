@@ -3,7 +3,7 @@ from ndx._array.storage cimport BaseArray
 cdef object call_numpy(object function, tuple args, dict kwargs)
 cdef object run_numpy(object function, tuple args, dict kwargs, bint ours,
                       bint computes, bint by_steps)
-cdef int recheck_views(object item, int depth=*) except -1
+cdef int recheck_views(object views) except -1
 cdef BaseArray own_result(object array)
 cdef object own_or_keep(object array, views, foreign, bint shares)
 cdef object root_of(object array)

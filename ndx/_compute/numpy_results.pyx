@@ -37,13 +37,14 @@ from ndx._lib.dtypes cimport code_or_none, itemsize_of
 from ndx._lib.layout cimport Strided, byte_bounds
 from ndx._lib.logs cimport log_event
 from ndx._lib.numpy_allocator cimport set_handlers
-from ndx._lib.numpy_scalars cimport DEEPEST
 from ndx._lib.refusals cimport Refusals, is_of_allocator
 from ndx._lib.tracing cimport trace, untrace, untrace_numpy
 from ndx._lib.unraisable cimport raise_later
 from ndx._recording.recorder cimport range_adopted, range_freed, record_range
 from ndx.backends.base cimport ALIGNMENT, Backend, Memory
 from ndx.backends.pooled cimport PooledBackend
+
+from ndx._lib.trees import leaves
 
 try:
     from numpy.lib._stride_tricks_impl import DummyArray
@@ -333,20 +334,13 @@ cdef object run_numpy(object function, tuple args, dict kwargs, bint ours,
     raise error
 
 
-cdef int recheck_views(object item, int depth=0) except -1:
+cdef int recheck_views(object views) except -1:
     """Raise if pages were lost under an array whose view was passed to NumPy."""
-    # The arguments and the keywords are two levels more.
-    if depth > DEEPEST + 2 or not any_lost():
-        return 0
-    if isinstance(item, dict):
-        item = list(item.values())
-    if isinstance(item, (list, tuple)):
-        for each in item:
-            recheck_views(each, depth + 1)
-        return 0
-    base = root_of(item)
-    if isinstance(base, ExportGuard):
-        find_block_loss((<ExportGuard>base).export.block, "operand")
+    if any_lost():
+        for view in leaves(views):
+            base = root_of(view)
+            if isinstance(base, ExportGuard):
+                find_block_loss((<ExportGuard>base).export.block, "operand")
     return 0
 
 

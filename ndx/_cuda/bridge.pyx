@@ -44,8 +44,8 @@ from ndx.backends.cuda import replaying_stream
 __all__ = [
     "Bridge", "address_of", "block_of", "check_writeable", "common_index",
     "device_index", "from_capsule", "inplace_fits", "is_contiguous", "is_pinned",
-    "lend", "mirror_array", "new_array", "note_copy_from_mirror", "send_pinned",
-    "stage_in_mirror", "use_on",
+    "lend", "mapped", "mirror_array", "new_array", "note_copy_from_mirror",
+    "send_pinned", "stage_in_mirror", "use_on",
 ]
 
 
@@ -146,6 +146,21 @@ cdef int collect(object value, set found, int depth=0) except -1:
     elif isinstance(value, dict):
         collect(tuple(value.values()), found, depth + 1)
     return 0
+
+
+cpdef object mapped(object value, object function):
+    """Return a value with a function applied to the items of tuples, lists, dicts.
+
+    In C: each call and replay comes this way, and `_lib.trees.map_tree` takes longer.
+    """
+    if isinstance(value, tuple):
+        items = [function(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    if isinstance(value, dict):
+        return {key: function(item) for key, item in value.items()}
+    return value
 
 
 def block_of(BaseArray x not None):
@@ -352,8 +367,8 @@ cdef class Bridge:
     def compute(self, function, args, kwargs):
         """Call a function of CuPy with arrays of ndx; return its result as one."""
         with AtWork(self):
-            return self.wrap(function(*self.unwrap(args), **{
-                key: self.unwrap(value) for key, value in kwargs.items()}))
+            found = self.wrap(function(*self.unwrap(args), **self.unwrap(kwargs)))
+            return tuple(found) if isinstance(found, list) else found
 
     def unwrap(self, x):
         """Return an argument with CuPy's arrays in place of ndx's."""
@@ -363,22 +378,13 @@ cdef class Bridge:
             if notes is not None:
                 notes.take(x, array)
             return array
-        if isinstance(x, tuple):
-            return tuple([self.unwrap(item) for item in x])
-        if isinstance(x, list):
-            return [self.unwrap(item) for item in x]
-        return x
+        return mapped(x, self.unwrap)
 
     def wrap(self, result):
         """Return a result of CuPy with ndx's arrays in place of CuPy's."""
         if isinstance(result, self.array):
             return self.from_cupy(result)
-        if isinstance(result, tuple):
-            items = [self.wrap(item) for item in result]
-            return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
-        if isinstance(result, list):
-            return tuple([self.wrap(item) for item in result])
-        return result
+        return mapped(result, self.wrap)
 
     def to_cupy(self, BaseArray x not None):
         """Return CuPy's array over the memory of `x`, which it keeps in place."""

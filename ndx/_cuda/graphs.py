@@ -22,7 +22,7 @@ from ndx._api.manipulation import reshape
 from ndx._context.placement import current_backend
 from ndx._core import NDArray
 from ndx._cuda import capture
-from ndx._cuda.bridge import address_of, device_index
+from ndx._cuda.bridge import address_of, device_index, mapped
 from ndx._cuda.capture_state import current
 from ndx._cuda.session import common_device, session_of
 from ndx._cuda.transfer import wait_for
@@ -274,7 +274,7 @@ class _Results:
 
         def kept(value):
             if not isinstance(value, NDArray):
-                return _mapped(value, kept)
+                return mapped(value, kept)
             if id(value) in places:
                 return _Argument(places[id(value)])
             if device_index(value) is None or owners.are_others(value):
@@ -294,7 +294,7 @@ class _Results:
                 return arguments[value.place]
             if isinstance(value, _Copied):
                 return self.session.wrap(value.array.copy())
-            return _mapped(value, given)
+            return mapped(value, given)
 
         with self.session.at_work():
             return given(self.value)
@@ -302,18 +302,6 @@ class _Results:
 
 _Argument = collections.namedtuple("_Argument", "place")
 _Copied = collections.namedtuple("_Copied", "array")
-
-
-def _mapped(value, function):
-    """Return a value with a function applied to the items of tuples, lists, dicts."""
-    if isinstance(value, tuple):
-        items = [function(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [function(item) for item in value]
-    if isinstance(value, dict):
-        return {key: function(item) for key, item in value.items()}
-    return value
 
 
 def _key(value, arrays):

@@ -34,8 +34,7 @@ def numpy_function(name, args, kwargs):
             check_writeable(target)
     owner, _, method = name.rpartition(".")
     with session.at_work():
-        taken = [session.unwrap(each) for each in args]
-        named = {key: session.unwrap(value) for key, value in kwargs.items()}
+        taken, named = session.unwrap([*args]), session.unwrap(kwargs)
         if owner == "ndarray":
             function = getattr(taken.pop(0), method, None)
         else:
@@ -49,8 +48,7 @@ def numpy_function(name, args, kwargs):
         result = function(*taken, **named)
         if out is not None:
             return out[0] if isinstance(out, tuple) and len(out) == 1 else out
-        found = session.wrap(result)
-    return list(found) if isinstance(result, list) else found
+        return session.wrap(result)
 
 
 def find(name):

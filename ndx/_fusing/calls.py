@@ -12,9 +12,10 @@ import numpy as np
 import ndx._fusing.rules as rules
 from ndx._api.elementwise import UFUNCS
 from ndx._core import NDArray
-from ndx._fusing.scalars import Scalar, leaves
+from ndx._fusing.scalars import Scalar
 from ndx._fusing.tracing import Tracer
 from ndx._lib.caches import cached
+from ndx._lib.trees import leaves
 
 _NAMES = {rules.public_ufunc(name): name for name in [*UFUNCS, "rint"]}
 _SUMS = {0: np.int64, 1: np.int64, 2: np.uint64}  # of the kinds of integers
@@ -171,7 +172,7 @@ def _record(trace, words, function, row, args, kwargs, *, numbers=True):
 
 def call_of_ndx(function, args, kwargs):
     """Record a call of a function of ndx that has a tracer among its arguments."""
-    found = leaves([*args, *kwargs.values()])
+    found = leaves([*args, *kwargs.values()], (list, tuple))
     trace = next(x._trace for x in found if type(x) is Tracer)
     name = function.__name__
     words = f"it calls {function.__module__}.{name}"

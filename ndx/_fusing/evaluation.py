@@ -24,10 +24,11 @@ from ndx._fusing.attributes import MISSING, of_class
 from ndx._fusing.calls import call_of_ndx
 from ndx._fusing.outside import HEAP, Opaque, Property, Reference
 from ndx._fusing.plain import is_plain
-from ndx._fusing.scalars import Placeholder, Scalar, leaves, settled
+from ndx._fusing.scalars import Placeholder, Scalar, settled
 from ndx._fusing.steps import NotRecorded, Raised
 from ndx._fusing.tracing import Tracer
 from ndx._lib.caches import cached
+from ndx._lib.trees import leaves
 from ndx._numpy.wrappers import NumPyFunction, NumPyUfunc
 
 _DISPATCHER = type(np.sum)
@@ -493,7 +494,8 @@ class Evaluation:
         """Call a function or type that is known to have no effects."""
         args = tuple(self._passed(item) for item in args)
         kwargs = {name: self._passed(item) for name, item in kwargs.items()}
-        found = list(leaves([*args, *kwargs.values()]))
+        # NumPy looks for arrays in sequences, and in no other containers.
+        found = list(leaves([*args, *kwargs.values()], (list, tuple)))
         traced = any(type(x) is Tracer for x in found)
         if value in _OPERATORS and not kwargs:
             if len(args) == 2:
@@ -534,7 +536,7 @@ class Evaluation:
                 self.refuse(f"it passes on {self.words(value)}")
             return found
         if type(value) in (list, tuple) and any(
-            type(x) is Reference for x in leaves(value)
+            type(x) is Reference for x in leaves(value, (list, tuple))
         ):
             return type(value)(self._passed(item) for item in value)
         return value
@@ -595,7 +597,7 @@ def _type(evaluation, value):
 
 def _isinstance(evaluation, value, kinds):
     found = evaluation.unwrapped(kinds)
-    if not all(type(kind) is type for kind in leaves([found])):
+    if not all(type(kind) is type for kind in leaves(found, (list, tuple))):
         evaluation.refuse("it asks for an instance of an abstract class")
     if type(value) is not Reference:
         if isinstance(value, Opaque | LocalGenerator):

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import ndx._fusing.rules as rules
 from ndx._fusing.replay import Program
+from ndx._fusing.scalars import Placeholder
 from ndx._fusing.stages import LIMITS, Stage, TooLarge, parts_of
 from ndx._fusing.steps import Parameter, reach
+from ndx._lib.trees import leaves
 
 
 class Group(NamedTuple):
@@ -45,14 +47,7 @@ def plan(trace, nargs, result):
 
 def _tracers(result):
     """Return the tracers of a result."""
-    kind, value = result
-    if kind == "array":
-        return [value]
-    if kind in ("tuple", "list"):
-        return [x for item in value for x in _tracers(item)]
-    if kind == "dict":
-        return [x for _, item in value for x in _tracers(item)]
-    return []
+    return [x for x in leaves(result) if isinstance(x, Placeholder)][::-1]
 
 
 def needed(steps, result):

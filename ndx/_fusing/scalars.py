@@ -55,20 +55,11 @@ def _is_tracer(value):
     return isinstance(value, Placeholder) and type(value) is not Scalar
 
 
-def leaves(values):
-    """Yield what is in nested lists and tuples, each of which is entered once."""
-    entered, waiting = set(), [values]
-    while waiting:
-        for value in waiting.pop():
-            if not isinstance(value, list | tuple):
-                yield value
-            elif id(value) not in entered:
-                entered.add(id(value))
-                waiting.append(value)
-
-
 def settled(value, entered=()):
-    """Return a value, or lists, tuples and a dict of values, without a `Scalar`."""
+    """Return a value, or lists, tuples and a dict of values, without a `Scalar`.
+
+    No `map_tree`: what has no `Scalar` stays the same object, as in a call.
+    """
     if type(value) is Scalar:
         return value._now()
     if id(value) in entered:

@@ -81,7 +81,7 @@ def _kind_of(cls: type) -> Any:
     return attributes and tuple(each.name for each in attributes)
 
 
-def leaves(tree: Any) -> Iterator[Any]:
+def leaves(tree: Any, kinds: tuple[type, ...] = ()) -> Iterator[Any]:
     """Yield each leaf of a tree once, in no particular order.
 
     Parameters
@@ -89,6 +89,8 @@ def leaves(tree: Any) -> Iterator[Any]:
     tree : any
         See `parts_of`. Sets are entered, too, since none is made anew. Containers may
         contain themselves. One that can't be read, such as a closed file, is a leaf.
+    kinds : tuple of type, optional
+        Sequences and sets of these types alone are entered; default: all containers.
 
     Examples
     --------
@@ -98,16 +100,19 @@ def leaves(tree: Any) -> Iterator[Any]:
     """
     # With what was visited, so that no identity is used again.
     seen: dict[int, Any] = {}
+    entered = kinds or _ENTERED
     left = [tree]
     while left:
         item = left.pop()
         if id(item) in seen:
             continue
         seen[id(item)] = item
-        if type(item) is dict:
+        if type(item) is dict and not kinds:
             left += item.values()
-        elif isinstance(item, _ENTERED):
+        elif isinstance(item, entered):
             left += item
+        elif kinds:
+            yield item
         else:
             try:
                 parts = parts_of(item)

@@ -143,7 +143,8 @@ cdef class Call:
 
         Numbers become NumPy's scalars, by whose classes NumPy asks. So do arrays
         without axes in sequences: NumPy checks scalars, where it casts an array, and as
-        elements of NumPy's they must fit a dtype.
+        elements of NumPy's they must fit a dtype. No tree of `_lib.trees`: what NumPy
+        reads as a sequence counts, and each call of NumPy's functions comes this way.
         """
         cdef Py_ssize_t i
         cdef bint changed = False

@@ -336,3 +336,11 @@ def test_leaves_of_a_leaf_and_of_what_cannot_be_read():
     assert list(leaves(3)) == [3]
     assert list(leaves([closed])) == [closed]
     assert list(leaves([])) == []
+
+
+def test_leaves_of_containers_of_some_types():
+    inner, pair = {"a": [1]}, Plain([2], (3,))
+    tree = [inner, (4, {5}), pair]
+    tree.append(tree)
+    found = list(leaves(tree, (list, tuple)))
+    assert sorted(map(str, found)) == sorted(map(str, [inner, 4, {5}, pair]))
