@@ -199,8 +199,8 @@ cdef bint is_same(Trial *trial, LoopFunction function, void *data, const int *st
         args[nin] = args[0]
         strides[nin] = strides[0]
     else:
-        memset(trial.spread[2], 0, sizeof(trial.spread[2]))
         strides[nin] = steps[2] * itemsize
+        memset(trial.spread[2], 0, n * abs(strides[nin]))
         args[nin] = start_of(trial.spread[2], n, strides[nin])
     result = args[nin]
     function(args, &n, strides, data)

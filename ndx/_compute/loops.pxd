@@ -3,11 +3,14 @@ from ndx._compute.pairwise cimport SumFunction
 from ndx._lib.dtypes cimport NDTYPES
 from ndx._lib.layout cimport Strided, Walk
 
+cdef enum:
+    UNKNOWN = -2             # a loop that was not looked for yet
+
 # The loop of one operation for one dtype of its operands.
 cdef struct Loop:
     LoopFunction function    # NULL: only NumPy's public function computes it
     void *data
-    int in_dtype             # operands are cast to it; -1: not supported
+    int in_dtype             # operands are cast to it; -1: not supported; UNKNOWN
     int second_dtype         # the second operand is cast to it
     int out_dtype
     int short_row            # elements: innermost axes up to here are gathered
@@ -20,20 +23,28 @@ cdef class Ufunc:
     cdef int nin
     cdef bint may_set_error         # whether a loop may set a Python error
     cdef bint like_numpy            # not the standard's special values
-    cdef Loop loops[NDTYPES]
+    cdef Loop loops[NDTYPES]        # see `loop_of` and `any_loop`
     cdef Loop mixed[2]              # see `mixed_loop`
 
-    cdef int fill(self, int dtype, dict signatures) except -1
-    cdef int fill_mixed(self) except -1
-    cdef int unsupported(self, int dtype) except -1
+    cdef Loop no_loop(self) except *
+    cdef int choose(self, Loop *loop, int dtype) except -1
+    cdef int find(self, int dtype) except -1
+    cdef int find_mixed(self, int i) except -1
+    cdef int require(self, int dtype) except -1
 
 # The loop for operands of one dtype; TypeError if there is none.
 cdef inline const Loop *loop_of(Ufunc ufunc, int dtype) except NULL:
     if ufunc.loops[dtype].in_dtype < 0:
-        ufunc.unsupported(dtype)
+        ufunc.require(dtype)
     return &ufunc.loops[dtype]
 
-cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) noexcept
+# The same; its `in_dtype` is -1 if there is none.
+cdef inline const Loop *any_loop(Ufunc ufunc, int dtype) except NULL:
+    if ufunc.loops[dtype].in_dtype == UNKNOWN:
+        ufunc.find(dtype)
+    return &ufunc.loops[dtype]
+
+cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) except? NULL
 cdef Ufunc find_ufunc(str name)
 cdef Ufunc find_numpy_ufunc(str name)
 cdef void run_elementwise(const Loop *loop, int nargs, char **data,

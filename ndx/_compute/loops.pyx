@@ -132,7 +132,8 @@ cdef dict found_like_numpy = {}
 cdef class Ufunc:
     """One elementwise operation: its loop for each dtype of its operands.
 
-    Its results are the standard's or, if `like_numpy`, NumPy's.
+    Its results are the standard's or, if `like_numpy`, NumPy's. A loop is looked for,
+    and checked, when it is first asked for.
     """
 
     def __cinit__(self, str name, bint like_numpy=False):
@@ -144,76 +145,86 @@ cdef class Ufunc:
         self.nin = self.public.nin
         # For integers to negative powers the loop sets a Python error.
         self.may_set_error = name == "pow"
-        signatures = signatures_of(self.public)
         for dtype in range(NDTYPES):
-            self.fill(dtype, signatures)
-        self.fill_mixed()
+            self.loops[dtype].in_dtype = UNKNOWN
+        self.mixed[0].in_dtype = self.mixed[1].in_dtype = UNKNOWN
 
-    cdef int fill(self, int dtype, dict signatures) except -1:
+    cdef int find(self, int dtype) except -1:
         """Find the loop for operands that were promoted to one dtype."""
-        cdef Loop *loop = &self.loops[dtype]
-        cdef int i
-        loop.function = NULL
-        loop.sum = NULL
-        loop.in_dtype = -1
-        loop.out_dtype = -1
-        loop.short_row = SHORT_ROWS.get(self.name, SHORT)
+        cdef Loop loop = self.no_loop()
         kind = dtype_object(dtype).kind
-        if kind not in self.domain:
-            if kind == "c" or "F" not in self.domain:
-                return 0
-            loop.in_dtype = FLOAT64
-        else:
-            loop.in_dtype = dtype
-        loop.second_dtype = loop.in_dtype
-        i, loop.out_dtype = signatures.get(loop.in_dtype, (-1, -1))
-        if loop.out_dtype >= 0:
-            loop.function = loop_at(self.public, i, &loop.data)
-        if loop.out_dtype < 0:
-            loop.in_dtype = -1
-            return 0
-        if not self.like_numpy:
-            own_loop(self.name, loop.in_dtype, &loop.function, &loop.data)
-        if loop.function != NULL:
-            loop.sum = find_sum(self.name, loop.in_dtype)
-        if loop.function != NULL and self.public.signature is None:
-            # NumPy's powers to one exponent, 0.5, are meant to be others.
-            if not self.like_numpy or self.name != "pow":
-                mend(self.name, self.nin, loop.in_dtype, loop.out_dtype,
-                     &loop.function, &loop.data)
-            if self.nin == 2 and loop.in_dtype == loop.out_dtype:
-                spread_constants(self.name, loop.in_dtype, &loop.function, &loop.data)
+        if kind in self.domain:
+            self.choose(&loop, dtype)
+        elif kind != "c" and "F" in self.domain:
+            self.choose(&loop, FLOAT64)
+        keep(&self.loops[dtype], &loop)
         return 0
 
-    cdef int fill_mixed(self) except -1:
-        """Find the loops of int64 with uint64, and of uint64 with int64."""
-        cdef int[2] dtypes = [INT64, UINT64]
-        cdef Loop *loop
+    cdef Loop no_loop(self) except *:
+        cdef Loop loop
+        loop.function = NULL
+        loop.data = NULL
+        loop.sum = NULL
+        loop.in_dtype = loop.second_dtype = loop.out_dtype = -1
+        loop.short_row = SHORT_ROWS.get(self.name, SHORT)
+        return loop
+
+    cdef int choose(self, Loop *loop, int dtype) except -1:
+        """Take NumPy's loop for a dtype, if there is one, or what replaces it."""
         cdef int i
+        i, loop.out_dtype = signatures_of(self.public).get(dtype, (-1, -1))
+        if loop.out_dtype < 0:
+            return 0
+        loop.in_dtype = loop.second_dtype = dtype
+        loop.function = loop_at(self.public, i, &loop.data)
+        if not self.like_numpy:
+            own_loop(self.name, dtype, &loop.function, &loop.data)
+        if loop.function == NULL:
+            return 0
+        loop.sum = find_sum(self.name, dtype)
+        if self.public.signature is None:
+            # NumPy's powers to one exponent, 0.5, are meant to be others.
+            if not self.like_numpy or self.name != "pow":
+                mend(self.name, self.nin, dtype, loop.out_dtype, &loop.function,
+                     &loop.data)
+            if self.nin == 2 and dtype == loop.out_dtype:
+                spread_constants(self.name, dtype, &loop.function, &loop.data)
+        return 0
+
+    cdef int find_mixed(self, int i) except -1:
+        """Find the loop of int64 with uint64 (0), or of uint64 with int64 (1)."""
+        cdef int[2] dtypes = [INT64, UINT64]
+        cdef Loop loop = self.no_loop()
         cdef list signatures = list(self.public.types)
-        for i, signature in enumerate(("qQ->?", "Qq->?")):
-            loop = &self.mixed[i]
-            loop.function = NULL
-            loop.sum = NULL
-            loop.in_dtype = -1
-            if signature not in signatures:
-                continue
+        signature = ("qQ->?", "Qq->?")[i]
+        if signature in signatures:
             loop.in_dtype, loop.second_dtype = dtypes[i], dtypes[1 - i]
             loop.out_dtype = BOOL
-            loop.short_row = SHORT_ROWS.get(self.name, SHORT)
             loop.function = loop_at(
                 self.public, signatures.index(signature), &loop.data)
             if loop.function != NULL:
                 # Elements of both dtypes are the same bytes in these trials.
                 mend(self.name, self.nin, INT64, BOOL, &loop.function, &loop.data)
+        keep(&self.mixed[i], &loop)
         return 0
 
-    cdef int unsupported(self, int dtype) except -1:
-        """Raise the TypeError for a dtype that the operation does not take."""
+    cdef int require(self, int dtype) except -1:
+        """Find the loop for a dtype; TypeError if the operation does not take it."""
+        if any_loop(self, dtype).in_dtype >= 0:
+            return 0
         valid = [KIND_NAMES[kind] for kind in self.domain if kind in KIND_NAMES]
         raise TypeError(
             f"{self.name} does not take {dtype_object(dtype)} arrays; valid are "
             f"{', '.join(valid)} dtypes")
+
+
+cdef void keep(Loop *place, const Loop *loop) noexcept:
+    """Keep a loop for good, unless another thread has found it meanwhile.
+
+    That one is in use, maybe without the GIL.
+    """
+    if place.in_dtype == UNKNOWN:
+        place[0] = loop[0]
 
 
 cdef int code_of(object dtype):
@@ -240,19 +251,21 @@ cdef dict signatures_of(object ufunc):
     return signatures
 
 
-cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) noexcept:
+cdef const Loop *mixed_loop(Ufunc ufunc, int a, int b) except? NULL:
     """Return the loop for uint64 with a signed integer, which no dtype holds both.
 
     NULL: for other dtypes, and operations that compute in their common one, float64.
     """
-    cdef const Loop *loop
+    cdef int i
     if kind_of[a] == KIND_INT and b == UINT64:
-        loop = &ufunc.mixed[0]
+        i = 0
     elif a == UINT64 and kind_of[b] == KIND_INT:
-        loop = &ufunc.mixed[1]
+        i = 1
     else:
         return NULL
-    return loop if loop.in_dtype >= 0 else NULL
+    if ufunc.mixed[i].in_dtype == UNKNOWN:
+        ufunc.find_mixed(i)
+    return &ufunc.mixed[i] if ufunc.mixed[i].in_dtype >= 0 else NULL
 
 
 cdef Ufunc find_ufunc(str name):

@@ -14,7 +14,7 @@ from ndx._arenas.arena cimport Arena
 from ndx._array.storage cimport has_shape, is_array, new_view, set_layout
 from ndx._blocks.block cimport Block, block_is_live
 from ndx._compute.elementwise cimport is_scalar
-from ndx._compute.loops cimport Loop
+from ndx._compute.loops cimport Loop, any_loop
 from ndx._context.context cimport Context, arena_of, backend_of, top_context
 from ndx._lib.dtypes cimport itemsize_of, promote_table, scalar_dtype
 from ndx._lib.layout cimport MAXDIMS, broadcast_into
@@ -117,7 +117,7 @@ cdef BaseArray find_reusable(Ufunc ufunc, BaseArray x, object other):
     dtype = dtype_with(x, other)
     if dtype != x.dtype:
         return None
-    loop = &ufunc.loops[dtype]
+    loop = any_loop(ufunc, dtype)
     if loop.in_dtype != dtype or loop.out_dtype != dtype or loop.function == NULL:
         return None
     if is_where_results_go(x.block) and ndx_is_temporary(<PyObject *>x):

@@ -12,7 +12,7 @@ from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, unary,
 )
-from ndx._compute.loops cimport Loop, find_numpy_ufunc
+from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
 from ndx._compute.matmul cimport matmul, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
@@ -189,7 +189,7 @@ cdef object compute_float(KnownUfunc known, object x):
     cdef double value, result = 0
     if known is None or known.ufunc.nin != 1 or reporting != 0 and reports():
         return None
-    loop = &known.ufunc.loops[<int>FLOAT64]
+    loop = any_loop(known.ufunc, FLOAT64)
     if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:
         return None
     value = x
