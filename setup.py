@@ -55,6 +55,8 @@ MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
 ]
+# A quicker one: `ndx/_lib/module_lookup.c`.
+MACROS += [("PyImport_ImportModule", "ndx_import_module")]
 CFLAGS, LDFLAGS = [], []
 if os.name == "posix":
     # IEEE as written; the -Wno are what Cython generates on purpose.
@@ -88,7 +90,11 @@ INPUTS = (
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
 CYTHON = Path("build/cython", KEY)
-C_FILES = ["ndx/_files/mappings.c", "ndx/_compute/thread_pool.c"]
+C_FILES = [
+    "ndx/_compute/thread_pool.c",
+    "ndx/_files/mappings.c",
+    "ndx/_lib/module_lookup.c",
+]
 
 
 class GenerateFirst(build):
