@@ -45,23 +45,19 @@ from ndx._api.creation_from_data import *
 from ndx._api.data_types import *
 from ndx._api.elementwise import *
 from ndx._api.elementwise_parts import *
-from ndx._api.file_io import *
 from ndx._api.indexing import *
-from ndx._api.inspection import __array_namespace_info__
 from ndx._api.linear_algebra import *
 from ndx._api.manipulation import *
-from ndx._api.missing_names import missing_name as _missing_name
 from ndx._api.public import name_functions as _name_functions
+from ndx._api.public import named as _named
 from ndx._api.public import public_names as _public_names
 from ndx._api.public import star_names as _star_names
 from ndx._api.searching import *
-from ndx._api.sets import *
 from ndx._api.sorting import *
 from ndx._api.statistical import *
 from ndx._api.utility import *
 from ndx._array.dispatch import set_engine as _set_engine
 from ndx._array.dispatch import synchronize, waitall
-from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
 from ndx._compute.threads import get_num_threads, set_num_threads
 from ndx._context.context import set_default
@@ -69,7 +65,6 @@ from ndx._context.placement import current_backend
 from ndx._context.use import no_workspace, use
 from ndx._core import NDArray
 from ndx._core import set_namespace as _set_namespace
-from ndx._fusing.function import fuse
 from ndx._lib import import_hooks as _import_hooks
 from ndx._lib.device import Device
 from ndx._lib.errors import (
@@ -84,29 +79,40 @@ from ndx._methods.numpy_functions import load_first as _load_first
 from ndx._methods.numpy_functions import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
-from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import current_workspace, workspace
 from ndx._workspaces.workspace import Workspace
 
 newaxis = None
 
 # Names that are imported when they are first asked for, and the modules that have them
-# (a module of ndx is its own): tools that use this namespace, and chapters that not
-# every program opens.
+# (a module of ndx is its own): tools that use this namespace, and what not every program
+# needs.
 _LATER = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",
+    "WorkspaceConfig": "ndx._workspaces.config",
     "WorkspacePlan": "ndx._pipelines.workspace_plan",
+    "__array_namespace_info__": "ndx._api.inspection",
     "cuda": "ndx.cuda",
     "evaluate": "ndx._pipelines.evaluation",
     "fft": "ndx.fft",
+    "fuse": "ndx._fusing.function",
+    "get_include": "ndx._capi",
+    "isin": "ndx._api.sets",
     "linalg": "ndx.linalg",
+    "load": "ndx._api.file_io",
     "memory": "ndx.memory",
     "metrics": "ndx.metrics",
     "no_prefetch": "ndx._pipelines.sources",
+    "open": "ndx._api.file_io",
     "parallel": "ndx.parallel",
     "prefetch": "ndx._pipelines.prefetching",
     "random": "ndx.random",
+    "save": "ndx._api.file_io",
+    "unique_all": "ndx._api.sets",
+    "unique_counts": "ndx._api.sets",
+    "unique_inverse": "ndx._api.sets",
+    "unique_values": "ndx._api.sets",
     "use_workspaces": "ndx._pipelines.workspace_plan",
 }
 
@@ -161,8 +167,12 @@ def __dir__():
 
 def __getattr__(name):
     if name not in _LATER:
-        raise _missing_name(__name__, name)
+        missing = _import_module("ndx._api.missing_names")
+        raise missing.missing_name(__name__, name)
     found = _import_module(_LATER[name])
     if _LATER[name] != f"{__name__}.{name}":
-        found = globals()[name] = getattr(found, name)
+        found = getattr(found, name)
+        if not _LATER[name].startswith("ndx._pipelines."):
+            found = _named(found, name, __name__)
+        globals()[name] = found
     return found

@@ -32,6 +32,8 @@ from typing import Unpack as Unpack
 import numpy as np
 import numpy.typing as npt
 
+from ndx._api.limits import FloatInfo as FloatInfo
+from ndx._api.limits import IntegerInfo as IntegerInfo
 from ndx._core import NDArray as NDArray
 from ndx._lib.device import Device as Device
 from ndx._workspaces.config import WorkspaceConfig as WorkspaceConfig

@@ -34,7 +34,9 @@ LAYERS = [
 
 # (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
-    ("backends", "backends.*"), ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
+    ("_api.data_types", "_api.limits"), ("_workspaces.registry", "_workspaces.config"),
+    ("backends", "backends.*"), ("backends._pool.signature", "backends._pool.options"),
+    ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
     ("_fusing.function", "_fusing.explaining"),
     ("_fusing.function", "_fusing.recording"),
     ("memory._trace", "memory._*"), ("_workspaces.slots", "_arenas.mirror"),

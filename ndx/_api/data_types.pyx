@@ -1,7 +1,5 @@
 """Data types of the standard: their names, limits and promotion."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ndx._array.storage cimport BaseArray
@@ -44,51 +42,6 @@ cdef dict KINDS = {
     "complex floating": (KIND_COMPLEX,),
     "numeric": (KIND_INT, KIND_UINT, KIND_FLOAT, KIND_COMPLEX),
 }
-
-
-@dataclass(frozen=True)
-class FloatInfo:
-    """Limits of a floating-point dtype; for a complex dtype, those of its parts.
-
-    Attributes
-    ----------
-    bits : int
-        Bits of a number.
-    eps : float
-        Distance from 1.0 to the next larger number.
-    max, min : float
-        Largest and smallest finite numbers.
-    smallest_normal : float
-        Smallest positive number of full precision.
-    dtype : dtype
-        The real dtype.
-    """
-
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-    dtype: DType
-
-
-@dataclass(frozen=True)
-class IntegerInfo:
-    """Limits of an integer dtype.
-
-    Attributes
-    ----------
-    bits : int
-        Bits of a number.
-    max, min : int
-        Largest and smallest numbers.
-    dtype : dtype
-    """
-
-    bits: int
-    max: int
-    min: int
-    dtype: DType
 
 
 def astype(x: Array, dtype: AnyDType, /, *, copy: builtins.bool = True,
@@ -243,6 +196,8 @@ def finfo(type: Array | AnyDType, /) -> FloatInfo:
     >>> ndx.finfo(ndx.float32).eps
     1.1920928955078125e-07
     """
+    from ndx._api.limits import FloatInfo
+
     info = np.finfo(own_dtype(type, "finfo", (KIND_FLOAT, KIND_COMPLEX)))
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min),
                      float(info.smallest_normal), np.dtype(info.dtype))
@@ -276,6 +231,8 @@ def iinfo(type: Array | AnyDType, /) -> IntegerInfo:
     >>> ndx.iinfo(ndx.int8).max
     127
     """
+    from ndx._api.limits import IntegerInfo
+
     info = np.iinfo(own_dtype(type, "iinfo", (KIND_INT, KIND_UINT)))
     return IntegerInfo(info.bits, int(info.max), int(info.min), np.dtype(info.dtype))
 

@@ -6,7 +6,7 @@ from types import FunctionType
 from ndx._api.public_function import Function
 from ndx._array.dispatch import synchronize
 
-__all__ = ["name_functions", "public_names", "star_names"]
+__all__ = ["name_functions", "named", "public_names", "star_names"]
 
 _FUNCTIONS = (FunctionType, type(synchronize))  # plain and compiled functions
 # Function -> what stands for it in all modules that have it.
@@ -48,8 +48,14 @@ def name_functions(*namespaces):
     """
     for namespace in namespaces:
         for name, value in list(namespace.items()):
-            if name.startswith("_") or type(value) not in _FUNCTIONS:
-                continue
-            if value not in _NAMED:
-                _NAMED[value] = Function(value, name, namespace["__name__"])
-            namespace[name] = _NAMED[value]
+            if type(value) in _FUNCTIONS:
+                namespace[name] = named(value, name, namespace["__name__"])
+
+
+def named(value, name, module):
+    """Return the `Function` object of a public function; any other value as it is."""
+    if name.startswith("_") or type(value) not in _FUNCTIONS:
+        return value
+    if value not in _NAMED:
+        _NAMED[value] = Function(value, name, module)
+    return _NAMED[value]

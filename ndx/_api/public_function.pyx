@@ -3,7 +3,6 @@
 cimport cython
 from cpython.object cimport PyObject
 
-import functools
 import inspect
 import types
 
@@ -64,9 +63,12 @@ cdef class Function:
                              code.co_argcount - len(function.__defaults__ or ()))
             self.keywords = code.co_varnames[
                 code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
-        functools.update_wrapper(self, function)
-        self.__module__ = module
-        self.__name__ = self.__qualname__ = name
+        # As `functools.update_wrapper` does.
+        vars(self).update({
+            **function.__dict__, "__annotations__": function.__annotations__,
+            "__doc__": function.__doc__, "__module__": module, "__name__": name,
+            "__qualname__": name, "__wrapped__": function,
+        })
 
     def __call__(self, *args, **kwargs):
         # Only an explicit `__call__` comes here; calls go to `call`, below.
@@ -165,6 +167,6 @@ cdef Py_ssize_t most_positional(object function) except -1:
 cdef Vectorcall call_checked = <Vectorcall><void *>checked
 cdef Vectorcall refuse = <Vectorcall><void *>refuse_positional
 
-cdef Function sample = Function(len, "len", "builtins")
+cdef Function sample = Function(inspect.getdoc, "getdoc", "inspect")
 ndx_set_vectorcall(
     Function, <char *>&sample.vectorcall - <char *><PyObject *>sample)

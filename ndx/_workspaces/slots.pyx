@@ -1,7 +1,5 @@
 """The arenas of a workspace: one, or one for each slot of a ring; on a few backends."""
 
-import dataclasses
-
 from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.persistent cimport FileArena
@@ -70,6 +68,8 @@ cdef class Slots:
         if sizing is None:
             if file is not None:
                 # The arena is as long as the file, which may differ from the config.
+                import dataclasses
+
                 config = dataclasses.replace(config, size=file.size)
             self.sizing = Sizing(config)
 

@@ -14,7 +14,7 @@ from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 from ndx._lib.system import (
     address_space_is_rationed, available_memory, machine_memory, memory_and_swap,
 )
-from ndx.backends._pool.options import OptionsSignature
+from ndx.backends._pool.signature import OptionsSignature
 
 __all__ = ["HostBackend", "HostSource"]
 
@@ -127,5 +127,6 @@ cdef class HostBackend(PooledBackend):
 
     def __cinit__(self, *args, **given: Unpack[PoolKeywords]) -> None:
         self.name = "host"
-        self.setup(HostSource.__new__(HostSource), self.take_options(given))
+        options = self.take_options(given) if given else None
+        self.setup(HostSource.__new__(HostSource), options)
         self.has_cells = self.pool.kind == SPLIT

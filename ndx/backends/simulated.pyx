@@ -14,7 +14,8 @@ from ndx.backends.source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 import time
 
 from ndx._lib.sizes import parse_size
-from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
+from ndx.backends._pool.options import PoolOptions, options_class
+from ndx.backends._pool.signature import OptionsSignature
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 

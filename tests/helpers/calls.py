@@ -152,7 +152,8 @@ def public_functions():
     """
     found = set()
     for prefix, module in (("", ndx), ("linalg.", ndx.linalg), ("fft.", ndx.fft)):
-        names = set(dir(ndx)) - {*ndx._LATER} if module is ndx else module.__all__
+        tools = {n for n, m in ndx._LATER.items() if not m.startswith("ndx._api.")}
+        names = set(dir(ndx)) - tools if module is ndx else module.__all__
         for name in names:
             value = getattr(module, name)
             public = not name.startswith("_") and callable(value)
