@@ -12,7 +12,9 @@ PEP 489, multi-phase initialisation: https://peps.python.org/pep-0489/
 from cpython.object cimport PyObject
 
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from os.path import isfile
 
 cdef extern from "Python.h":
     ctypedef struct PyModuleDef:
@@ -49,12 +51,17 @@ while ndx_modules[len(PLACES)].name != NULL:
 
 
 class Modules:
-    """Finds and loads the compiled modules of ndx."""
+    """Finds the modules of ndx, and loads the compiled ones."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Return the spec of a compiled module; None for any other."""
+        """Return the spec of a module of ndx that is compiled, or private; else None.
+
+        Python finds the private ones in Python, too, but lists each folder for that.
+        """
         if name not in PLACES:
+            if name.startswith("ndx.") and "._" in name and type(path) is list:
+                return spec_in(path[0], name)
             return None
         spec = ModuleSpec(name, Modules, origin=__file__)
         spec.has_location = True
@@ -71,6 +78,19 @@ class Modules:
     def exec_module(module):
         """Run the code of a module."""
         PyModule_ExecDef(module, PyModule_GetDef(module))
+
+
+def spec_in(folder, name):
+    """Return the spec of a module or package in a folder; None if it is not there."""
+    start = f"{folder}/{name.rpartition('.')[2]}"
+    if isfile(start + ".py"):
+        start, package = start + ".py", None
+    else:
+        start, package = start + "/__init__.py", [start]
+        if not isfile(start):
+            return None
+    return spec_from_file_location(name, start, submodule_search_locations=package,
+                                   loader=SourceFileLoader(name, start))
 
 
 def register():

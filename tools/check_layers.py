@@ -34,7 +34,8 @@ LAYERS = [
 
 # (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
-    ("_api.data_types", "_api.limits"), ("_workspaces.registry", "_workspaces.config"),
+    ("_api.data_types", "_api.limits"), ("_workspaces.detach_results", "_lib.trees"),
+    ("_workspaces.registry", "_workspaces.config"),
     ("backends", "backends.*"), ("backends._pool.signature", "backends._pool.options"),
     ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
     ("_fusing.function", "_fusing.explaining"),

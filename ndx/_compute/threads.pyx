@@ -12,6 +12,8 @@ from ndx._lib.system import usable_cores
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
+CORES = usable_cores()  # read once: it opens the files of control groups
+
 cdef extern from "ndx/internal/thread_pool.h" nogil:
     int NDX_MOST_THREADS
     int ndx_thread_count()
@@ -128,7 +130,7 @@ def count_from_environment(environment):
     # A list has a number for each level of nested regions.
     first = environment.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     count = int(first) if first.isdecimal() and first.isascii() else 0
-    return max(1, min(count or usable_cores(), NDX_MOST_THREADS))
+    return max(1, min(count or CORES, NDX_MOST_THREADS))
 
 
 ndx_set_thread_count(count_from_environment(os.environ))

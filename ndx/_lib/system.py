@@ -6,11 +6,6 @@ import sys
 
 from ndx._lib.control_groups import cpu_quota, memory_group
 
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None
-
 __all__ = [
     "address_space_is_rationed",
     "available_memory",
@@ -115,6 +110,7 @@ def peak_resident_memory(pid=None, root="/"):
     for line in _lines(os.path.join(root, "proc", name, "status")):
         if line.startswith("VmHWM:"):
             return 1024 * int(line.split()[1])
+    resource = _resource()
     if resource is None or pid is not None:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -188,6 +184,7 @@ def is_in_shared_memory(path):
 
 def why_refused():
     """Return a likely reason why the system refuses memory, for error messages."""
+    resource = _resource()
     if resource is not None and hasattr(resource, "RLIMIT_AS"):
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most != resource.RLIM_INFINITY:
@@ -205,6 +202,7 @@ def why_refused():
 
 def address_space_is_rationed():
     """Whether address space is limited, so that it should not be reserved freely."""
+    resource = _resource()
     if resource is None or not hasattr(resource, "RLIMIT_AS"):
         return True
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
@@ -213,7 +211,7 @@ def address_space_is_rationed():
 def _read_number(paths):
     for path in paths:
         try:
-            with open(path, encoding="ascii") as file:
+            with open(path, encoding="utf-8") as file:
                 return int(file.read())
         except (OSError, ValueError):  # not there, or "max"
             continue
@@ -226,6 +224,15 @@ def _count_lines(path):
             return sum(1 for _ in file)
     except OSError:
         return 0
+
+
+def _resource():
+    """Return Python's module `resource`; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource
 
 
 def _read_meminfo(root="/"):
@@ -241,7 +248,7 @@ def _read_meminfo(root="/"):
 def _lines(path):
     """Return the lines of a file of the system; none if it can't be read."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="utf-8") as file:
             return file.read().splitlines()
     except (OSError, UnicodeError):
         return []

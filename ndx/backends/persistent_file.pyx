@@ -10,11 +10,6 @@ import contextlib
 import os
 from errno import EDQUOT, EFBIG, ENOENT, ENOSPC
 
-try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:
-    flock = None
-
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport unlock_file
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
@@ -129,10 +124,12 @@ cdef class FileBackend(Backend):
 
     def lock(self, fd):
         """Lock the file against other workspaces, of this or another process."""
-        if flock is None:
+        try:
+            import fcntl
+        except ImportError:
             return
         try:
-            flock(fd, LOCK_EX | LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WorkspaceError(
                 f"the file {self.path!r} is in use by another workspace, of this or "

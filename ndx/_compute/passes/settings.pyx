@@ -11,10 +11,10 @@ from cpython.ref cimport Py_DECREF
 
 from ndx._lib.interpreter cimport current_home
 
+from ndx._compute.threads import CORES
 from ndx._lib.options import option_errors
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import memory_for_pages as pages_of_machine
-from ndx._lib.system import usable_cores
 
 __all__ = ["passes"]
 
@@ -26,7 +26,7 @@ cdef enum:
     SMALLEST_BLOCK = 4096
 
 cdef object variable = PyContextVar_New("ndx.passes", NULL)
-cdef Py_ssize_t default_threads = min(usable_cores(), 8)
+cdef Py_ssize_t default_threads = min(CORES, 8)
 
 
 cdef Settings settings():
