@@ -22,6 +22,7 @@ from ndx._fusing.plain import is_plain
 from ndx._fusing.steps import NotRecorded
 
 HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: its attributes can be set
+_NDX = __name__.partition(".")[0]
 _MOST_READS = 1000
 _MOST_ITEMS = 1000
 
@@ -223,6 +224,10 @@ class Outside:
         words = f"{self.words(reference)}.{name}"
         if type(value) is types.ModuleType:
             found = vars(value).get(name, MISSING)
+            if found is MISSING and value.__name__ == _NDX:
+                # Its chapters are loaded when they are first read, and stay.
+                getattr(value, name, None)
+                found = vars(value).get(name, MISSING)
             if found is MISSING:
                 if "__getattr__" in vars(value):
                     msg = f"it reads {words}, which the module makes when it is read"
