@@ -1,5 +1,6 @@
 """Named options: their names, the error for unknown ones, and their ``repr``."""
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -60,8 +61,6 @@ def option_errors(owner):
 
 def repr_of_changes(options):
     """Return a `repr` of a dataclass with only the fields that are not the default."""
-    import dataclasses
-
     changed = ", ".join(
         f"{field.name}={getattr(options, field.name)!r}"
         for field in dataclasses.fields(options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import collections
 import copy
+import dataclasses
 from collections.abc import (
     Callable,
     Iterator,
@@ -75,8 +76,6 @@ def _kind_of(cls: type) -> Any:
         if issubclass(cls, kind):
             return kind
     if hasattr(cls, "__dataclass_fields__"):
-        import dataclasses
-
         return tuple(each.name for each in dataclasses.fields(cls))
     attributes = getattr(cls, "__attrs_attrs__", None)
     return attributes and tuple(each.name for each in attributes)

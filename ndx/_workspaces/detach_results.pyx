@@ -8,6 +8,9 @@ from ndx._array.storage cimport BaseArray
 from ndx._blocks.block cimport Block, block_is_usable
 from ndx._context.context cimport outer_backend
 
+from ndx._lib.trees import leaves
+
+
 cdef object detach_results(Arena arena, object result):
     """Move the arrays in a function's result out of the scope that it ran in.
 
@@ -44,13 +47,7 @@ cdef dict arrays_in(Arena arena, object result):
     """Return one array of each block of an arena in a nested result."""
     cdef BaseArray x
     cdef dict found = {}
-    if isinstance(result, BaseArray):
-        nested = (result,)
-    else:
-        from ndx._lib.trees import leaves
-
-        nested = leaves(result)
-    for leaf in nested:
+    for leaf in (result,) if isinstance(result, BaseArray) else leaves(result):
         if isinstance(leaf, BaseArray):
             x = leaf
             if block_is_usable(x.block) and x.block.parent == <PyObject *>arena:

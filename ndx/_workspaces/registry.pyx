@@ -1,5 +1,6 @@
 """`ndx.workspace`: the workspace of a name, of this thread."""
 
+import dataclasses
 import itertools
 import sys
 import weakref
@@ -11,6 +12,7 @@ from ndx._context.placement cimport placing_backend
 from ndx._lib.call_site import is_ours, shown
 from ndx._lib.errors import WorkspaceError
 from ndx._lib.logs cimport log_warning
+from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.owners import named_workspaces
 from ndx._workspaces.workspace cimport Workspace, make_workspace, workspace_of
 from ndx.backends import get as get_backend
@@ -19,9 +21,7 @@ __all__ = ["current_workspace", "debug_mode", "default_workspace_config",
            "workspace"]
 
 cdef object anonymous = itertools.count(1)
-# The class `WorkspaceConfig` and its default value, once a workspace is made.
-cdef object config_class = None
-cdef object default_config = None
+cdef object default_config = WorkspaceConfig()
 cdef str mode = "off"
 
 cdef enum:
@@ -183,36 +183,20 @@ cdef int note_nameless(Workspace made) except -1:
     return 0
 
 
-cdef int load_config() except -1:
-    global config_class, default_config
-    if config_class is None:
-        from ndx._workspaces.config import WorkspaceConfig
-
-        if default_config is None:
-            default_config = WorkspaceConfig()
-        config_class = WorkspaceConfig
-    return 0
-
-
 cdef object checked(object config, dict policies):
     """Return the config that a call of `ndx.workspace` asks for."""
-    load_config()
     if config is None:
         config = default_config
-    elif not isinstance(config, config_class):
+    elif not isinstance(config, WorkspaceConfig):
         raise TypeError(
             f"config must be an ndx.WorkspaceConfig, not {type(config).__name__}")
-    if not policies:
-        return config
-    valid = list(config_class.__dataclass_fields__)
+    valid = list(WorkspaceConfig.__dataclass_fields__)
     for key in policies:
         if key not in valid:
             raise TypeError(
                 f"a workspace has no policy {key!r}; valid are "
                 f"{', '.join(['backend', *valid])}")
-    import dataclasses
-
-    return dataclasses.replace(config, **policies)
+    return dataclasses.replace(config, **policies) if policies else config
 
 
 cdef int check_same(Workspace found, object config, dict policies,
@@ -257,7 +241,6 @@ def default_workspace_config(config: WorkspaceConfig | None = None,
     global default_config
     if config is not None:
         default_config = checked(config, {})
-    load_config()
     return default_config
 
 

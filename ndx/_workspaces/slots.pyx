@@ -1,5 +1,7 @@
 """The arenas of a workspace: one, or one for each slot of a ring; on a few backends."""
 
+import dataclasses
+
 from ndx._arenas.arena cimport Arena, lines
 from ndx._arenas.bump cimport BumpArena
 from ndx._arenas.persistent cimport FileArena
@@ -68,8 +70,6 @@ cdef class Slots:
         if sizing is None:
             if file is not None:
                 # The arena is as long as the file, which may differ from the config.
-                import dataclasses
-
                 config = dataclasses.replace(config, size=file.size)
             self.sizing = Sizing(config)
 

@@ -24,8 +24,7 @@ from ndx.backends.source cimport NO_ROOM, RAISED, RESERVED, Source
 
 from ndx._lib.errors import DeviceError
 from ndx.backends._capture_lock import refuse_here, wait_or_owe, waiting
-from ndx.backends._pool.options import PoolOptions, options_class
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 from ndx.backends._cupy import check_device, is_forked
 
 __all__ = ["CudaBackend", "CudaSource", "begin_capture", "end_capture",

@@ -13,8 +13,7 @@ from ndx.backends.cuda cimport CudaBackend, CudaSource
 from ndx.backends.mmap cimport file_source
 
 from ndx._lib.errors import DeviceError
-from ndx.backends._pool.options import options_class
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature, options_class
 from ndx.backends.cuda import GpuOptions
 
 __all__ = ["CudaFileSource", "CudaMmapBackend"]

@@ -14,7 +14,7 @@ from ndx.backends.source cimport NO_RANGE, RESERVED, Source
 from ndx._lib.system import (
     address_space_is_rationed, available_memory, machine_memory, memory_and_swap,
 )
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature
 
 __all__ = ["HostBackend", "HostSource"]
 
@@ -127,6 +127,5 @@ cdef class HostBackend(PooledBackend):
 
     def __cinit__(self, *args, **given: Unpack[PoolKeywords]) -> None:
         self.name = "host"
-        options = self.take_options(given) if given else None
-        self.setup(HostSource.__new__(HostSource), options)
+        self.setup(HostSource.__new__(HostSource), self.take_options(given))
         self.has_cells = self.pool.kind == SPLIT

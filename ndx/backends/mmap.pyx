@@ -29,8 +29,7 @@ from ndx.backends.source cimport NO_RANGE, NO_ROOM, RAISED, RESERVED, Source
 
 from ndx._lib.sizes import parse_size
 from ndx._lib.system import address_space_is_rationed, default_directory
-from ndx.backends._pool.options import PoolOptions, options_class
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = ["FileSource", "MmapBackend"]
 

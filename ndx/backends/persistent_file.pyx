@@ -10,6 +10,11 @@ import contextlib
 import os
 from errno import EDQUOT, EFBIG, ENOENT, ENOSPC
 
+try:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+except ImportError:
+    flock = None
+
 from ndx._files.mapped_file cimport MappedFile
 from ndx._files.mapping cimport unlock_file
 from ndx.backends.base cimport ALLOCATED, SOURCE_FULL, Backend, Memory
@@ -124,12 +129,10 @@ cdef class FileBackend(Backend):
 
     def lock(self, fd):
         """Lock the file against other workspaces, of this or another process."""
-        try:
-            import fcntl
-        except ImportError:
+        if flock is None:
             return
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(fd, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             raise WorkspaceError(
                 f"the file {self.path!r} is in use by another workspace, of this or "

@@ -26,7 +26,7 @@ from ndx.backends.pooled cimport PooledBackend
 
 import threading
 
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature
 from ndx.backends.cuda import GpuOptions
 
 __all__ = ["CudaHostBackend", "HostAllocSource", "PinnedBackend", "PinnedSource"]

@@ -12,14 +12,13 @@ cdef class PooledBackend(Backend):
     cdef uint64_t traffic            # bytes allocated, except from quick lists
     cdef public size_t headroom_nbytes   # of the source, left free for others
     cdef size_t stream               # on which new memory is first used
-    cdef object given                # PoolOptions, as they were at the start; None
+    cdef object given                # type: PoolOptions, as they were at the start
     cdef object hooks                # tuple of callables
     cdef UserCode inside             # threads inside hooks
     cdef bint hooked
     cdef bint has_cells          # arrays of at most CELL bytes need no range
 
     cdef object take_options(self, dict given)
-    cdef object options_at_start(self)
     cdef int setup(self, Source source, object options) except -1
     cdef void release_plain(self, Memory *memory) noexcept nogil
     cdef void respect_limits(self) noexcept nogil

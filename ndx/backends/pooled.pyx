@@ -33,7 +33,7 @@ from ndx._lib.sizes import parse_limit, parse_size
 from ndx._lib.system import machine_memory
 from ndx.backends import _pressure
 from ndx.backends._budget import warn_beyond
-from ndx.backends._pool.signature import OptionsSignature, UsualOptions
+from ndx.backends._pool.options import OptionsSignature, PoolOptions
 from ndx.backends._reserve import warm_up
 
 __all__ = ["PooledBackend"]
@@ -94,7 +94,7 @@ cdef class PooledBackend(Backend):
     """
 
     # The class of the constructor's options. Derived backends derive theirs from it.
-    _options = UsualOptions()
+    _options = PoolOptions
     __signature__ = OptionsSignature("source")
 
     def __cinit__(self, *args, **given):
@@ -110,8 +110,7 @@ cdef class PooledBackend(Backend):
             raise TypeError(
                 f"{type(self).__name__} takes its options by name"
                 + ("" if derived else f", after one source; {len(args)} were given"))
-        if given:
-            self._options.refuse_others(type(self).__name__, given)
+        self._options.refuse_others(type(self).__name__, given)
         if derived:
             # `__cinit__` of its class has made the pool.
             return
@@ -136,23 +135,14 @@ cdef class PooledBackend(Backend):
         return self._options.among(given)
 
     cdef int setup(self, Source source, object options) except -1:
-        """Make the backend's pool, over a source.
-
-        Without options (None), which is how the backend of the import is made: they
-        are the defaults of `PoolOptions`, which is loaded when it is asked for.
-        """
+        """Make the backend's pool, over a source."""
         cdef size_t total = 0
-        self.limit_nbytes = -1           # the pool has the limit
-        self.host_accessible = source.host_accessible
-        if options is None:
-            self.pool = Pool(source)
-            self.pool.idle_after = 30_000
-            _pressure.pooled.add(self)
-            return 0
         known = (options.is_share or options.reserve_fraction) and source.info(
             NULL, &total)
         options = options.for_source(total if known else None, source.granularity)
         self.given = options
+        # The pool has the limit.
+        self.limit_nbytes = -1
         if options.limit is not None:
             warn_of_limit(source, options.limit)
         self.headroom_nbytes = <size_t>(options.reserve_fraction * total)
@@ -164,6 +154,7 @@ cdef class PooledBackend(Backend):
                 "its arrays are computed on" + (
                     f"; ndx.use({self.device!r}, fallback='host') falls back to memory "
                     "of the host that it can address" if self.device_number else ""))
+        self.host_accessible = source.host_accessible
         self.pool = Pool(source, kind=options.pool, limit=options.limit,
                          initial=options.initial, cutoff=options.round_below)
         self.pool.idle_after = options.idle_milliseconds
@@ -367,21 +358,15 @@ cdef class PooledBackend(Backend):
             self.inside.leave(entered)
         return 0
 
-    cdef object options_at_start(self):
-        if self.given is None:
-            self.given = self._options()
-        return self.given
-
     @property
     def kind(self) -> str:
         """How released memory is kept: the option ``pool``."""
-        return self.options_at_start().pool
+        return self.given.pool
 
     @property
     def options(self) -> PoolOptions:
         """The options that the backend has now, as a frozen value."""
-        return self.options_at_start().changed(
-            limit=self.limit, fallback=self.fallback)
+        return self.given.changed(limit=self.limit, fallback=self.fallback)
 
     @property
     def limit(self) -> int | None:

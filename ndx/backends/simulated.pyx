@@ -14,8 +14,7 @@ from ndx.backends.source cimport NO_RANGE, NO_ROOM, RESERVED, Source
 import time
 
 from ndx._lib.sizes import parse_size
-from ndx.backends._pool.options import PoolOptions, options_class
-from ndx.backends._pool.signature import OptionsSignature
+from ndx.backends._pool.options import OptionsSignature, PoolOptions, options_class
 
 __all__ = ["SimulatedBackend", "SimulatedSource"]
 

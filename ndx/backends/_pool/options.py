@@ -7,13 +7,14 @@ of options exists: signatures, checks and messages read the fields.
 
 import copy
 import dataclasses
+import inspect
 from typing import Any
 
 from ndx._lib.options import option_error, repr_of_changes
 from ndx._lib.sizes import parse_limit, parse_size
 from ndx.backends.base import Backend, check_whole
 
-__all__ = ["PoolOptions", "options_class"]
+__all__ = ["OptionsSignature", "PoolOptions", "options_class"]
 
 KINDS = ("split", "round", "naive", "unpooled", "arena")
 USUAL_CUTOFF = 24
@@ -191,3 +192,25 @@ class PoolOptions:
         return {name: getattr(self, name) for name in names}
 
     __repr__ = repr_of_changes
+
+
+class OptionsSignature:
+    """The signature of compiled backends: the fields of the class `_options`.
+
+    A descriptor, since a derived class may have a constructor, and a signature, of its
+    own.
+    """
+
+    def __init__(self, *positional):
+        self.positional = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for name in positional
+        ]
+
+    def __get__(self, instance, owner):
+        maker = next(each for each in owner.__mro__ if "__init__" in vars(each))
+        if "_options" not in vars(maker):
+            msg = f"{maker.__name__} has a constructor of its own"
+            raise AttributeError(msg)
+        fields = inspect.signature(owner._options).parameters.values()
+        return inspect.Signature([*self.positional, *fields])
