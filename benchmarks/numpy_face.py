@@ -16,7 +16,7 @@ import sys
 
 import numpy as np
 from face_calls import CALLS, CREATING, operands
-from ndx._methods.numpy_rows import is_computed
+from ndx._methods.numpy_function_table import is_computed
 from ndx._methods.ufuncs import is_known
 from timing import compile_loop, side_by_side
 

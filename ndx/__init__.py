@@ -58,6 +58,7 @@ from ndx._api.statistical import *
 from ndx._api.utility import *
 from ndx._array.dispatch import set_engine as _set_engine
 from ndx._array.dispatch import synchronize, waitall
+from ndx._capi import get_include
 from ndx._compute.passes.settings import passes
 from ndx._compute.threads import get_num_threads, set_num_threads
 from ndx._context.context import set_default
@@ -75,10 +76,11 @@ from ndx._lib.errors import (
     StaleArrayError,
     WorkspaceError,
 )
-from ndx._methods.numpy_functions import load_first as _load_first
-from ndx._methods.numpy_functions import register_methods as _register_methods
+from ndx._methods.numpy_dispatch import load_first as _load_first
+from ndx._methods.numpy_dispatch import register_methods as _register_methods
 from ndx._methods.ufuncs import register_ufuncs as _register_ufuncs
 from ndx._workspaces import idle as _idle  # backends ask it for idle arenas
+from ndx._workspaces.config import WorkspaceConfig
 from ndx._workspaces.registry import current_workspace, workspace
 from ndx._workspaces.workspace import Workspace
 
@@ -90,14 +92,12 @@ newaxis = None
 _LATER = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",
-    "WorkspaceConfig": "ndx._workspaces.config",
     "WorkspacePlan": "ndx._pipelines.workspace_plan",
     "__array_namespace_info__": "ndx._api.inspection",
     "cuda": "ndx.cuda",
     "evaluate": "ndx._pipelines.evaluation",
     "fft": "ndx.fft",
     "fuse": "ndx._fusing.function",
-    "get_include": "ndx._capi",
     "isin": "ndx._api.sets",
     "linalg": "ndx.linalg",
     "load": "ndx._api.file_io",

@@ -44,7 +44,7 @@ from ndx._methods.indexing cimport get_item, items_of, set_item
 from ndx._methods.moving cimport (
     detached, leveraged, leveraged_to, migrated, moved_to_device,
 )
-from ndx._methods.numpy_functions cimport (
+from ndx._methods.numpy_dispatch cimport (
     call_function, call_method, dispatch_function, like_operand,
 )
 from ndx._methods.numpy_layout cimport (

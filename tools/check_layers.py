@@ -34,9 +34,7 @@ LAYERS = [
 
 # (importer, imported) patterns of imports allowed in functions: lazy imports.
 LAZY = {
-    ("_api.data_types", "_api.limits"), ("_workspaces.detach_results", "_lib.trees"),
-    ("_workspaces.registry", "_workspaces.config"),
-    ("backends", "backends.*"), ("backends._pool.signature", "backends._pool.options"),
+    ("_api.data_types", "_api.limits"), ("backends", "backends.*"),
     ("_cuda", "_cuda.*"), ("cuda", "_cuda.*"),
     ("_fusing.function", "_fusing.explaining"),
     ("_fusing.function", "_fusing.recording"),

@@ -38,7 +38,7 @@ from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_attributes cimport NumPyAttributes, set_writeable
-from ndx._methods.numpy_functions cimport (
+from ndx._methods.numpy_dispatch cimport (
     call_function, call_method, compute_function, like_operand,
 )
 from ndx._methods.numpy_layout cimport (

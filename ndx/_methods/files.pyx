@@ -25,9 +25,9 @@ from ndx._array.storage cimport (
 )
 from ndx._files.mapped_file cimport MappedFile
 from ndx._lib.dtypes cimport itemsize_of
-from ndx._methods.numpy_functions cimport call_function, call_method
+from ndx._methods.numpy_dispatch cimport call_function, call_method
 from ndx._methods.numpy_layout cimport pickle_of
-from ndx._methods.numpy_rows cimport add_whole
+from ndx._methods.numpy_function_table cimport add_whole
 from ndx.backends.persistent_file cimport FileBackend
 
 from ndx._files.replace import Replacement, written_whole

@@ -14,7 +14,7 @@ from ndx._lib.dtypes cimport (
     KIND_COMPLEX, dtype_code, dtype_object, itemsize_of, kind_of,
 )
 from ndx._methods.indexing cimport flat_element, set_flat
-from ndx._methods.numpy_functions cimport call_function
+from ndx._methods.numpy_dispatch cimport call_function
 
 __all__ = ["Flags", "FlatIterator", "NumPyAttributes"]
 

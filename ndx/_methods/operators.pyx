@@ -27,7 +27,7 @@ from ndx._compute.elementwise cimport (
     has_priority, is_subclass, operand_error, overrides_ufuncs,
 )
 from ndx._lib.dtypes cimport KIND_INT, KIND_UINT, kind_of
-from ndx._methods.numpy_functions cimport call_function
+from ndx._methods.numpy_dispatch cimport call_function
 
 cdef extern from "ndx/internal/operators.h":
     bint NDX_CALCULATES(object x) noexcept

@@ -19,7 +19,7 @@ from ndx._lib.dtypes cimport (
     FLOAT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
-from ndx._methods.numpy_functions cimport call_function, compute_function
+from ndx._methods.numpy_dispatch cimport call_function, compute_function
 from ndx._methods.values cimport check_operand
 
 cdef object float64 = np.float64

@@ -1,6 +1,6 @@
 """Calls of NumPy's functions with NDArrays, for modules in Python."""
 
-from ndx._methods.numpy_functions cimport call_function as call
+from ndx._methods.numpy_dispatch cimport call_function as call
 
 __all__ = ["call_function"]
 

@@ -30,7 +30,7 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_layout cimport (
     diagonal_view, flat_view, flipped, plain_cast, slab, swapped, with_new_axes,
 )
-from ndx._methods.numpy_rows cimport Row, add_function
+from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._numpy.arguments cimport (
     any_array_in, are_numbers, array_in, found_or_not, is_plain_number, read_axis,
     read_int,

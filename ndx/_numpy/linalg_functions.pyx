@@ -13,7 +13,7 @@ from ndx._compute.lapack cimport decompose
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.norms cimport euclidean
 from ndx._lib.dtypes cimport KIND_COMPLEX, kind_of
-from ndx._methods.numpy_rows cimport Row, add_function, add_late
+from ndx._methods.numpy_function_table cimport Row, add_function, add_late
 from ndx._numpy.arguments cimport (
     any_array_in, array_in, found_or_not, read_axis, reduced,
 )

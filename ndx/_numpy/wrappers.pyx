@@ -10,8 +10,8 @@ import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.numpy_private cimport restore, silence
-from ndx._methods.numpy_functions cimport call_function, compute_call
-from ndx._methods.numpy_rows cimport Row, row_of
+from ndx._methods.numpy_dispatch cimport call_function, compute_call
+from ndx._methods.numpy_function_table cimport Row, row_of
 from ndx._methods.ufuncs cimport (
     KnownUfunc, compute_float, compute_known, compute_outer, compute_over,
     compute_ufunc, known_ufunc,

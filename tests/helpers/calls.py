@@ -152,7 +152,7 @@ def public_functions():
     """
     found = set()
     for prefix, module in (("", ndx), ("linalg.", ndx.linalg), ("fft.", ndx.fft)):
-        tools = {n for n, m in ndx._LATER.items() if not m.startswith("ndx._api.")}
+        tools = {n for n, m in ndx._LATER.items() if m.startswith("ndx._pipelines.")}
         names = set(dir(ndx)) - tools if module is ndx else module.__all__
         for name in names:
             value = getattr(module, name)

@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 
 from ndx._array.storage cimport BaseArray
-from ndx._methods.numpy_rows cimport Row
+from ndx._methods.numpy_function_table cimport Row
 
 cdef class Call:
     cdef Row row

@@ -39,7 +39,7 @@ from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of, run_nu
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
 from ndx._lib.numpy_scalars cimport DEEPEST, is_refused_array
-from ndx._methods.numpy_rows cimport CALLING_BACK, Row, add_method, row_of
+from ndx._methods.numpy_function_table cimport CALLING_BACK, Row, add_method, row_of
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
     stores_objects,
