@@ -87,8 +87,8 @@ from ndx._workspaces.workspace import Workspace
 newaxis = None
 
 # Names that are imported when they are first asked for, and the modules that have them
-# (a module of ndx is its own): tools that use this namespace, and what not every program
-# needs.
+# (a module of ndx is its own): tools that use this namespace, and what not every
+# program needs.
 _LATER = {
     "Role": "ndx._pipelines.roles",
     "Roles": "ndx._pipelines.roles",

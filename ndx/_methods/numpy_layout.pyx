@@ -166,7 +166,8 @@ cdef bint searches_plainly(BaseArray x, object values, object side) except -1:
         return False
     found = values
     return found.dtype == x.dtype and found.ndim > 0 and found.block.device == 0 \
-        and found.size < LARGE and x.size < LARGE and type(side) is str and (side == "left" or side == "right")
+        and found.size < LARGE and x.size < LARGE \
+        and type(side) is str and (side == "left" or side == "right")
 
 
 cdef BaseArray swapped(BaseArray x, int axis, int other):
