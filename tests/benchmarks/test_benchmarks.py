@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import face_calls
 import fused
 import liveness
 import modes
@@ -16,6 +17,7 @@ from helpers.parallel import nothing_left
 from helpers.sanitizers import counts_pages
 
 import ndx
+import ndx.numpy as face
 
 pytestmark = pytest.mark.nightly
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -161,3 +163,26 @@ def test_prefetching_allocates_nothing_after_the_first_epoch(capsys, monkeypatch
     for row in rows:
         assert min(row["plain_ms"], row["prefetched_ms"], row["limit"]) > 0
         assert row["system_allocations"] == 0
+
+
+@pytest.mark.parametrize("size", [10, 300])
+@pytest.mark.parametrize("call", face_calls.CALLS)
+def test_calls_of_the_face_are_numpys(call, size):
+    plain, arrays = face_calls.operands(size)
+    ours = {n: ndx.asarray(x, copy=True) for n, x in arrays.items()}
+    expected = eval(f"np.{call}", {**arrays, **plain, "np": np})
+    found = eval(f"np.{call}", {**ours, **plain, "np": face})
+    assert type(found) is not np.ndarray
+    if call != "array_repr(x)" and not call.startswith(("empty", "cross")):
+        for each, its in zip(*map(parts, (found, expected)), strict=True):
+            if not isinstance(its, (np.ndarray, np.number)):
+                assert each == its
+                continue
+            assert each.dtype == its.dtype
+            np.testing.assert_allclose(each, its, rtol=1e-6, atol=1e-12)
+    for name, x in ours.items():
+        assert np.array_equal(x, arrays[name]), f"{call} has changed {name}"
+
+
+def parts(result):
+    return result if isinstance(result, (list, tuple)) else [result]
