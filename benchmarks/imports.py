@@ -5,6 +5,7 @@ clock and of the processor, and the number of modules that are loaded.
 """
 
 import argparse
+import os
 import resource
 import statistics
 import subprocess
@@ -12,13 +13,16 @@ import sys
 import time
 
 PROGRAMS = {"numpy": "import numpy", "ndx": "import numpy, ndx"}
+# A second thread of OpenBLAS would turn in a loop for 0.1 s after NumPy's import, and
+# be counted where that ends later.
+ENVIRONMENT = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
 COUNT = "; import sys; print(len(sys.modules))"
 
 
 def cost(program):
     """Return the seconds that a process takes, on the clock and of the processor."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, env=ENVIRONMENT)
     clock, after = (
         time.perf_counter() - begin,
         resource.getrusage(resource.RUSAGE_CHILDREN),

@@ -59,7 +59,7 @@ cdef frozenset RUNNING = functions(
 cdef frozenset BOUNDED = functions(
     "allclose amax amin angle append argpartition argsort argwhere around array_equal "
     "array_equiv array_repr array_split array_str array2string atleast_1d atleast_2d "
-    "atleast_3d average block broadcast_arrays broadcast_to choose clip column_stack "
+    "atleast_3d average block choose clip column_stack "
     "common_type compress concatenate convolve copyto correlate count_nonzero cross "
     "cumprod cumsum cumulative_prod cumulative_sum delete diagonal diff digitize "
     "dsplit dstack ediff1d expand_dims extract fill_diagonal fix flip fliplr flipud "

@@ -5,6 +5,7 @@ place. It returns NotImplemented for what it does not know, and for what is wron
 """
 
 from cpython.object cimport PyObject
+from libc.math cimport INFINITY
 
 import numpy as np
 
@@ -102,7 +103,8 @@ cdef object full_like(Row row, PyObject **given):
 
 cdef object arange(Row row, PyObject **given):
     """start, stop, step, dtype"""
-    if given[0] == NULL or not are_numbers(given, 3) or given[3] != NULL:
+    if given[0] == NULL or not are_numbers(given, 3) or given[3] != NULL \
+            or given[2] != NULL and abs(<object>given[2]) == INFINITY:
         return NotImplemented
     try:
         if given[1] == NULL:
@@ -532,6 +534,8 @@ cdef object dstack(Row row, PyObject **given):
     if arrays is None:
         return NotImplemented
     first = arrays[0]
+    if first.ndim == 0:
+        return NotImplemented
     if first.ndim > 2:
         return joined(arrays, 2)
     found = stacked(arrays, -1)

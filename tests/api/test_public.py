@@ -7,6 +7,7 @@ import pydoc
 import types
 
 import pytest
+from helpers.commands import run_python
 
 import ndx
 import ndx.testing
@@ -138,3 +139,47 @@ def test_help_begins_with_what_users_need():
     listed = "\n".join(lines)
     assert "_set_namespace" not in listed
     assert "    empty(" in listed
+
+
+def test_a_plain_import_leaves_the_rest_for_later():
+    """Sets, files and expressions; each is there when it is asked for."""
+    run_python(
+        """
+        import pickle, sys
+        import numpy
+        before = set(sys.modules)
+        import ndx
+        new = set(sys.modules) - before
+        late = {"ndx._api.sets", "ndx._api.file_io", "ndx._fusing.function"}
+        assert not late & new, late & new
+        from ndx import unique_all
+        assert unique_all is ndx.unique_all and "unique_all" in vars(ndx)
+        assert repr(ndx.save) == "<function ndx.save>"
+        assert pickle.loads(pickle.dumps(ndx.fuse)) is ndx.fuse
+        assert ndx.current_backend().options.idle_release == 30.0
+        assert ndx.memory.default_workspace_config() == ndx.WorkspaceConfig()
+        """
+    )
+
+
+def test_threads_race_for_names_and_loops():
+    """A name and a loop that several threads ask for first are the same in all."""
+    run_python(
+        """
+        import sys, threading
+        import ndx
+        sys.setswitchinterval(1e-6)
+        x = ndx.asarray([1.0, 4.0], dtype="float32")
+        start, found = threading.Barrier(8), []
+        def ask():
+            start.wait()
+            found.append((ndx.unique_all, ndx.fuse, ndx.sqrt(x).tolist(),
+                          ndx.add(x, x).tolist()))
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+        assert len(found) == 8
+        assert all(each == found[0] for each in found)
+        assert found[0][2:] == ([1.0, 2.0], [2.0, 8.0])
+        """
+    )

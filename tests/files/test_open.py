@@ -12,6 +12,7 @@ from helpers.commands import run_python
 from helpers.disks import open_files
 
 import ndx
+from ndx._files.npy import make_header
 from ndx.testing import assert_equal
 
 MODES = ("r", "r+", "w+", "c")
@@ -455,7 +456,7 @@ def test_larger_than_4_gib(tmp_path, mode):
     """ND4J's #5150: sizes of 64 bits. A file of holes; r+ would fill them."""
     path = tmp_path / "x.npy"
     count = (5 << 30) + 3
-    header = ndx._files.npy.make_header((count,), np.dtype("uint8"), False)
+    header = make_header((count,), np.dtype("uint8"), False)
     with open(path, "wb") as file:
         file.write(header + b"\x01")
         file.seek(len(header) + count - 1)
