@@ -110,8 +110,9 @@ cdef object call(PyObject *self, PyObject **args, size_t nargsf, PyObject *names
 
 cdef int refuse_placeholder(object x) except -1:
     """Raise for a placeholder of `ndx.fuse`, which can't be an array of NumPy's."""
-    if not is_array(x) and type(x) not in SCALARS \
-            and issubclass(x.__class__, BaseArray):
+    kind = type(x)
+    if not is_array(x) and kind is not int and kind is not tuple and kind is not list \
+            and kind not in SCALARS and issubclass(x.__class__, BaseArray):
         x.__array__()
     return 0
 
