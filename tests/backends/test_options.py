@@ -19,9 +19,6 @@ from ndx.backends._registry import BUILTIN
 
 POOLED = [getattr(ndx.backends, kind) for _, kind in BUILTIN.values()]
 KEYWORDS = {
-    "PooledBackend": "PoolKeywords",
-    "HostBackend": "PoolKeywords",
-    "PinnedBackend": "PoolKeywords",
     "CudaHostBackend": "GpuKeywords",
 }
 
@@ -59,6 +56,8 @@ def test_the_stubs_have_the_same_options(kind):
         if isinstance(node, ast.ClassDef)
     }
     name = KEYWORDS.get(kind.__name__, kind.__name__.replace("Backend", "Keywords"))
+    # Without options of its own: those of every pool.
+    name = name if name in classes else "PoolKeywords"
     found = []
     while name != "TypedDict":
         node = classes[name]

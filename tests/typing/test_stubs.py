@@ -58,7 +58,7 @@ FUNCTIONS = {
 
 
 def parameters_of(function):
-    if function is numpy.fromstring:  # NumPy's has no signature
+    if function is numpy.fromstring and not NEWER:  # that of NumPy 2.4 has no signature
         return inspect.signature(lambda *args, **kwargs: None).parameters.values()
     # CPython's methods take `self` by position only, of which stubs need not tell.
     return [
