@@ -145,6 +145,7 @@ _import_hooks.register_on_import(
         "opt_einsum.backends.dispatch": "ndx.opt_einsum",
         "pandas": "ndx.pandas",
         "scipy._external.array_api_compat.common._helpers": "ndx.array_api_compat",
+        "scipy._lib._array_api_override": "ndx.array_api_compat",
         "scipy._lib.array_api_compat.common._helpers": "ndx.array_api_compat",
         "scipy.optimize._differentiable_functions": "ndx.scipy",
         "scipy.sparse": "ndx.scipy",

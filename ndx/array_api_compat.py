@@ -19,32 +19,43 @@ from ndx._core import NDArray
 
 __all__ = ["MODULES", "register"]
 
-# The modules that tell the namespace by the class of an object.
+# The modules that tell the namespace, or the kind, by the class of an object.
 MODULES = (
     "array_api_compat.common._helpers",
     "scipy._external.array_api_compat.common._helpers",
+    "scipy._lib._array_api_override",
     "scipy._lib.array_api_compat.common._helpers",
     "sklearn.externals.array_api_compat.common._helpers",
 )
 
 
-def _arrays_first(function):
-    """Return a function of classes that asks an NDArray's class for its namespace."""
+def _answers(module):
+    """Return the functions of a module that ask a class, and what arrays are to them.
+
+    A class is then neither that of another library, nor a scalar's.
+    """
+    kinds = getattr(module, "_ArrayClsInfo", None)
+    return {
+        "_cls_to_namespace": (None, None),
+        "_validate_array_cls": getattr(kinds, "unknown", None),
+    }
+
+
+def _arrays_first(function, answer):
+    """Return a function of classes that has an answer for an NDArray's class."""
 
     @functools.wraps(function)
-    def namespace_of_class(cls, *args, **kwargs):
-        if issubclass(cls, NDArray):
-            return None, None  # neither a library's class, nor a scalar
-        return function(cls, *args, **kwargs)
+    def of_class(cls, *args, **kwargs):
+        return answer if issubclass(cls, NDArray) else function(cls, *args, **kwargs)
 
-    namespace_of_class.asks_arrays = True
-    return namespace_of_class
+    of_class.asks_arrays = True
+    return of_class
 
 
 def register():
     """Let the loaded modules of `MODULES` find the namespace of numbers."""
-    for name in MODULES:
-        module = sys.modules.get(name)
-        function = getattr(module, "_cls_to_namespace", None)
-        if function is not None and not hasattr(function, "asks_arrays"):
-            module._cls_to_namespace = _arrays_first(function)
+    for module in filter(None, map(sys.modules.get, MODULES)):
+        for name, answer in _answers(module).items():
+            function = getattr(module, name, None)
+            if function is not None and not hasattr(function, "asks_arrays"):
+                setattr(module, name, _arrays_first(function, answer))

@@ -4,6 +4,7 @@ import array_api_compat
 import array_api_extra as xpx
 import numpy as np
 import pytest
+from helpers.commands import run_python
 from helpers.consumers import COUNTS, MATRIX, VECTOR, check
 
 import ndx
@@ -124,3 +125,20 @@ def test_size_and_device():
     assert array_api_compat.size(x) == 6
     assert array_api_compat.device(x) == "cpu"
     assert array_api_compat.to_device(x, "cpu") is x
+
+
+def test_the_namespace_of_a_number_in_scipy():
+    """SciPy asks the class of an argument itself: elements are floats, too."""
+    pytest.importorskip("scipy")
+    run_python(
+        """
+        import os
+        os.environ["SCIPY_ARRAY_API"] = "1"
+        import numpy as np
+        import ndx
+        from scipy._lib._array_api import array_namespace
+        array_namespace(np.float64(1.0), np.int64(1))
+        for x in ndx.ones(3), ndx.arange(3), ndx.ones(3, dtype="complex128"):
+            assert array_namespace(x[0]) is array_namespace(x, x[0]) is ndx
+        """
+    )
