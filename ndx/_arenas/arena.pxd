@@ -1,8 +1,8 @@
 from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
-from ndx._lib.sizing cimport Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport Block, BlockParent
+from ndx._lib.sizing cimport Sizing, ndx_round_up
 from ndx.backends.base cimport Backend, Memory
 
 cdef enum:

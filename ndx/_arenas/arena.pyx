@@ -16,13 +16,13 @@ from ndx._arenas.counts cimport (
 )
 from ndx._arenas.debug cimport GUARD, Watcher, check_policies, fill_dead, set_guard
 from ndx._arenas.spill cimport note_first_spill
-from ndx._lib.sizing cimport LINE, Sizing, ndx_round_up
 from ndx._arenas.spill cimport Spill
 from ndx._blocks.block cimport (
     Block, BlockParent, Clock, allocate_memory, block_blank, block_decref, block_incref,
     block_pin, block_purge, block_release_memory, block_set_device, block_set_free,
     block_take_memory, block_unpin, mark_cycle,
 )
+from ndx._lib.sizing cimport LINE, Sizing, ndx_round_up
 from ndx._lib.tracing cimport untrace
 from ndx._lib.unraisable cimport graver, is_interruption
 from ndx.backends.base cimport Backend, Memory

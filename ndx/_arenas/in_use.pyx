@@ -1,8 +1,8 @@
 """The ranges of an arena that past cycles still use."""
 
 from ndx._arenas.arena cimport Arena, lines
-from ndx._lib.sizing cimport ndx_round_down
 from ndx._blocks.block cimport Block, Export, block_memory
+from ndx._lib.sizing cimport ndx_round_down
 
 
 cdef Py_ssize_t count_pinned(Arena arena) noexcept:

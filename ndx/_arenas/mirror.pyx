@@ -11,8 +11,8 @@ from libc.stdlib cimport free, realloc
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.counts cimport counts_begin
-from ndx._lib.sizing cimport LINE, ndx_round_down, ndx_round_up
 from ndx._blocks.block cimport Block
+from ndx._lib.sizing cimport LINE, ndx_round_down, ndx_round_up
 from ndx.backends._pool.store cimport CPU
 from ndx.backends.pinned cimport PinnedBackend
 

@@ -6,9 +6,9 @@ requests, and none is too large.
 
 from libc.stdint cimport uint64_t
 
-from ndx._lib.sizing cimport LEARN_FIRST, Sizing
 from ndx._blocks.block cimport allocate_memory
 from ndx._lib.logs cimport log_warning
+from ndx._lib.sizing cimport LEARN_FIRST, Sizing
 from ndx.backends.base cimport Backend, Memory
 
 from ndx import backends

@@ -14,7 +14,6 @@ from cpython.object cimport PyObject
 
 from ndx._arenas.arena cimport Arena
 from ndx._arenas.mirror cimport MirrorArena
-from ndx._lib.sizing cimport LINE, ndx_round_down
 from ndx._array.dlpack cimport from_dlpack_capsule
 from ndx._array.storage cimport (
     BaseArray, ExportGuard, announce_array, bare_array, guard_export, is_array,
@@ -34,6 +33,7 @@ from ndx._lib.dtypes cimport (
 from ndx._lib.layout cimport MAXDIMS, parse_shape, shape_tuple
 from ndx._lib.numpy_scalars cimport DEEPEST
 from ndx._lib.refusals cimport Refusals
+from ndx._lib.sizing cimport LINE, ndx_round_down
 from ndx.backends.base cimport Backend, Memory
 from ndx.backends.pinned cimport PinnedBackend
 

@@ -111,18 +111,20 @@ cdef class Call:
     cdef int scale(self, object x) except -1:
         """Take note of a value, by which a result may be larger than an operand.
 
-        Texts may name a way to find a size.
+        Texts may name a way to find a size, and arrays may have sizes as elements.
         """
-        kind = type(x)
         if not self.row.scaled:
             return 0
+        if isinstance(x, np.generic):
+            x = x.item()
+        kind = type(x)
         if kind is int or kind is float:
             if -1 <= x <= 1:
                 return 0
             if -SMALL < x < SMALL:
                 self.product = min(self.product * int(abs(x)), SMALL)
                 return 0
-        elif kind is not str:
+        elif kind is not str and not isinstance(x, np.ndarray):
             return 0
         self.product = SMALL
         return 0
@@ -159,12 +161,16 @@ cdef class Call:
                 return x
             self.any_array = True
             if holds_number(<BaseArray>x) or depth > 1 and (<BaseArray>x).ndim == 0:
-                return numpy_scalar(<BaseArray>x)
+                x = numpy_scalar(<BaseArray>x)
+                self.scale(x)
+                return x
             if self.keeps and depth > 1:
                 return x
             view = numpy_view(<BaseArray>x)
             self.is_wide |= (<BaseArray>x).ndim > 1
             self.elements += (<BaseArray>x).size
+            if (<BaseArray>x).ndim == 0 or is_integer((<BaseArray>x).dtype):
+                self.scale(view)
             if self.views is None:
                 self.views = []
                 self.arrays = []
@@ -180,6 +186,8 @@ cdef class Call:
             self.is_odd |= kind is not np.ndarray
             self.is_wide = self.many = True
             self.elements += x.size
+            if x.ndim == 0 or x.dtype.kind in "iu":
+                self.scale(x)
             if self.foreign is None:
                 self.foreign = []
             self.foreign.append(root_of(x))
@@ -211,7 +219,9 @@ cdef class Call:
                 found[key] = item
             # One in a sequence may be an object that an array is to hold.
             return found if changed or depth == 0 else x
-        elif not isinstance(x, (np.generic, np.dtype)):
+        elif isinstance(x, np.generic):
+            self.scale(x)
+        elif not isinstance(x, np.dtype):
             self.is_odd = True
         return x
 
@@ -459,7 +469,8 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     # What NumPy has allocated by itself is new, and is copied.
     call.shares = not small
     return call.wrap(run_numpy(
-        function, taken, named, not small, not row.silent, row.is_linalg), 0)
+        function, taken, named, not small, not row.silent or named is not None,
+        row.is_linalg), 0)
 
 
 cdef tuple with_callbacks(Call call, tuple taken, dict named):

@@ -31,8 +31,8 @@ cdef class Row:
     cdef bint is_linalg              # it can't read arrays with steps within elements
     cdef bint shuffles               # it changes a sequence of the caller's in place
     cdef bint bounded                # its arrays are about as large as its operands
-    cdef bint scaled                 # so they are, times the integers that are given
-    cdef bint silent                 # it computes no floating-point numbers
+    cdef bint scaled                 # so they are, times the numbers that are given
+    cdef bint silent                 # without keywords: it computes and casts no floats
 
     cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_tuple(self, tuple args, dict kwargs)

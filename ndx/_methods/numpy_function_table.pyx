@@ -59,21 +59,22 @@ cdef frozenset RUNNING = functions(
 cdef frozenset BOUNDED = functions(
     "allclose amax amin angle append argpartition argsort argwhere around array_equal "
     "array_equiv array_repr array_split array_str array2string atleast_1d atleast_2d "
-    "atleast_3d average block choose clip column_stack "
-    "common_type compress concatenate convolve copyto correlate count_nonzero cross "
-    "cumprod cumsum cumulative_prod cumulative_sum delete diagonal diff digitize "
-    "dsplit dstack ediff1d expand_dims extract fill_diagonal fix flip fliplr flipud "
-    "gradient hsplit hstack imag insert interp intersect1d iscomplex iscomplexobj "
-    "isclose isin isneginf isposinf isreal isrealobj isscalar iterable ix_ lexsort "
+    "atleast_3d average block choose clip column_stack common_type compress "
+    "concatenate convolve copyto correlate count_nonzero cross cumprod cumsum "
+    "cumulative_prod cumulative_sum delete diagonal diff digitize dsplit dstack "
+    "ediff1d expand_dims extract fill_diagonal fix flip fliplr flipud gradient "
+    "hsplit hstack imag insert interp intersect1d iscomplex iscomplexobj isclose "
+    "isin isneginf isposinf isreal isrealobj isscalar iterable ix_ lexsort "
     "may_share_memory median moveaxis nan_to_num nanargmax nanargmin nancumprod "
     "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile "
-    "nanstd nansum nanvar ndim nonzero packbits partition percentile piecewise place "
-    "poly polyadd polyder polydiv polyint polymul polysub polyval ptp put "
+    "nanstd nansum nanvar ndim nonzero packbits partition percentile piecewise "
+    "place poly polyadd polyder polydiv polyint polymul polysub polyval ptp put "
     "put_along_axis putmask quantile ravel real real_if_close require reshape "
-    "result_type rollaxis rot90 row_stack searchsorted select setdiff1d setxor1d shape "
-    "shares_memory sinc size sort sort_complex split squeeze stack swapaxes take "
-    "take_along_axis trace transpose trapezoid tril trim_zeros triu union1d unique "
-    "unique_all unique_counts unique_inverse unique_values unwrap vsplit vstack where"
+    "result_type rollaxis rot90 row_stack searchsorted select setdiff1d setxor1d "
+    "shape shares_memory sinc size sort sort_complex split squeeze stack swapaxes "
+    "take take_along_axis trace transpose trapezoid tril trim_zeros triu union1d "
+    "unique unique_all unique_counts unique_inverse unique_values unwrap vsplit "
+    "vstack where"
 ) | functions(
     "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_norm matrix_power "
     "matrix_rank norm pinv qr slogdet solve svd svdvals vector_norm", np.linalg
@@ -88,17 +89,17 @@ cdef frozenset SCALED = functions(
     "indices linspace pad polyfit ravel_multi_index resize tri tril_indices "
     "triu_indices unravel_index vander")
 
-# Functions that compute no floating-point numbers, and so report no errors of these.
+# Functions that, called without keywords, neither compute nor cast floating-point
+# numbers, and so report no errors of these.
 cdef frozenset SILENT = functions(
     "append argpartition argsort argwhere array_split atleast_1d atleast_2d atleast_3d "
-    "bincount broadcast_arrays broadcast_to can_cast choose column_stack common_type "
-    "compress correlate delete diag diag_indices diagonal digitize dsplit dstack "
-    "einsum expand_dims extract flip fliplr flipud hsplit hstack imag iscomplexobj "
-    "isrealobj isscalar iterable ix_ lexsort may_share_memory moveaxis ndim packbits "
-    "partition ravel ravel_multi_index real require reshape result_type rollaxis rot90 "
-    "searchsorted shape shares_memory size sort split squeeze stack swapaxes take "
-    "take_along_axis transpose tril tril_indices triu triu_indices unpackbits "
-    "unravel_index vsplit vstack")
+    "bincount broadcast_arrays broadcast_to can_cast column_stack common_type "
+    "correlate delete diag diag_indices diagonal digitize dsplit dstack expand_dims "
+    "extract flip fliplr flipud hsplit hstack imag iscomplexobj isrealobj isscalar "
+    "iterable ix_ lexsort may_share_memory moveaxis ndim packbits partition ravel "
+    "ravel_multi_index real reshape result_type rollaxis rot90 searchsorted shape "
+    "shares_memory size sort split squeeze stack swapaxes take_along_axis transpose "
+    "tril tril_indices triu triu_indices unpackbits unravel_index vsplit vstack")
 
 cdef frozenset NOTHING_LACKS = frozenset()
 

@@ -287,7 +287,9 @@ cdef int dtype_stored(tuple names, tuple args, dict kwargs) except -2:
     if "dtype" in names:
         dtype = argument_of(names, names.index("dtype"), args, kwargs)
     if dtype is None:
-        return dtype_of(argument_of(names, 0, args, kwargs))
+        # Of `full`, the value itself has the dtype.
+        return -1 if names[0] == "shape" else dtype_of(
+            argument_of(names, 0, args, kwargs))
     try:
         return dtype_of(np.dtype(dtype))
     except TypeError:

@@ -481,50 +481,27 @@ cdef list arrays_in(PyObject *given):
     return None if given == NULL else plain_arrays(<object>given)
 
 
-cdef object concatenate(Row row, PyObject **given):
-    """arrays, axis"""
+cdef object join_along(Row row, PyObject **given):
+    """`concatenate`, `stack`: arrays, axis; `row.data`: whether it is a new axis."""
     cdef list arrays = arrays_in(given[0])
     cdef Py_ssize_t axis = 0
     if arrays is None or not read_int(given[1], &axis):
         return NotImplemented
-    return joined(arrays, axis)
+    return stacked(arrays, axis) if row.data else joined(arrays, axis)
 
 
-cdef object stack(Row row, PyObject **given):
-    """arrays, axis"""
-    cdef list arrays = arrays_in(given[0])
-    cdef Py_ssize_t axis = 0
-    if arrays is None or not read_int(given[1], &axis):
-        return NotImplemented
-    return stacked(arrays, axis)
+cdef object join_vectors(Row row, PyObject **given):
+    """`hstack`, `vstack`, `column_stack`: tup.
 
-
-cdef object hstack(Row row, PyObject **given):
-    """tup"""
+    `row.data`: the new axis of vectors, None for no new one; and the axis of others.
+    """
     cdef list arrays = arrays_in(given[0])
     if arrays is None:
         return NotImplemented
-    return joined(arrays, 0 if (<BaseArray>arrays[0]).ndim == 1 else 1)
-
-
-cdef object vstack(Row row, PyObject **given):
-    """tup"""
-    cdef list arrays = arrays_in(given[0])
-    if arrays is None:
-        return NotImplemented
-    if (<BaseArray>arrays[0]).ndim == 1:
-        return stacked(arrays, 0)
-    return joined(arrays, 0)
-
-
-cdef object column_stack(Row row, PyObject **given):
-    """tup"""
-    cdef list arrays = arrays_in(given[0])
-    if arrays is None or (<BaseArray>arrays[0]).ndim > 2:
-        return NotImplemented
-    if (<BaseArray>arrays[0]).ndim == 1:
-        return stacked(arrays, 1)
-    return joined(arrays, 1)
+    new, axis = row.data
+    if (<BaseArray>arrays[0]).ndim != 1:
+        return joined(arrays, axis)
+    return joined(arrays, 0) if new is None else stacked(arrays, new)
 
 
 cdef object dstack(Row row, PyObject **given):
@@ -651,26 +628,29 @@ cdef object fill_diagonal(Row row, PyObject **given):
 
 # ---- reductions and differences ------------------------------------------------------
 
-cdef object diff(Row row, PyObject **given):
-    """a, n, axis"""
-    cdef BaseArray x = array_in(given[0])
-    cdef Py_ssize_t n = 1
-    cdef int axis
-    if x is None or x.dtype == BOOL or not read_int(given[1], &n) or n != 1:
-        return NotImplemented
-    axis = read_axis(given[2], x.ndim, x.ndim - 1)
-    if axis < 0 or x.shape[axis] == 0:
+cdef object differences(BaseArray x, int axis):
+    """Return the differences of neighbours; NotImplemented for none, and of bools."""
+    if x.dtype == BOOL or x.shape[axis] == 0:
         return NotImplemented
     return binary(SUBTRACT, slab(x, axis, 1, x.shape[axis]),
                   slab(x, axis, 0, x.shape[axis] - 1), None)
 
 
-cdef object differences(Row row, PyObject **given):
-    """`ediff1d`: ary"""
+cdef object diff(Row row, PyObject **given):
+    """a, n, axis"""
     cdef BaseArray x = array_in(given[0])
-    if x is None or x.ndim != 1 or x.dtype == BOOL or x.size == 0:
+    cdef Py_ssize_t n = 1
+    cdef int axis
+    if x is None or not read_int(given[1], &n) or n != 1:
         return NotImplemented
-    return binary(SUBTRACT, slab(x, 0, 1, x.size), slab(x, 0, 0, x.size - 1), None)
+    axis = read_axis(given[2], x.ndim, x.ndim - 1)
+    return NotImplemented if axis < 0 else differences(x, axis)
+
+
+cdef object ediff1d(Row row, PyObject **given):
+    """ary"""
+    cdef BaseArray x = array_in(given[0])
+    return NotImplemented if x is None or x.ndim != 1 else differences(x, 0)
 
 
 cdef object fix(Row row, PyObject **given):
@@ -797,12 +777,12 @@ cdef object result_type(Row row, PyObject **given):
     return dtype_object(promote_table[x.dtype][y.dtype])
 
 
-cdef object may_share_memory(Row row, PyObject **given):
-    """a, b"""
+cdef object share_no_memory(Row row, PyObject **given):
+    """`may_share_memory`, `shares_memory`: a, b. NumPy answers for one block."""
     cdef BaseArray x = array_in(given[0]), y = array_in(given[1])
-    if x is None or y is None or x.block == y.block:
+    if x is None or y is None or x.block == y.block or touches(x, y):
         return NotImplemented
-    return touches(x, y)
+    return False
 
 
 # ---- the table -----------------------------------------------------------------------
@@ -851,12 +831,12 @@ cdef int add_all() except -1:
     for axis, name in enumerate(("vsplit", "hsplit", "dsplit")):
         add_function(getattr(np, name), "ary indices_or_sections", split_along, axis)
 
-    add_function(np.concatenate, "arrays axis", concatenate)
-    add_function(np.stack, "arrays axis", stack)
-    add_function(np.hstack, "tup", hstack)
-    add_function(np.vstack, "tup", vstack)
+    add_function(np.concatenate, "arrays axis", join_along, False)
+    add_function(np.stack, "arrays axis", join_along, True)
+    add_function(np.hstack, "tup", join_vectors, (None, 1))
+    add_function(np.vstack, "tup", join_vectors, (0, 0))
     add_function(np.dstack, "tup", dstack)
-    add_function(np.column_stack, "tup", column_stack)
+    add_function(np.column_stack, "tup", join_vectors, (1, 1))
     add_function(np.append, "arr values", append)
 
     add_function(np.where, "condition x y", where)
@@ -867,7 +847,7 @@ cdef int add_all() except -1:
     add_function(np.fill_diagonal, "a val", fill_diagonal)
 
     add_function(np.diff, "a n axis", diff)
-    add_function(np.ediff1d, "ary", differences)
+    add_function(np.ediff1d, "ary", ediff1d)
     add_function(np.fix, "x", fix)
     add_function(np.average, "a axis", average)
     add_function(np.ptp, "a axis", peak_to_peak)
@@ -889,8 +869,8 @@ cdef int add_all() except -1:
     add_function(np.isscalar, "element", is_scalar)
     add_function(np.iterable, "y", is_iterable)
     add_function(np.result_type, "x y", result_type)
-    add_function(np.may_share_memory, "a b", may_share_memory)
-    add_function(np.shares_memory, "a b", may_share_memory)
+    add_function(np.may_share_memory, "a b", share_no_memory)
+    add_function(np.shares_memory, "a b", share_no_memory)
 
     return 0
 

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.commands import run_python
 
 import ndx
 import ndx.numpy as face
@@ -29,6 +30,10 @@ GROWING = {
     "einsum": lambda x: face.einsum("i,j,k->ijk", x, long(x), long(x)),
     "cov": lambda x: face.cov(face.broadcast_to(long(x)[:, None], (500, 2))),
     "polyfit": lambda x: face.polyfit(long(x), long(x), 400),
+    "full, a size of NumPy's": lambda x: face.full(np.int64(10**5), 1j),
+    "full, a size of ours": lambda x: face.full(face.asarray([10**5])[0], 1j),
+    "full, sizes in an array": lambda x: face.full(face.asarray([400, 400]), 1j),
+    "eye, a size without axes": lambda x: face.eye(face.asarray(1000)),
     "select": lambda x: face.select([long(x)[:, None] > 0], [long(x)], 0.0),
 }
 
@@ -67,6 +72,59 @@ def test_arrays_that_numpy_has_made_are_not_shared():
     found[0] = 7.0
     assert x[0] == 0.0
     assert kept[0][0] == 0.0
+
+
+def test_a_large_result_is_adopted():
+    """One that NumPy had allocated by itself would be there twice for a moment."""
+    run_python(
+        """
+        import tracemalloc
+        import numpy as np
+        import ndx.numpy as face
+        x = face.arange(3.0)
+        face.pad(x, 10)
+        tracemalloc.start()
+        for width in 10**6, np.int64(10**6), face.asarray([10**6])[0]:
+            tracemalloc.reset_peak()
+            nbytes = face.pad(x, width).nbytes
+            assert tracemalloc.get_traced_memory()[1] < 1.5 * nbytes, type(width)
+        """
+    )
+
+
+def test_a_size_of_numpys_is_no_value_that_is_stored():
+    for size in np.int64(2), face.asarray([2])[0], face.asarray(2):
+        assert face.full(size, 1j).tolist() == [1j, 1j]
+    with pytest.raises(OverflowError):
+        face.full(np.int64(2), 300, dtype="int8")
+
+
+SILENT_CASTS = {
+    "stack": lambda x: face.stack([x, x], dtype="float32", casting="same_kind"),
+    "hstack": lambda x: face.hstack([x, x], dtype="float32", casting="same_kind"),
+    "require": lambda x: face.require(x, dtype="float32"),
+    "einsum": lambda x: face.einsum("i,i,i->", x, x, x, optimize=True),
+    "take": lambda x: face.take(x, [0], None, face.zeros(1, "float32")),
+    "compress": lambda x: face.compress([True], x, 0, face.zeros(1, "float32")),
+}
+
+
+@pytest.mark.parametrize("name", SILENT_CASTS)
+def test_no_warning_of_a_cast(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SILENT_CASTS[name](face.full(2, 1e308))
+
+
+def test_arrays_of_one_memory_share_it():
+    memory = np.arange(4.0)
+    x, y = (ndx.asarray(memory, copy=False) for _ in range(2))
+    for function in face.shares_memory, face.may_share_memory:
+        assert function(x, y)
+        assert function(x, x[1:])
+        assert not function(x, ndx.ones(4))
+    assert not face.shares_memory(x[::2], y[1::2])
+    assert face.may_share_memory(x[::2], y[1::2])
 
 
 @pytest.mark.parametrize("size", [3, 5000])
