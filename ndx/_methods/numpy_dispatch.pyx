@@ -183,11 +183,14 @@ cdef class Call:
             self.scale(x)
             return x
         if isinstance(x, np.ndarray):
-            self.is_odd |= kind is not np.ndarray
             self.is_wide = self.many = True
-            self.elements += x.size
-            if x.ndim == 0 or x.dtype.kind in "iu":
-                self.scale(x)
+            if kind is not np.ndarray:
+                # Its attributes may be of its own.
+                self.is_odd = True
+            else:
+                self.elements += x.size
+                if x.ndim == 0 or x.dtype.kind in "iu":
+                    self.scale(x)
             if self.foreign is None:
                 self.foreign = []
             self.foreign.append(root_of(x))
