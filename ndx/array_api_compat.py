@@ -30,32 +30,42 @@ MODULES = (
 
 
 def _answers(module):
-    """Return the functions of a module that ask a class, and what arrays are to them.
+    """Return the functions of a module that ask a class, with what arrays are to them.
 
-    A class is then neither that of another library, nor a scalar's.
+    For each, whether the answer is for a class of arrays, and the answer. The class is
+    neither that of another library, nor a scalar's; that of numbers is not writeable.
     """
     kinds = getattr(module, "_ArrayClsInfo", None)
     return {
-        "_cls_to_namespace": (None, None),
-        "_validate_array_cls": getattr(kinds, "unknown", None),
+        "_cls_to_namespace": (_is_ours, (None, None)),
+        "_is_writeable_cls": (_is_of_numbers, False),
+        "_validate_array_cls": (_is_ours, getattr(kinds, "unknown", None)),
     }
 
 
-def _arrays_first(function, answer):
-    """Return a function of classes that has an answer for an NDArray's class."""
+def _is_ours(cls):
+    return issubclass(cls, NDArray)
+
+
+def _is_of_numbers(cls):
+    return cls is not NDArray and issubclass(cls, NDArray)
+
+
+def _ours_first(function, applies, answer):
+    """Return a function of classes that has an answer for some of NDArray's."""
 
     @functools.wraps(function)
     def of_class(cls, *args, **kwargs):
-        return answer if issubclass(cls, NDArray) else function(cls, *args, **kwargs)
+        return answer if applies(cls) else function(cls, *args, **kwargs)
 
-    of_class.asks_arrays = True
+    of_class.knows_ours = True
     return of_class
 
 
 def register():
-    """Let the loaded modules of `MODULES` find the namespace of numbers."""
+    """Let the loaded modules of `MODULES` know numbers for arrays."""
     for module in filter(None, map(sys.modules.get, MODULES)):
-        for name, answer in _answers(module).items():
+        for name, (applies, answer) in _answers(module).items():
             function = getattr(module, name, None)
-            if function is not None and not hasattr(function, "asks_arrays"):
-                setattr(module, name, _arrays_first(function, answer))
+            if function is not None and not hasattr(function, "knows_ours"):
+                setattr(module, name, _ours_first(function, applies, answer))

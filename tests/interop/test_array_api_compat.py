@@ -142,3 +142,14 @@ def test_the_namespace_of_a_number_in_scipy():
             assert array_namespace(x[0]) is array_namespace(x, x[0]) is ndx
         """
     )
+
+
+def test_a_number_is_not_written():
+    x = ndx.zeros(1)
+    assert array_api_compat.is_writeable_array(x)
+    assert array_api_compat.is_writeable_array(ndx.asarray(1.0))
+    for number in x[0], ndx.arange(2)[1]:
+        assert not array_api_compat.is_writeable_array(number)
+        assert_equal(xpx.at(number)[()].set(7), 7)
+        with pytest.raises(ValueError, match="read-only"):
+            xpx.at(number)[()].set(7, copy=False)
