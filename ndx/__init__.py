@@ -119,6 +119,7 @@ _LATER = {
 _register_ufuncs([*_elementwise.UFUNCS, "matmul", "rint", "vecdot"])
 _register_methods(NDArray)
 _load_first("ndx._numpy.functions")
+_load_first("ndx._numpy.indexed_functions")
 _load_first("ndx._numpy.linalg_functions")
 _set_engine(_cuda.load)
 _name_functions(globals(), vars(backends))

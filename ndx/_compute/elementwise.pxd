@@ -21,4 +21,5 @@ cdef int check_output(str name, BaseArray out, int dtype) except -1
 cdef object unary(Ufunc ufunc, BaseArray x, BaseArray out)
 cdef object power(BaseArray x, object exponent, BaseArray out)
 cdef object binary(Ufunc ufunc, object x1, object x2, BaseArray out)
+cdef object pair(Ufunc ufunc, object x1, object x2)
 cdef object inplace(Ufunc ufunc, BaseArray x, object other)

@@ -26,7 +26,7 @@ from ndx._compute.copies cimport (
     LARGE, can_store, cast, copy, copy_into, store_constant,
 )
 from ndx._compute.loops cimport (
-    Loop, Ufunc, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
+    Loop, Ufunc, any_loop, find_ufunc, loop_of, mixed_loop, run_elementwise, run_short,
 )
 from ndx._compute.numpy_private cimport reporting, reports, restore, silence
 from ndx._compute.passes.run cimport run_large
@@ -428,6 +428,62 @@ cdef object compute(Ufunc ufunc, BaseArray a, BaseArray b, char *scalar, int dty
             require_intact_file(result)
         return result
     return compute_general(ufunc, a, b, scalar, loop, out)
+
+
+cdef object pair(Ufunc ufunc, object x1, object x2):
+    """Compute an operation of two results, such as `divmod`; NotImplemented: by NumPy.
+
+    The operands are arrays in C order of one shape and dtype, or one and a number;
+    `x2` of unary operations is None.
+    """
+    cdef BaseArray a = <BaseArray>x1 if is_array(x1) else None
+    cdef BaseArray b = <BaseArray>x2 if is_array(x2) else None
+    cdef BaseArray first = a if a is not None else b
+    cdef BaseArray result, second
+    cdef const Loop *loop
+    cdef char[16] value
+    cdef char *args[4]
+    cdef Py_ssize_t steps[4]
+    cdef Py_ssize_t size
+    cdef int op = 0
+    if first is None or first.block.device or not first.c_contiguous \
+            or first.size >= LARGE or are_numbers(a, b) or reporting != 0:
+        return NotImplemented
+    loop = any_loop(ufunc, first.dtype)
+    if loop.function == NULL or loop.in_dtype != first.dtype:
+        return NotImplemented
+    if a is None or b is None and ufunc.nin == 2:
+        number = x1 if a is None else x2
+        if not is_number(number) or scalar_dtype(first.dtype, number) != first.dtype:
+            return NotImplemented
+        store_constant(number, first.dtype, value)
+    elif b is not None and not (b.dtype == a.dtype and b.c_contiguous
+                                and has_shape(a, b.ndim, b.shape)):
+        return NotImplemented
+    result, second = new_like(first, loop.out_dtype), new_like(first, loop.out_dtype)
+    # The allocations may have run Python. From here on, no Python runs.
+    require_live(first)
+    require_live(result)
+    require_live(second)
+    if b is not None:
+        require_live(b)
+    args[0], steps[0] = value, 0
+    if a is not None:
+        args[0], steps[0] = data_of(a), itemsize_of[a.dtype]
+    if ufunc.nin == 2:
+        args[1], steps[1] = value, 0
+        if b is not None:
+            args[1], steps[1] = data_of(b), itemsize_of[b.dtype]
+    op, size = ufunc.nin, result.size
+    args[op], args[op + 1] = data_of(result), data_of(second)
+    steps[op] = steps[op + 1] = itemsize_of[loop.out_dtype]
+    if size:
+        loop.function(args, &size, steps, loop.data)
+    if any_lost():
+        require_intact_file(first)
+        if b is not None:
+            require_intact_file(b)
+    return result, second
 
 
 cdef int run_flat(Ufunc ufunc, const Loop *loop, BaseArray a, BaseArray b,

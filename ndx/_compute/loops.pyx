@@ -66,6 +66,7 @@ cdef dict UFUNCS = {
     "deg2rad": ("deg2rad", "fF"),
     "degrees": ("degrees", "fF"),
     "divide": ("true_divide", "fcF"),
+    "divmod": ("divmod", "iuf"),
     "equal": ("equal", "biufc"),
     "exp": ("exp", "fcF"),
     "exp2": ("exp2", "fcF"),
@@ -99,6 +100,7 @@ cdef dict UFUNCS = {
     "matmul": ("matmul", "biufc"),
     "maximum": ("maximum", "biufc"),
     "minimum": ("minimum", "biufc"),
+    "modf": ("modf", "fF"),
     "multiply": ("multiply", "biufc"),
     "negative": ("negative", "iufc"),
     "nextafter": ("nextafter", "fF"),
@@ -143,6 +145,7 @@ cdef class Ufunc:
         self.like_numpy = like_numpy
         self.public = getattr(np, public_name)
         self.nin = self.public.nin
+        self.nout = self.public.nout
         # For integers to negative powers the loop sets a Python error.
         self.may_set_error = name == "pow"
         for dtype in range(NDTYPES):
@@ -182,7 +185,7 @@ cdef class Ufunc:
         if loop.function == NULL:
             return 0
         loop.sum = find_sum(self.name, dtype)
-        if self.public.signature is None:
+        if self.public.signature is None and self.nout == 1:
             # NumPy's powers to one exponent, 0.5, are meant to be others.
             if not self.like_numpy or self.name != "pow":
                 mend(self.name, self.nin, dtype, loop.out_dtype, &loop.function,
@@ -240,14 +243,16 @@ cdef dict CODES = {char: code_of(np.dtype(char)) for char in np.typecodes["All"]
 
 
 cdef dict signatures_of(object ufunc):
-    """Return the index and the output's dtype of the first loop for each dtype."""
+    """Return the index and the outputs' dtype of the first loop for each dtype."""
     cdef dict signatures = {}
     # The public attribute: NumPy 2.5 hides the C field from Cython.
     for i, signature in enumerate(ufunc.types):
-        inputs, _, output = signature.partition("->")
+        inputs, _, outputs = signature.partition("->")
         codes = {CODES.get(char, -1) for char in inputs}
+        results = {CODES.get(char, -1) for char in outputs}
         if len(codes) == 1 and -1 not in codes:
-            signatures.setdefault(codes.pop(), (i, CODES.get(output, -1)))
+            signatures.setdefault(
+                codes.pop(), (i, results.pop() if len(results) == 1 else -1))
     return signatures
 
 

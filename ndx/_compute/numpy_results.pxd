@@ -5,6 +5,6 @@ cdef object run_numpy(object function, tuple args, dict kwargs, bint ours,
                       bint computes, bint by_steps)
 cdef int recheck_views(object views) except -1
 cdef BaseArray own_result(object array)
-cdef object own_or_keep(object array, views, foreign, bint shares)
+cdef object own_or_keep(object array, operands, foreign, bint shares)
 cdef object root_of(object array)
 cdef object adopted_backend(object memory_owner)

@@ -22,12 +22,14 @@ from libc.stdint cimport uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, strncpy
 
 from ndx._array.storage cimport (
-    BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, find_block_loss,
-    from_kept, from_numpy, require_intact_file, require_live, set_base, set_layout,
+    BaseArray, ExportGuard, adopt_numpy, announce_array, bare_array, data_of,
+    find_block_loss, from_kept, from_numpy, new_empty, require_intact_file,
+    require_live, set_base, set_layout,
 )
 from ndx._blocks.block cimport allocate_memory, block_incref
 from ndx._compute.copies cimport copy
 from ndx._compute.numpy_private cimport restore, silence
+from ndx._compute.transfers cimport LARGE
 from ndx._context.context cimport (
     PlainNumpy, arena_of, plain_numpy, spill_backend, top_context,
 )
@@ -351,15 +353,22 @@ cdef BaseArray own_result(object array):
     allocated is adopted. Anything else is copied.
     """
     cdef BaseArray foreign
+    cdef int dtype = code_or_none(<object>cnp.PyArray_DESCR(array))
     base = root_of(array)
     if isinstance(base, ExportGuard):
         return view_of_block(array, <ExportGuard>base)
     if isinstance(base, cnp.ndarray) \
-            and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA) \
-            and PyArray_HANDLER(base) == <PyObject *>handler_capsule:
-        return adopt_result(array, base)
+            and cnp.PyArray_CHKFLAGS(base, cnp.NPY_ARRAY_OWNDATA):
+        if PyArray_HANDLER(base) == <PyObject *>handler_capsule:
+            return adopt_result(array, base)
+        if dtype >= 0 and cnp.PyArray_ISCARRAY_RO(array) \
+                and cnp.PyArray_NBYTES(array) < LARGE:
+            foreign = new_empty(dtype, cnp.PyArray_NDIM(array),
+                                <Py_ssize_t *>cnp.PyArray_DIMS(array))
+            memcpy(data_of(foreign), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+            return foreign
     foreign = from_numpy(array)
-    if foreign is None and code_or_none(array.dtype) >= 0:
+    if foreign is None and dtype >= 0:
         # The elements of NumPy's result are not aligned.
         foreign = from_numpy(array.copy())
     if foreign is None:
@@ -367,7 +376,7 @@ cdef BaseArray own_result(object array):
     return copy(foreign)
 
 
-cdef object own_or_keep(object array, views, foreign, bint shares):
+cdef object own_or_keep(object array, operands, foreign, bint shares):
     """Like `own_result`, for results of any of NumPy's functions.
 
     Parameters
@@ -376,8 +385,8 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         The result. It is returned as it is if no NDArray can be it: if its dtype is
         none of the array API, its bytes are in another order, or it shares memory, in
         which its elements are not aligned. A copy would lose what is written to it.
-    views : sequence of np.ndarray, or None
-        The views of our arrays that were operands.
+    operands : tree
+        The operands of the function, among them views of our arrays.
     foreign : sequence, or None
         The roots of NumPy's own arrays that were operands. Views of them share their
         memory.
@@ -385,8 +394,7 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         Whether the result shares memory of others that the function took it from.
     """
     cdef BaseArray x
-    cdef ExportGuard guard
-    if code_or_none(array.dtype) < 0:
+    if code_or_none(<object>cnp.PyArray_DESCR(array)) < 0:
         return array
     base = root_of(array)
     if isinstance(base, ExportGuard):
@@ -395,12 +403,12 @@ cdef object own_or_keep(object array, views, foreign, bint shares):
         x = from_numpy(array)
         # Elements that are not aligned stay NumPy's: writes to a copy would be lost.
         return array if x is None else x
-    if not isinstance(base, cnp.ndarray) and array.size:
+    if not isinstance(base, cnp.ndarray) and cnp.PyArray_SIZE(array):
         # Functions such as `as_strided` hide the base behind an object of their own.
-        for view in views or ():
-            guard = root_of(view)
-            if lies_within(array, guard):
-                return view_of_aligned(array, guard)
+        for view in leaves(operands):
+            root = root_of(view)
+            if isinstance(root, ExportGuard) and lies_within(array, <ExportGuard>root):
+                return view_of_aligned(array, <ExportGuard>root)
     if shares and is_of_others(base):
         if PyObject_CheckBuffer(base) and not isinstance(base, cnp.ndarray):
             # NumPy's `ndarray` keeps the object, but may not lock its memory.
@@ -489,14 +497,17 @@ cdef BaseArray adopt_result(object array, object base):
 
 cdef object root_of(object array):
     """Return the object at the end of a NumPy array's chain of bases."""
+    cdef PyObject *base
     while True:
         if isinstance(array, cnp.ndarray):
-            base = array.base
+            base = cnp.PyArray_BASE(<cnp.ndarray>array)
+            if base == NULL:
+                return array
+            array = <object>base
+        elif type(array) is DummyArray and array.base is not None:
+            array = array.base
         else:
-            base = array.base if type(array) is DummyArray else None
-        if base is None:
             return array
-        array = base
 
 
 cdef BaseArray view_of_block(object array, ExportGuard guard):

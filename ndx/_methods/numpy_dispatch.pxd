@@ -5,14 +5,16 @@ from ndx._methods.numpy_function_table cimport Row
 
 cdef class Call:
     cdef Row row
-    cdef list views              # NumPy views of NDArrays, or None,
-    cdef list arrays             # and the NDArrays
+    cdef tuple args              # as given
+    cdef dict kwargs
+    cdef tuple taken             # `args` and `kwargs` with views in place of NDArrays
+    cdef dict named
     cdef list foreign            # the memory of NumPy's arrays among the arguments
-    cdef tuple outs              # `out=`, which the call returns
-    cdef tuple args
     cdef dict entered            # sequences within others, and what stands for each
     cdef Py_ssize_t elements     # of all operands
+    cdef Py_ssize_t largest      # elements of the largest
     cdef Py_ssize_t product      # of all integers, at most SMALL
+    cdef bint any_view           # whether NumPy gets a view of an NDArray
     cdef bint any_array          # whether an argument is an NDArray, or has one
     cdef bint asks               # whether other objects are asked for their arrays
     cdef bint keeps              # whether arrays in sequences stay, as objects
@@ -26,7 +28,7 @@ cdef class Call:
     cdef bint is_small(self) noexcept
     cdef object unwrap(self, object x, int depth)
     cdef object wrap(self, object result, int depth)
-    cdef bint is_output(self, object result) except -1
+    cdef object operand_of(self, object result)
 
 cdef object call_function(object function, tuple args, dict kwargs)
 cdef object dispatch_function(object function, object types, tuple args, dict kwargs)

@@ -19,7 +19,10 @@ https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
 cimport cython
+cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 import array
 import functools
@@ -95,18 +98,12 @@ cdef class Call:
     cdef tuple unwrap_all(self, tuple args):
         """Return arguments with NumPy's views in place of NDArrays."""
         cdef Py_ssize_t i
-        cdef list items = None
+        cdef tuple taken = PyTuple_New(len(args))
         for i in range(len(args)):
-            x = args[i]
-            if is_leaf(x):
-                self.scale(x)
-                continue
-            item = self.unwrap(x, 1)
-            if item is not x:
-                if items is None:
-                    items = list(args)
-                items[i] = item
-        return args if items is None else tuple(items)
+            item = self.unwrap(args[i], 1)
+            Py_INCREF(item)
+            PyTuple_SET_ITEM(taken, i, item)
+        return taken
 
     cdef int scale(self, object x) except -1:
         """Take note of a value, by which a result may be larger than an operand.
@@ -115,7 +112,7 @@ cdef class Call:
         """
         if not self.row.scaled:
             return 0
-        if isinstance(x, np.generic):
+        if isinstance(x, cnp.generic):
             x = x.item()
         kind = type(x)
         if kind is int or kind is float:
@@ -124,7 +121,7 @@ cdef class Call:
             if -SMALL < x < SMALL:
                 self.product = min(self.product * int(abs(x)), SMALL)
                 return 0
-        elif kind is not str and not isinstance(x, np.ndarray):
+        elif kind is not str and not isinstance(x, cnp.ndarray):
             return 0
         self.product = SMALL
         return 0
@@ -169,22 +166,18 @@ cdef class Call:
             view = numpy_view(<BaseArray>x)
             self.is_wide |= (<BaseArray>x).ndim > 1
             self.elements += (<BaseArray>x).size
+            self.largest = max(self.largest, (<BaseArray>x).size)
             if (<BaseArray>x).ndim == 0 or is_integer((<BaseArray>x).dtype):
                 self.scale(view)
-            if self.views is None:
-                self.views = []
-                self.arrays = []
-            else:
-                self.many = True
-            self.views.append(view)
-            self.arrays.append(x)
+            self.many = self.any_view
+            self.any_view = True
             return view
         if is_leaf(x):
             self.scale(x)
             return x
-        if isinstance(x, np.ndarray):
+        if isinstance(x, cnp.ndarray):
             self.is_wide = self.many = True
-            if kind is not np.ndarray:
+            if kind is not cnp.ndarray:
                 # Its attributes may be of its own.
                 self.is_odd = True
             else:
@@ -222,9 +215,9 @@ cdef class Call:
                 found[key] = item
             # One in a sequence may be an object that an array is to hold.
             return found if changed or depth == 0 else x
-        elif isinstance(x, np.generic):
+        elif isinstance(x, cnp.generic):
             self.scale(x)
-        elif not isinstance(x, np.dtype):
+        elif not isinstance(x, cnp.dtype):
             self.is_odd = True
         return x
 
@@ -233,22 +226,16 @@ cdef class Call:
         cdef Py_ssize_t i
         cdef bint changed = False
         kind = type(result)
-        if kind is np.ndarray:
-            if self.outs is not None:
-                for each in self.outs:
-                    if each is result:
-                        return result
-            if self.views is not None:
-                for i in range(len(self.views)):
-                    if self.views[i] is result:
-                        return self.arrays[i]
-            if self.is_output(result):
-                return result
+        if kind is cnp.ndarray:
+            operand = self.operand_of(result)
+            if operand is not None:
+                return operand
             if not self.any_array and placing_device() \
                     and code_or_none(result.dtype) >= 0:
                 return device_engine().upload(result, placing_device())
-            return own_or_keep(result, self.views, self.foreign, self.shares)
-        if isinstance(result, np.generic):
+            return own_or_keep(result, (self.taken, self.named) if self.any_view
+                               else None, self.foreign, self.shares)
+        if isinstance(result, cnp.generic):
             if not self.any_array or code_or_none(result.dtype) < 0:
                 return result
             return as_operand(result)
@@ -274,14 +261,29 @@ cdef class Call:
         self.entered[id(result)] = result, items
         return items
 
-    cdef bint is_output(self, object result) except -1:
-        """Whether an array of NumPy's was given by position as the output."""
+    cdef object operand_of(self, object result):
+        """Return the operand that NumPy's function has returned; None: another array.
+
+        An array of NumPy's that was given by position is one if it is the output: many
+        functions return what they are given, and it is to become ours.
+        """
         cdef Py_ssize_t i
-        # No function has it first, where many return what they are given.
-        for i in range(1, 0 if self.args is None else len(self.args)):
-            if self.args[i] is result:
-                return place_of_output(self.row.function) == i
-        return False
+        for i in range(0 if self.taken is None else len(self.taken)):
+            if self.taken[i] is result and (
+                    is_array(self.args[i])
+                    or i and place_of_output(self.row.function) == i):
+                return self.args[i]
+        if self.named is None:
+            return None
+        for name, value in self.named.items():
+            given = self.kwargs[name]
+            if value is result and (name == "out" or is_array(given)):
+                return given
+            if name == "out" and type(value) is tuple:
+                for i in range(len(<tuple>value)):
+                    if (<tuple>value)[i] is result:
+                        return given[i]
+        return None
 
 
 cdef bint is_sequence(object x) except -1:
@@ -344,10 +346,10 @@ def call_back(Call call not None, object function, /, *args, **kwargs):
 
 
 # So many are sorted by indices of 8 bytes; NumPy does not check that these fit.
-cdef object MOST_KEYS = 1 << 58
+cdef Py_ssize_t MOST_KEYS = 1 << 58
 
 # NumPy visits each element, also of an array that repeats a few: for years, of more.
-cdef object MOST_VISITED = 1 << 48
+cdef Py_ssize_t MOST_VISITED = 1 << 48
 
 cdef bint any_array(object values) except -1:
     for value in values:
@@ -358,6 +360,8 @@ cdef bint any_array(object values) except -1:
 
 cdef int check_running_output(object function, object out) except -1:
     """Raise for an output on which NumPy (2.5 and before) crashes."""
+    if type(out) is tuple:
+        out = out[0] if out else None
     if out is not None and getattr(out, "ndim", 1) == 0:
         raise ValueError(
             f"{name_of(function)}: out has no axes, but the result has; give an array "
@@ -365,18 +369,17 @@ cdef int check_running_output(object function, object out) except -1:
     return 0
 
 
-cdef int check_sizes(list arrays, object function) except -1:
-    """Raise for arrays that repeat a few elements so often that NumPy would not end."""
-    for x in arrays or ():
-        if function is np.lexsort:
-            if x.size >= MOST_KEYS:
-                raise ValueError(
-                    f"lexsort: {x.size} keys are more than can be in memory")
-        elif x.size > MOST_VISITED:
-            raise ValueError(
-                f"{name_of(function)}: NumPy would visit each of the {x.size} elements "
-                f"of an array that repeats a few, which takes years; it is done for at "
-                f"most {MOST_VISITED}. Compute it from the elements that are repeated")
+cdef int check_size(Py_ssize_t size, object function) except -1:
+    """Raise for an array that repeats a few elements so often that NumPy would not end.
+    """
+    if function is np.lexsort:
+        if size >= MOST_KEYS:
+            raise ValueError(f"lexsort: {size} keys are more than can be in memory")
+    elif size > MOST_VISITED:
+        raise ValueError(
+            f"{name_of(function)}: NumPy would visit each of the {size} elements of an "
+            f"array that repeats a few, which takes years; it is done for at most "
+            f"{MOST_VISITED}. Compute it from the elements that are repeated")
     return 0
 
 
@@ -436,8 +439,6 @@ cdef object call_row(Row row, tuple args, dict kwargs):
 cdef object call_with(Call call, tuple args, dict kwargs):
     """Return the result of NumPy's function for the arguments of a call."""
     cdef Row row = call.row
-    cdef tuple taken
-    cdef dict named = None
     cdef bint small
     if row.shuffles and not any_array(args) and not any_array(kwargs.values()):
         # The caller's own sequence is shuffled, not a copy.
@@ -445,25 +446,24 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     if row.stores:
         args, kwargs = checked_arguments(row.function, args, kwargs)
         call.keeps = stores_objects(row.function, args, kwargs)
-    taken = call.unwrap_all(args)
     call.args = args
+    call.taken = call.unwrap_all(args)
     if kwargs:
-        named = call.unwrap(kwargs, 0)
+        call.kwargs = kwargs
+        call.named = call.unwrap(kwargs, 0)
         if "initial" in kwargs:
             # A scalar must fit the dtype of the result; an array would be cast.
             initial = number_of(kwargs["initial"])
-            named["initial"] = named["initial"] if initial is None else initial
-        out = kwargs.get("out")
-        if out is not None:
-            call.outs = out if type(out) is tuple else (out,)
+            if initial is not None:
+                call.named["initial"] = initial
     if row.calls_back:
-        taken = with_callbacks(call, taken, named)
+        take_callbacks(call)
     if row.repeats:
-        check_sizes(call.arrays, row.function)
+        check_size(call.largest, row.function)
     if call.on_device:
         return device_engine().numpy_function(name_of(row.function), args, kwargs)
-    if row.runs and call.outs is not None:
-        check_running_output(row.function, call.outs[0] if call.outs else None)
+    if row.runs and "out" in kwargs:
+        check_running_output(row.function, kwargs["out"])
     function = exact_of(row.function, args, kwargs) if row.exact else row.function
     small = call.is_small()
     if not call.is_odd and function is row.function:
@@ -472,23 +472,26 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     # What NumPy has allocated by itself is new, and is copied.
     call.shares = not small
     return call.wrap(run_numpy(
-        function, taken, named, not small, not row.silent or named is not None,
+        function, call.taken, call.named, not small,
+        not row.silent or call.named is not None,
         row.is_linalg), 0)
 
 
-cdef tuple with_callbacks(Call call, tuple taken, dict named):
-    """Return the arguments of a function with callbacks, as NumPy is to call them."""
+cdef int take_callbacks(Call call) except -1:
+    """Let NumPy call functions of the caller's with NDArrays."""
+    cdef list taken = list(call.taken)
     place, name = CALLING_BACK[call.row.function]
     if place < len(taken):
-        taken = (*taken[:place], callback(call, taken[place]), *taken[place + 1:])
-    elif named is not None and name in named:
-        named[name] = callback(call, named[name])
+        taken[place] = callback(call, taken[place])
+    elif call.named is not None and name in call.named:
+        call.named[name] = callback(call, call.named[name])
     if call.row.function is np.piecewise and len(taken) > 1:
         # A condition without axes is a number to NumPy, where operators return numbers.
         condition = taken[1]
-        if isinstance(condition, np.ndarray) and condition.ndim == 0:
-            taken = (taken[0], condition[()], *taken[2:])
-    return taken
+        if isinstance(condition, cnp.ndarray) and condition.ndim == 0:
+            taken[1] = condition[()]
+    call.taken = tuple(taken)
+    return 0
 
 
 cdef str name_of(object function):

@@ -5,24 +5,34 @@ References
 NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 """
 
+from libc.stdint cimport int64_t
+
 import numpy as np
 
-from ndx._array.storage cimport BaseArray, is_array, require_writeable
+from ndx._array.storage cimport (
+    BaseArray, data_of, is_array, require_intact_file, require_live, require_writeable,
+)
+from ndx._compute.aliasing cimport touches
+from ndx._compute.copies cimport store_constant
 from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport (
-    binary, is_subclass, operand_of, overrides_ufuncs, unary,
+    binary, is_subclass, operand_of, overrides_ufuncs, pair, unary,
 )
 from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
 from ndx._compute.matmul cimport matmul, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
 from ndx._lib.dtypes cimport (
-    FLOAT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
+    FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
-from ndx._methods.values cimport check_operand
+from ndx._methods.values cimport check_operand, fits_weakly
 
 cdef object float64 = np.float64
+
+# So many elements are computed one by one, where NumPy's crossing takes longer.
+cdef enum:
+    FEW = 256
 
 # NumPy's ufunc -> the operation of ndx that computes it.
 cdef dict KNOWN = {}
@@ -100,10 +110,65 @@ cdef object compute_method(object ufunc, str method, tuple inputs, tuple out,
             require_writeable(<BaseArray>target)
     if method == "at" and len(inputs) > 2:
         check_operand(inputs[0], inputs[2])
+        if not kwargs and compute_at(KNOWN.get(ufunc), inputs):
+            return None
     if method == "__call__" and "where" in kwargs and ufunc in COMPARED:
         ufunc, inputs = with_fitting_int(ufunc, inputs)
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return call_function(function, inputs, kwargs)
+
+
+cdef bint compute_at(KnownUfunc known, tuple inputs) except -1:
+    """Compute `at` for a few indices of arrays with one axis; False: left to NumPy."""
+    cdef BaseArray x, places, values = None
+    cdef const Loop *loop
+    cdef char *args[3]
+    cdef char[16] number
+    cdef Py_ssize_t[3] steps = [0, 0, 0]
+    cdef Py_ssize_t i, one = 1
+    cdef int64_t index
+    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
+            or known.is_matmul or known.is_vecdot or len(inputs) != 3 \
+            or not is_array(inputs[0]) or not is_array(inputs[1]) or reporting != 0:
+        return False
+    x, places = inputs[0], inputs[1]
+    if x.ndim != 1 or places.ndim != 1 or places.dtype != INT64 or x.block.device \
+            or places.block.device or places.size > FEW or touches(places, x):
+        return False
+    loop = any_loop(known.ufunc, x.dtype)
+    if loop.function == NULL or known.ufunc.may_set_error \
+            or loop.in_dtype != x.dtype or loop.out_dtype != x.dtype:
+        return False
+    if is_array(inputs[2]):
+        values = inputs[2]
+        if values.dtype != x.dtype or values.ndim != 1 or values.block.device \
+                or values.size != places.size or touches(values, x):
+            return False
+    elif fits_weakly(inputs[2], x.dtype):
+        store_constant(inputs[2], x.dtype, number)
+    else:
+        return False
+    require_live(x)
+    require_live(places)
+    if values is not None:
+        require_live(values)
+    for i in range(places.size):
+        index = (<int64_t *>(data_of(places) + i * places.strides[0]))[0]
+        if not -x.size <= index < x.size:
+            return False
+    for i in range(places.size):
+        index = (<int64_t *>(data_of(places) + i * places.strides[0]))[0]
+        if index < 0:
+            index += x.size
+        args[0] = args[2] = data_of(x) + index * x.strides[0]
+        args[1] = number
+        if values is not None:
+            args[1] = data_of(values) + i * values.strides[0]
+        loop.function(args, &one, steps, loop.data)
+    for operand in (x, places, values):
+        if operand is not None:
+            require_intact_file(<BaseArray>operand)
+    return True
 
 
 # What NumPy's comparisons of an integer are with a Python int above those of its dtype.
@@ -167,8 +232,8 @@ cdef object compute_known(KnownUfunc known, tuple inputs):
 cdef object compute_outer(KnownUfunc known, tuple inputs):
     """Compute all pairs of elements; NotImplemented: left to NumPy."""
     cdef BaseArray x, y
-    if known is None or known.ufunc.nin != 2 or known.is_matmul or known.is_vecdot \
-            or len(inputs) != 2 or not all_ours(inputs) \
+    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
+            or known.is_matmul or known.is_vecdot or len(inputs) != 2 or not all_ours(inputs) \
             or known.narrow and any_narrow(inputs):
         return NotImplemented
     x, y = inputs
@@ -187,7 +252,8 @@ cdef object compute_float(KnownUfunc known, object x):
     cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]
     cdef Py_ssize_t count = 1
     cdef double value, result = 0
-    if known is None or known.ufunc.nin != 1 or reporting != 0 and reports():
+    if known is None or known.ufunc.nin != 1 or known.ufunc.nout != 1 \
+            or reporting != 0 and reports():
         return None
     loop = any_loop(known.ufunc, FLOAT64)
     if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:
@@ -250,6 +316,9 @@ cdef object compute_with(KnownUfunc known, tuple inputs, BaseArray out):
     cdef BaseArray operand
     if known.narrow and any_narrow(inputs):
         return NotImplemented
+    if known.ufunc.nout == 2:
+        return NotImplemented if out is not None else pair(
+            known.ufunc, inputs[0], inputs[1] if len(inputs) > 1 else None)
     if known.is_vecdot:
         return vecdot(inputs[0], inputs[1], -1) if out is None else NotImplemented
     if known.is_matmul:

@@ -24,6 +24,7 @@ cdef inline int store_value(object scalar, int dtype, char *out) except -1:
 cdef dict STORING
 
 cdef bint is_integer(int dtype) noexcept
+cdef bint fits_weakly(object x, int dtype) noexcept
 cdef bint may_not_fit(int dtype, int into) noexcept
 cdef int dtype_of(object x) noexcept
 cdef object numpy_scalar(BaseArray x)

@@ -12,8 +12,8 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view, require_usable
 from ndx._compute.copies cimport can_store, copy_into, fill_with
 from ndx._compute.elementwise cimport as_operand, computes_itself, is_scalar
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_BOOL, KIND_COMPLEX, KIND_INT, KIND_UINT,
-    code_or_none, dtype_object, kind_of, promote_all, promote_table, store_scalar,
+    BOOL, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
+    dtype_object, kind_of, promote_all, promote_table, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
 from ndx._lib.numpy_scalars cimport is_numpy_scalar, is_refused_array
@@ -45,6 +45,16 @@ cdef object converted(object scalar, int dtype):
 cdef bint is_integer(int dtype) noexcept:
     """Whether a dtype, which may be -1, is one of integers."""
     return dtype >= 0 and (kind_of[dtype] == KIND_INT or kind_of[dtype] == KIND_UINT)
+
+
+cdef bint fits_weakly(object x, int dtype) noexcept:
+    """Whether a number of Python's takes the dtype of an array beside it."""
+    kind = type(x)
+    if kind is float:
+        return kind_of[dtype] >= KIND_FLOAT
+    if kind is bool:
+        return dtype == BOOL
+    return kind is int and dtype != BOOL and 0 <= x < 128
 
 
 cdef bint may_not_fit(int dtype, int into) noexcept:

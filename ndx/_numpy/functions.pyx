@@ -7,6 +7,8 @@ place. It returns NotImplemented for what it does not know, and for what is wron
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY
 
+from itertools import chain, islice
+
 import numpy as np
 
 from ndx._array.storage cimport (
@@ -31,6 +33,7 @@ from ndx._methods.indexing cimport set_item
 from ndx._methods.numpy_layout cimport (
     diagonal_view, flat_view, flipped, plain_cast, slab, swapped, with_new_axes,
 )
+from ndx._methods.numpy_dispatch cimport call_function
 from ndx._methods.numpy_function_table cimport Row, add_function
 from ndx._numpy.arguments cimport (
     any_array_in, are_numbers, array_in, found_or_not, is_plain_number, read_axis,
@@ -41,6 +44,7 @@ from ndx._api import creation, manipulation, searching, sets
 from ndx._methods.ufuncs import register_ufuncs
 
 cdef Ufunc SUBTRACT = find_ufunc("subtract")
+cdef Ufunc ATAN2 = find_ufunc("atan2")
 cdef Ufunc TRUNC = find_ufunc("trunc")
 
 
@@ -149,6 +153,15 @@ cdef object eye(Row row, PyObject **given):
         return NotImplemented
 
 
+cdef object diag_indices(Row row, PyObject **given):
+    """n, ndim"""
+    cdef Py_ssize_t n = -1, ndim = 2
+    if given[0] == NULL or not read_int(given[0], &n) or n < 0 \
+            or not read_int(given[1], &ndim) or not 0 <= ndim <= MAXDIMS:
+        return NotImplemented
+    return (creation.arange(n),) * ndim
+
+
 cdef object identity(Row row, PyObject **given):
     """n, dtype"""
     cdef PyObject *all_given[4]
@@ -194,6 +207,20 @@ cdef object array(Row row, PyObject **given):
     if found is None and code < 0:
         found = of_equal_arrays(<object>given[0])
     return found_or_not(found)
+
+
+cdef object fromiter(Row row, PyObject **given):
+    """iter, dtype"""
+    cdef bint known = True
+    cdef int code = code_of(given[1], &known)
+    if given[0] == NULL or code < 0 or placing_device():
+        return NotImplemented
+    left = iter(<object>given[0])
+    items = list(islice(left, LARGE))
+    found = from_sequence(items, code) if len(items) < LARGE else None
+    if found is not None:
+        return found
+    return call_function(np.fromiter, (chain(items, left), <object>given[1]), {})
 
 
 cdef object of_equal_arrays(object sequence):
@@ -538,94 +565,6 @@ cdef object append(Row row, PyObject **given):
                  values if values.ndim == 1 else flat_view(values)], 0, False)
 
 
-# ---- selection and assignment --------------------------------------------------------
-
-cdef bint fits_weakly(object x, int dtype) noexcept:
-    """Whether a number of Python's takes the dtype of an array beside it."""
-    kind = type(x)
-    if kind is float:
-        return kind_of[dtype] >= KIND_FLOAT
-    if kind is bool:
-        return dtype == BOOL
-    return kind is int and dtype != BOOL and 0 <= x < 128
-
-
-cdef object where(Row row, PyObject **given):
-    """condition, x, y"""
-    cdef BaseArray condition = array_in(given[0]), x, y
-    if condition is None:
-        return NotImplemented
-    if given[1] == NULL and given[2] == NULL:
-        return (<object>condition).nonzero()
-    if given[1] == NULL or given[2] == NULL:
-        return NotImplemented
-    x, y = any_array_in(given[1]), any_array_in(given[2])
-    if x is None and (y is None or not fits_weakly(<object>given[1], y.dtype)) \
-            or y is None and (x is None or not fits_weakly(<object>given[2], x.dtype)):
-        return NotImplemented
-    if condition.dtype != BOOL:
-        return NotImplemented
-    return searching.where(condition, <object>given[1], <object>given[2])
-
-
-cdef bint is_mask_of(BaseArray mask, BaseArray x) noexcept:
-    """Whether an array is one of bools, of the shape of another."""
-    return mask is not None and x is not None and mask.dtype == BOOL \
-        and mask.ndim == x.ndim and same_lengths(mask, x, -1)
-
-
-cdef object extract(Row row, PyObject **given):
-    """`extract`, `compress`: condition, arr; `row.data`: whether with one axis."""
-    cdef BaseArray mask = array_in(given[0]), x = array_in(given[1])
-    if not is_mask_of(mask, x) or row.data and mask.ndim != 1:
-        return NotImplemented
-    return (<object>x)[mask]
-
-
-cdef object copyto(Row row, PyObject **given):
-    """dst, src"""
-    cdef BaseArray x = array_in(given[0]), source = array_in(given[1])
-    if x is None or given[1] == NULL:
-        return NotImplemented
-    if source is None and not fits_weakly(<object>given[1], x.dtype) \
-            or source is not None and source.dtype != x.dtype:
-        return NotImplemented
-    require_writeable(x)
-    set_item(x, ..., <object>given[1])
-    return None
-
-
-cdef object putmask(Row row, PyObject **given):
-    """a, mask, values"""
-    cdef BaseArray x = array_in(given[0]), mask = array_in(given[1])
-    cdef BaseArray values = array_in(given[2])
-    if not is_mask_of(mask, x) or given[2] == NULL:
-        return NotImplemented
-    if values is None:
-        if not fits_weakly(<object>given[2], x.dtype):
-            return NotImplemented
-        require_writeable(x)
-        set_item(x, mask, <object>given[2])
-        return None
-    if values.dtype != x.dtype or values.ndim != x.ndim \
-            or not same_lengths(values, x, -1) or touches(values, x):
-        return NotImplemented
-    require_writeable(x)
-    set_item(x, mask, (<object>values)[mask])
-    return None
-
-
-cdef object fill_diagonal(Row row, PyObject **given):
-    """a, val"""
-    cdef BaseArray x = array_in(given[0])
-    if x is None or x.ndim != 2 or given[1] == NULL \
-            or not fits_weakly(<object>given[1], x.dtype):
-        return NotImplemented
-    require_writeable(x)
-    set_item(diagonal_view(x, 0), ..., <object>given[1])
-    return None
-
-
 # ---- reductions and differences ------------------------------------------------------
 
 cdef object differences(BaseArray x, int axis):
@@ -659,6 +598,14 @@ cdef object fix(Row row, PyObject **given):
     if x is None or kind_of[x.dtype] != KIND_FLOAT:
         return NotImplemented
     return unary(TRUNC, x, None)
+
+
+cdef object angle(Row row, PyObject **given):
+    """z"""
+    cdef BaseArray x = array_in(given[0])
+    if x is None or kind_of[x.dtype] != KIND_COMPLEX:
+        return NotImplemented
+    return binary(ATAN2, (<object>x).imag, (<object>x).real, None)
 
 
 cdef object average(Row row, PyObject **given):
@@ -802,9 +749,11 @@ cdef int add_all() except -1:
     add_function(np.linspace, "start stop num endpoint", linspace)
     add_function(np.eye, "N M k dtype", eye)
     add_function(np.identity, "n dtype", identity)
+    add_function(np.diag_indices, "n ndim", diag_indices)
 
     add_function(np.array, "object dtype", array, True)
     add_function(np.asarray, "a dtype", array, False)
+    add_function(np.fromiter, "iter dtype", fromiter)
     add_function(np.ascontiguousarray, "a", in_c_order)
     add_function(np.require, "a", require)
     add_function(np.copy, "a", copied)
@@ -839,16 +788,11 @@ cdef int add_all() except -1:
     add_function(np.column_stack, "tup", join_vectors, (1, 1))
     add_function(np.append, "arr values", append)
 
-    add_function(np.where, "condition x y", where)
-    add_function(np.extract, "condition arr", extract, False)
-    add_function(np.compress, "condition a", extract, True)
-    add_function(np.copyto, "dst src", copyto)
-    add_function(np.putmask, "a mask values", putmask)
-    add_function(np.fill_diagonal, "a val", fill_diagonal)
 
     add_function(np.diff, "a n axis", diff)
     add_function(np.ediff1d, "ary", ediff1d)
     add_function(np.fix, "x", fix)
+    add_function(np.angle, "z", angle)
     add_function(np.average, "a axis", average)
     add_function(np.ptp, "a axis", peak_to_peak)
     add_function(np.cumulative_sum, "x", running_sum, "cumsum")
@@ -878,6 +822,6 @@ cdef int add_all() except -1:
 add_all()
 # Ufuncs that the standard has not.
 register_ufuncs([
-    "cbrt", "deg2rad", "degrees", "exp2", "fabs", "float_power", "fmax", "fmin", "gcd",
-    "heaviside", "lcm", "rad2deg", "radians",
+    "cbrt", "deg2rad", "degrees", "divmod", "exp2", "fabs", "float_power", "fmax",
+    "fmin", "gcd", "heaviside", "lcm", "modf", "rad2deg", "radians",
 ])

@@ -9,7 +9,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ndx._numpy import functions, linalg_functions  # noqa: F401 - set rows
+from ndx._numpy import (  # noqa: F401 - they set rows
+    functions,
+    indexed_functions,
+    linalg_functions,
+)
 from ndx._numpy.wrappers import NumPyFunction, NumPyIndexer, NumPyUfunc
 
 __all__ = ["fill", "missing", "register_modules", "submodule", "wrapped"]
