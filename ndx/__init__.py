@@ -121,6 +121,7 @@ _register_methods(NDArray)
 _load_first("ndx._numpy.functions")
 _load_first("ndx._numpy.indexed_functions")
 _load_first("ndx._numpy.linalg_functions")
+_load_first("ndx._numpy.order_statistics")
 _set_engine(_cuda.load)
 _name_functions(globals(), vars(backends))
 # Each version has all of the one before.

@@ -33,7 +33,7 @@ import numpy as np
 
 from ndx._array.storage cimport as_number, same_view
 from ndx._compute.clipping cimport clip_between
-from ndx._compute.sorting cimport places_in, sort_in_place
+from ndx._compute.sorting cimport sort_in_place
 from ndx._lib.dtypes cimport dtype_object
 from ndx._methods.files cimport write_elements, write_pickle
 from ndx._methods.indexing cimport set_item
@@ -46,8 +46,8 @@ from ndx._methods.numpy_layout cimport (
     is_axis, is_complex, is_contiguous, is_inexact, is_matrix, is_real_floating,
     lengths_of, ones_of, ordered_copy, pickle_of, plain_cast, plain_product,
     readonly_diagonal, repeats_plainly, resize, reverse_axes, rounded_floats,
-    searches_plainly, sorts_plainly, stays_plain, swap_axes, takes_along,
-    view_of_class,
+    searched, searches_plainly, sorts_plainly, stays_plain, swap_axes,
+    takes_along, view_of_class,
 )
 
 __all__ = ["NumPyMethods"]

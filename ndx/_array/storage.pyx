@@ -98,6 +98,10 @@ cdef extern from "ndx/_array/number_arithmetic.h":
     PyTypeObject *ndx_int_type
     PyTypeObject *ndx_bool_type
     PyObject *ndx_truths[2]
+    ctypedef struct NarrowType "ndx_narrow_type_info":
+        char kind
+        char itemsize
+    NarrowType ndx_narrow_types[]
     void ndx_set_arithmetic(PyTypeObject *cls) noexcept
 
 cdef extern from "Python.h":
@@ -172,6 +176,9 @@ cdef tuple make_number_types(NumberHash hash, NumberMaker make,
         ndx_make_number_type(dtype, array_type, name, doc, also, described.type,
                              kind_of[dtype] in (KIND_INT, KIND_UINT))
         ndx_set_arithmetic(&ndx_number_types[dtype])
+        if described.kind in "iuf" and itemsize_of[dtype] <= 4:
+            ndx_narrow_types[dtype].kind = <char>ord(described.kind)
+            ndx_narrow_types[dtype].itemsize = <char>itemsize_of[dtype]
     for dtype in range(2):
         truth = new_number(BOOL)
         (<unsigned char *>truth.dims)[0] = dtype

@@ -6,6 +6,7 @@ rules are tables, filled once at import from NumPy's own rules.
 
 cimport numpy as cnp
 from cpython.complex cimport PyComplex_ImagAsDouble, PyComplex_RealAsDouble
+from cpython.object cimport PyObject
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -24,6 +25,8 @@ cdef tuple NAMES = (
 cdef tuple DTYPES = tuple([np.dtype(name) for name in NAMES])
 cdef object Dtype = np.dtype
 cdef signed char code_of_typenum[64]
+# Those of `DTYPES`, which most arrays share.
+cdef PyObject *builtin[NDTYPES]
 # The explicit mark of the native order ('<' or '>') means '='; ctypes buffers use it.
 cdef char SWAPPED = c'>' if sys.byteorder == "little" else c'<'
 
@@ -42,6 +45,7 @@ cdef void fill_tables():
         itemsize_of[code] = DTYPES[code].itemsize
         kind_of[code] = kinds[DTYPES[code].kind]
         typenum_of[code] = DTYPES[code].num
+        builtin[code] = <PyObject *>DTYPES[code]
         for other in range(NDTYPES):
             promote_table[code][other] = DTYPES.index(
                 np.result_type(DTYPES[code], DTYPES[other]))
@@ -61,6 +65,9 @@ cdef int code_or_none(object dtype) noexcept:
     are unsupported: an NDArray would lose the fields.
     """
     cdef int num
+    for num in range(NDTYPES):
+        if <PyObject *>dtype == builtin[num]:
+            return num
     if not isinstance(dtype, cnp.dtype):
         return -1
     num = (<cnp.dtype>dtype).num

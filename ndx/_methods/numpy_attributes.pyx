@@ -5,9 +5,11 @@ import numpy as np
 cimport cython
 from cpython.object cimport PyObject, PyObject_RichCompare
 
+from libc.string cimport memset
+
 from ndx._array.storage cimport (
-    BaseArray, block_nbytes, is_in_object, new_view, numpy_view, require_live,
-    require_usable, require_writeable, set_layout,
+    BaseArray, as_number, block_nbytes, data_of, holds_number, is_in_object, new_number,
+    new_view, numpy_view, require_live, require_usable, require_writeable, set_layout,
 )
 from ndx._compute.complex_parts cimport part
 from ndx._lib.dtypes cimport (
@@ -26,13 +28,19 @@ cdef int BYTES = dtype_code(np.dtype(np.uint8))
 
 
 cdef object attribute(BaseArray x, str name):
-    """Return an attribute of NumPy's array, an array itself."""
+    """Return an attribute of NumPy's array, an array or a number itself."""
+    cdef BaseArray found
     if not x.block.device:
         require_live(x)
         if kind_of[x.dtype] == KIND_COMPLEX:
-            return part(x, name == "imag")
+            found = part(x, name == "imag")
+            return as_number(found) if holds_number(x) else found
         if name == "real":
             return x
+        if holds_number(x):
+            found = new_number(x.dtype)
+            memset(data_of(found), 0, itemsize_of[x.dtype])
+            return found
     result = call_function(GETTERS[name], (x,), {})
     if not x.block.device:
         # Zeros, which belong to no array.

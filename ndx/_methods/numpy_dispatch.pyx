@@ -22,6 +22,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Check
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 import array
@@ -100,7 +101,9 @@ cdef class Call:
         cdef Py_ssize_t i
         cdef tuple taken = PyTuple_New(len(args))
         for i in range(len(args)):
-            item = self.unwrap(args[i], 1)
+            item = args[i]
+            if i or self.row.owner is None or not isinstance(item, self.row.owner):
+                item = self.unwrap(item, 1)
             Py_INCREF(item)
             PyTuple_SET_ITEM(taken, i, item)
         return taken
@@ -110,17 +113,19 @@ cdef class Call:
 
         Texts may name a way to find a size, and arrays may have sizes as elements.
         """
+        cdef double size
         if not self.row.scaled:
             return 0
         if isinstance(x, cnp.generic):
             x = x.item()
         kind = type(x)
         if kind is int or kind is float:
-            if -1 <= x <= 1:
+            if kind is float and self.row.draws:
                 return 0
-            if -SMALL < x < SMALL:
-                self.product = min(self.product * int(abs(x)), SMALL)
-                return 0
+            size = abs(<double>x) if -SMALL < x < SMALL else SMALL
+            if size > 1:
+                self.product = min(self.product * <Py_ssize_t>size, SMALL)
+            return 0
         elif kind is not str and not isinstance(x, cnp.ndarray):
             return 0
         self.product = SMALL
@@ -133,6 +138,9 @@ cdef class Call:
             most = SMALL_PRODUCT
         if self.is_odd or self.elements > most:
             return False
+        if self.row.draws:
+            # As many numbers as a size says, or as there are of parameters or choices.
+            return self.product * max(self.elements, 1) <= 4 * SMALL
         # A number may be the length of both axes.
         return self.row.bounded or self.row.scaled and \
             self.product * self.product * max(self.elements, 1) <= 16 * SMALL
@@ -290,7 +298,8 @@ cdef bint is_sequence(object x) except -1:
     """Whether an argument may be a sequence of arrays."""
     if isinstance(x, (list, tuple)):
         return True
-    return isinstance(x, Sequence) and not isinstance(x, NUMBERS_OR_TEXT)
+    # A class of sequences has `__getitem__`.
+    return PySequence_Check(x) and isinstance(x, Sequence) and not isinstance(x, NUMBERS_OR_TEXT)
 
 
 cdef Py_ssize_t place_of_output(object function) except -2:
@@ -473,7 +482,7 @@ cdef object call_with(Call call, tuple args, dict kwargs):
     call.shares = not small
     return call.wrap(run_numpy(
         function, call.taken, call.named, not small,
-        not row.silent or call.named is not None,
+        not row.silent or call.named is not None and not row.draws,
         row.is_linalg), 0)
 
 

@@ -33,6 +33,8 @@ cdef class Row:
     cdef bint bounded                # its arrays are about as large as its operands
     cdef bint scaled                 # so they are, times the numbers that are given
     cdef bint silent                 # without keywords: it computes and casts no floats
+    cdef bint draws                  # it draws random numbers: its keywords are silent
+    cdef object owner                # the class of generators that it is a method of
 
     cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_tuple(self, tuple args, dict kwargs)

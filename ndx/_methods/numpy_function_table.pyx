@@ -101,6 +101,11 @@ cdef frozenset SILENT = functions(
     "shares_memory size sort split squeeze stack swapaxes take_along_axis transpose "
     "tril tril_indices triu triu_indices unpackbits unravel_index vsplit vstack")
 
+# Methods of NumPy's generators that compute with their parameters.
+cdef frozenset COMPUTING = frozenset((
+    "choice", "dirichlet", "multinomial", "multivariate_hypergeometric",
+    "multivariate_normal"))
+
 cdef frozenset NOTHING_LACKS = frozenset()
 
 cdef object DISPATCHER = type(np.sum)
@@ -134,6 +139,13 @@ cdef class Row:
             or name in UFUNC_METHODS and function.__self__ in UFUNCS
         self.scaled = function in SCALED
         self.silent = function in SILENT
+        if (getattr(function, "__module__", None) or "").startswith("numpy.random"):
+            # A method, or one that is bound to NumPy's own generator.
+            self.draws = self.scaled = True
+            self.silent = name not in COMPUTING
+            owner = getattr(np.random, function.__qualname__.partition(".")[0], None)
+            if isinstance(owner, type):
+                self.owner = owner
 
     cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names):
         """Compute a call, of which keywords follow the arguments; or NotImplemented."""
@@ -198,8 +210,11 @@ cdef bint is_numpys(object function) except -1:
         owner = function.__self__
         return owner is None or type(owner) is types.ModuleType or (
             type(owner) is np.ufunc and owner in UFUNCS)
-    return kind is types.FunctionType and (function.__module__ or "").startswith(
-        "numpy")
+    if kind is types.FunctionType:
+        return (function.__module__ or "").startswith("numpy")
+    # A method of a class that is compiled.
+    return getattr(function, "__self__", None) is None and (
+        getattr(function, "__module__", None) or "").startswith("numpy.random")
 
 
 cdef Row row_of(object function):

@@ -21,6 +21,7 @@ cdef BaseArray swap_last(BaseArray x)
 cdef bint is_axis(BaseArray x, object axis) except -1
 cdef BaseArray swap_axes(BaseArray x, object axis, object other)
 cdef bint searches_plainly(BaseArray x, object values, object side) except -1
+cdef object searched(BaseArray x, object values, bint right)
 cdef BaseArray swapped(BaseArray x, int axis, int other)
 cdef BaseArray flipped(BaseArray x, const bint *chosen)
 cdef BaseArray slab(BaseArray x, int axis, Py_ssize_t start, Py_ssize_t stop)

@@ -12,23 +12,25 @@ from libc.string cimport memcpy
 
 from ndx._array.pinning cimport Operands, compute_on, put
 from ndx._array.storage cimport (
-    INLINE_DIMS, BaseArray, as_number, holds_number, is_array, new_view, own_block,
-    require_live, require_usable, require_writeable, same_view, set_layout, strided,
+    INLINE_DIMS, BaseArray, as_number, data_of, holds_number, is_array, new_number,
+    new_view, own_block, require_live, require_usable, require_writeable, same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
-from ndx._compute.copies cimport LARGE, cast
+from ndx._compute.copies cimport LARGE, cast, store_constant
 from ndx._compute.dots cimport dot
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
 from ndx._compute.memory_order cimport cast_ordered
-from ndx._compute.sorting cimport MAX_ITERATED
+from ndx._compute.searchsorted cimport search
+from ndx._compute.sorting cimport MAX_ITERATED, places_in
 from ndx._lib.dtypes cimport (
-    KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64, code_or_none,
-    dtype_object, itemsize_of, kind_of,
+    BOOL, INT64, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64,
+    code_or_none, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport (
     MAXDIMS, Strided, Walk, count_elements, parse_shape, reshape_strides, shape_tuple,
 )
+from ndx._methods.values cimport fits_weakly
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject *x) noexcept
@@ -84,8 +86,11 @@ cdef BaseArray ordered_copy(BaseArray x, object order):
 
 cdef bint repeats_plainly(BaseArray x, object repeats, object axis) noexcept:
     """Whether `repeat` is ndx's: the arguments need nothing of NumPy's own checks."""
-    return type(repeats) is int and 0 <= repeats <= MOST_REPEATS and (
-        axis is None or type(axis) is int and -x.ndim <= axis < x.ndim)
+    if axis is not None and not (type(axis) is int and -x.ndim <= axis < x.ndim):
+        return False
+    if is_array(repeats):
+        return (<BaseArray>repeats).ndim == 1 and (<BaseArray>repeats).dtype == INT64
+    return type(repeats) is int and 0 <= repeats <= MOST_REPEATS
 
 
 cdef bint is_complex(BaseArray x) noexcept:
@@ -162,12 +167,28 @@ cdef bint searches_plainly(BaseArray x, object values, object side) except -1:
     """Whether `searchsorted` takes few values of the same dtype, in a short vector."""
     cdef BaseArray found
     if x.ndim != 1 or x.block.device or kind_of[x.dtype] == KIND_COMPLEX \
-            or not is_array(values):
+            or x.size >= LARGE or type(side) is not str \
+            or side != "left" and side != "right":
         return False
+    if not is_array(values):
+        return fits_weakly(values, x.dtype)
     found = values
-    return found.dtype == x.dtype and found.ndim > 0 and found.block.device == 0 \
-        and found.size < LARGE and x.size < LARGE \
-        and type(side) is str and (side == "left" or side == "right")
+    return found.dtype == x.dtype and found.block.device == 0 and found.size < LARGE
+
+
+cdef object searched(BaseArray x, object values, bint right):
+    """Return where values that `searches_plainly` knows belong in a sorted vector."""
+    cdef BaseArray key
+    if is_array(values) and (<BaseArray>values).ndim:
+        # Also of a vector that is not sorted, the places are NumPy's.
+        return places_in(x, <BaseArray>values, right)
+    if is_array(values):
+        key = values
+    else:
+        key = new_number(x.dtype)
+        store_constant(values, x.dtype, data_of(key))
+    return as_number(places_in(x, key, right) if x.dtype == BOOL
+                     else search(x, key, right))
 
 
 cdef BaseArray swapped(BaseArray x, int axis, int other):

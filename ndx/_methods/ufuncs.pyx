@@ -6,14 +6,16 @@ NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 """
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 import numpy as np
 
 from ndx._array.storage cimport (
-    BaseArray, data_of, is_array, require_intact_file, require_live, require_writeable,
+    BaseArray, data_of, is_array, new_empty, new_number, require_intact_file,
+    require_live, require_writeable,
 )
 from ndx._compute.aliasing cimport touches
-from ndx._compute.copies cimport store_constant
+from ndx._compute.copies cimport LARGE, store_constant
 from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, pair, unary,
@@ -25,10 +27,9 @@ from ndx._lib.dtypes cimport (
     FLOAT64, INT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS
+from ndx._lib.numpy_scalars cimport is_numpy_scalar
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
-from ndx._methods.values cimport check_operand, fits_weakly
-
-cdef object float64 = np.float64
+from ndx._methods.values cimport MOST_INT, check_operand, fits_weakly
 
 # So many elements are computed one by one, where NumPy's crossing takes longer.
 cdef enum:
@@ -45,7 +46,7 @@ cdef class KnownUfunc:
 cdef object compute_ufunc(object ufunc, str method, tuple inputs, dict kwargs):
     """Compute a ufunc, or one of its methods, on NDArrays."""
     cdef tuple out
-    if not kwargs and method == "__call__" and all_ours(inputs):
+    if not kwargs and method == "__call__" and override_nothing(inputs):
         result = compute_known(KNOWN.get(ufunc), inputs)
         if result is not NotImplemented:
             return result
@@ -245,23 +246,27 @@ cdef object compute_outer(KnownUfunc known, tuple inputs):
         return NotImplemented
 
 
-cdef object compute_float(KnownUfunc known, object x):
-    """Return a unary function of a Python float as NumPy's scalar; None: by NumPy."""
+cdef object compute_number(KnownUfunc known, object x):
+    """Return a unary function of a Python number in float64; None: left to NumPy."""
     cdef const Loop *loop
     cdef char *args[2]
     cdef Py_ssize_t[2] steps = [sizeof(double), sizeof(double)]
     cdef Py_ssize_t count = 1
-    cdef double value, result = 0
+    cdef BaseArray result
+    cdef double value
     if known is None or known.ufunc.nin != 1 or known.ufunc.nout != 1 \
             or reporting != 0 and reports():
         return None
-    loop = any_loop(known.ufunc, FLOAT64)
+    if type(x) is not float and not (type(x) is int and -MOST_INT < x < MOST_INT):
+        return None
+    loop = any_loop(known.ufunc, FLOAT64 if type(x) is float else INT64)
     if loop.function == NULL or loop.in_dtype != FLOAT64 or loop.out_dtype != FLOAT64:
         return None
     value = x
-    args = [<char *>&value, <char *>&result]
+    result = new_number(FLOAT64)
+    args = [<char *>&value, data_of(result)]
     loop.function(args, &count, steps, loop.data)
-    return float64(result)
+    return result
 
 
 # NumPy's methods of ufuncs that are functions of its own.
@@ -280,9 +285,42 @@ cdef object compute_over(object ufunc, str method, object x, object axis):
             or (<BaseArray>x).block.device:
         return NotImplemented
     function = known.get(ufunc)
-    if function is None:
+    if function is not None:
+        return compute_function(function, (x, axis), NOTHING)
+    return NotImplemented if method == "reduce" else accumulated(
+        KNOWN.get(ufunc), <BaseArray>x, axis)
+
+
+cdef object accumulated(KnownUfunc known, BaseArray x, Py_ssize_t axis):
+    """Accumulate a few elements in one axis; NotImplemented: left to NumPy.
+
+    As in NumPy, one call of the loop reads what it has just written.
+    """
+    cdef const Loop *loop
+    cdef BaseArray result
+    cdef char *args[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t count = x.size - 1
+    if known is None or known.ufunc.nin != 2 or known.ufunc.nout != 1 \
+            or known.is_matmul or known.is_vecdot or known.ufunc.may_set_error \
+            or not -1 <= axis <= 0 or x.ndim != 1 or not x.c_contiguous \
+            or not 0 <= count < LARGE or reporting != 0:
         return NotImplemented
-    return compute_function(function, (x, axis), NOTHING)
+    loop = any_loop(known.ufunc, x.dtype)
+    if loop.function == NULL or loop.in_dtype != x.dtype or loop.out_dtype != x.dtype:
+        return NotImplemented
+    result = new_empty(x.dtype, 1, x.shape)
+    require_live(x)
+    if x.size != result.size:
+        return NotImplemented
+    steps[0] = steps[1] = steps[2] = itemsize_of[x.dtype]
+    memcpy(data_of(result), data_of(x), steps[0])
+    args[0] = data_of(result)
+    args[1], args[2] = data_of(x) + steps[0], data_of(result) + steps[0]
+    if count:
+        loop.function(args, &count, steps, loop.data)
+    require_intact_file(x)
+    return result
 
 
 cdef tuple outputs(object out):
@@ -295,6 +333,15 @@ cdef tuple outputs(object out):
 cdef bint all_ours(tuple operands) noexcept:
     for item in operands:
         if not is_array(item):
+            return False
+    return True
+
+
+cdef bint override_nothing(tuple operands) noexcept:
+    """Whether operands are arrays of ndx, Python's numbers and NumPy's scalars."""
+    for item in operands:
+        if not is_array(item) and type(item) is not float and type(item) is not int \
+                and not is_numpy_scalar(item):
             return False
     return True
 

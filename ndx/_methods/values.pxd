@@ -20,6 +20,9 @@ cdef inline int store_value(object scalar, int dtype, char *out) except -1:
     return store_constant(scalar, dtype, out)
 
 
+# Python's ints below it are int64, and float64 has each.
+cdef object MOST_INT
+
 # NumPy's functions that store values.
 cdef dict STORING
 

@@ -12,12 +12,15 @@ from ndx._array.storage cimport BaseArray, is_array, numpy_view, require_usable
 from ndx._compute.copies cimport can_store, copy_into, fill_with
 from ndx._compute.elementwise cimport as_operand, computes_itself, is_scalar
 from ndx._lib.dtypes cimport (
-    BOOL, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, code_or_none,
-    dtype_object, kind_of, promote_all, promote_table, store_scalar,
+    BOOL, FLOAT64, INT64, KIND_BOOL, KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT,
+    code_or_none, dtype_object, kind_of, promote_all, promote_table, store_scalar,
 )
 from ndx._lib.layout cimport MAXDIMS, shape_tuple
 from ndx._lib.numpy_scalars cimport is_numpy_scalar, is_refused_array
 from ndx._methods.display cimport read_scalar
+
+
+cdef object MOST_INT = 2**53
 
 
 cdef object refused_value(str what, int dtype):
@@ -54,7 +57,11 @@ cdef bint fits_weakly(object x, int dtype) noexcept:
         return kind_of[dtype] >= KIND_FLOAT
     if kind is bool:
         return dtype == BOOL
-    return kind is int and dtype != BOOL and 0 <= x < 128
+    if kind is not int:
+        return False
+    if dtype == INT64 or dtype == FLOAT64:
+        return -MOST_INT < x < MOST_INT
+    return dtype != BOOL and 0 <= x < 128
 
 
 cdef bint may_not_fit(int dtype, int into) noexcept:

@@ -462,20 +462,29 @@ cdef object parts_of(BaseArray x, PyObject *given, int axis, bint uneven):
 # ---- joining -------------------------------------------------------------------------
 
 cdef list plain_arrays(object arrays):
-    """Return a sequence of arrays as a list; None for one of anything else.
+    """Return arrays and lists of numbers as a list of arrays; None for anything else.
 
     NumPy's result has the order of the axes of its arguments, ndx's is in C order.
     """
     cdef BaseArray array
+    cdef list found = []
+    cdef bint any_array = False
     if type(arrays) is not list and type(arrays) is not tuple:
         return None
     for item in arrays:
-        if not is_array(item):
+        if is_array(item):
+            array = item
+            any_array = True
+            if array.block.device or array.ndim != 1 and not array.c_contiguous:
+                return None
+        elif type(item) is list or type(item) is tuple:
+            array = from_sequence(item, -1)
+            if array is None:
+                return None
+        else:
             return None
-        array = item
-        if array.block.device or array.ndim != 1 and not array.c_contiguous:
-            return None
-    return list(arrays) if arrays else None
+        found.append(array)
+    return found if any_array else None
 
 
 cdef object joined(list arrays, Py_ssize_t axis):
@@ -548,21 +557,28 @@ cdef object dstack(Row row, PyObject **given):
     return with_new_axes(found, 1, 0)
 
 
+cdef BaseArray vector(PyObject *given):
+    """Return an array, a number or a list of numbers in one axis; None for all else."""
+    cdef BaseArray x = array_in(given)
+    if x is not None:
+        return (x if x.ndim == 1 else flat_view(x)) if x.c_contiguous else None
+    if given == NULL:
+        return None
+    kind = type(<object>given)
+    if kind is list or kind is tuple:
+        x = from_sequence(<object>given, -1)
+        return x if x is None or x.ndim == 1 else flat_view(x)
+    return from_sequence([<object>given], -1)
+
+
 cdef object append(Row row, PyObject **given):
     """arr, values"""
-    cdef BaseArray x = array_in(given[0]), values = array_in(given[1])
-    if x is None or not x.c_contiguous or given[1] == NULL:
+    cdef BaseArray x, values
+    if array_in(given[0]) is None and array_in(given[1]) is None:
         return NotImplemented
-    if values is None:
-        if type(<object>given[1]) is not float and type(<object>given[1]) is not int:
-            return NotImplemented
-        values = from_sequence([<object>given[1]], -1)
-        if values is None:
-            return NotImplemented
-    elif not values.c_contiguous:
-        return NotImplemented
-    return join([x if x.ndim == 1 else flat_view(x),
-                 values if values.ndim == 1 else flat_view(values)], 0, False)
+    x, values = vector(given[0]), vector(given[1])
+    return NotImplemented if x is None or values is None \
+        else join([x, values], 0, False)
 
 
 # ---- reductions and differences ------------------------------------------------------
@@ -650,15 +666,6 @@ cdef object argwhere(Row row, PyObject **given):
     if x is None or (<BaseArray>x).ndim != 1 or not (<BaseArray>x).c_contiguous:
         return NotImplemented
     return x.nonzero()[0].reshape(-1, 1)
-
-
-cdef object unique(Row row, PyObject **given):
-    """ar"""
-    cdef BaseArray x = array_in(given[0])
-    # NumPy takes equal NaNs for one.
-    if x is None or kind_of[x.dtype] >= KIND_FLOAT:
-        return NotImplemented
-    return sets.unique_values(x)
 
 
 cdef object flatnonzero(Row row, PyObject **given):
@@ -800,7 +807,6 @@ cdef int add_all() except -1:
     add_function(np.count_nonzero, "a", count_nonzero)
     add_function(np.flatnonzero, "a", flatnonzero)
     add_function(np.argwhere, "a", argwhere)
-    add_function(np.unique, "ar", unique)
     add_function(np.sort, "a", sort)
     add_function(np.roll, "a shift axis", roll)
     add_function(np.tile, "A reps", tile)

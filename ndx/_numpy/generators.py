@@ -7,19 +7,9 @@ import numpy as np
 
 from ndx._lib.bit_generators import StandIn, numpy_generator, seed_of
 from ndx._numpy.calls import call_function
+from ndx._numpy.wrappers import NumPyFunction
 
 __all__ = ["Generator", "RandomState", "default_rng"]
-
-
-def _method(name, source):
-    """Return a method that calls NumPy's generator's."""
-    numpys = getattr(source, name)
-
-    def method(self, *args, **kwargs):
-        return call_function(numpys, self, *args, **kwargs)
-
-    functools.update_wrapper(method, numpys)
-    return method
 
 
 def _with_methods(source):
@@ -29,7 +19,8 @@ def _with_methods(source):
         for name in dir(source):
             known = name in vars(cls) or name.startswith("_")
             if not known and callable(getattr(source, name)):
-                setattr(cls, name, _method(name, source))
+                method = NumPyFunction(getattr(source, name), name, cls.__module__)
+                setattr(cls, name, method)
         return cls
 
     return decorate

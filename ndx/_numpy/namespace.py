@@ -13,6 +13,7 @@ from ndx._numpy import (  # noqa: F401 - they set rows
     functions,
     indexed_functions,
     linalg_functions,
+    order_statistics,
 )
 from ndx._numpy.wrappers import NumPyFunction, NumPyIndexer, NumPyUfunc
 

@@ -4,7 +4,6 @@ cimport cython
 from cpython.object cimport PyObject
 
 import functools
-import types
 
 import numpy as np
 
@@ -13,11 +12,14 @@ from ndx._compute.numpy_private cimport restore, silence
 from ndx._methods.numpy_dispatch cimport call_function, compute_call
 from ndx._methods.numpy_function_table cimport Row, row_of
 from ndx._methods.ufuncs cimport (
-    KnownUfunc, compute_float, compute_known, compute_outer, compute_over,
+    KnownUfunc, compute_known, compute_number, compute_outer, compute_over,
     compute_ufunc, known_ufunc,
 )
 
 __all__ = ["NumPyFunction", "NumPyIndexer", "NumPyUfunc"]
+
+cdef extern from "Python.h":
+    object bind "PyMethod_New" (object function, object instance)
 
 cdef extern from "ndx/internal/vectorcall.h":
     ctypedef PyObject *(*Vectorcall "ndx_vectorcall")(
@@ -59,11 +61,13 @@ cdef class NumPyFunction:
     cdef object function
     cdef Row row                 # None: not called yet
     cdef bint dispatches         # whether NumPy lets arguments compute it
+    cdef bint binds              # whether it becomes a method of an instance
     cdef dict __dict__
 
     def __init__(self, function: Any, str name, str module) -> None:
         self.function = function
         self.dispatches = isinstance(function, DISPATCHER)
+        self.binds = hasattr(type(function), "__get__")
         self.vectorcall = <Vectorcall><void *>call
         describe(self, function, name, module)
 
@@ -73,9 +77,7 @@ cdef class NumPyFunction:
 
     def __get__(self, instance, owner):
         # A function that is a builtin in NumPy doesn't bind as a method.
-        if instance is None or not hasattr(type(self.function), "__get__"):
-            return self
-        return types.MethodType(self, instance)
+        return self if instance is None or not self.binds else bind(self, instance)
 
     # Classes that override functions keep them in tables, and are given NumPy's own.
     def __eq__(self, other):
@@ -181,8 +183,8 @@ cdef class NumPyUfunc:
             result = compute_known(self.known, args)
             if result is not NotImplemented:
                 return result
-            if len(args) == 1 and type(args[0]) is float:
-                result = compute_float(self.known, args[0])
+            if len(args) == 1:
+                result = compute_number(self.known, args[0])
                 if result is not None:
                     return result
             if only_scalars(args):

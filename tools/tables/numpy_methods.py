@@ -353,7 +353,7 @@ _ELEMENTS = [
             "side": ("{'left', 'right'}", "The index before or after equal elements."),
             "sorter": ("array_like of int, optional", "Indices that sort the array."),
         },
-        direct="places_in(self, v, side == 'right')",
+        direct="searched(self, v, side == 'right')",
         only="searches_plainly(self, v, side) and sorter is None",
     ),
     Method(
