@@ -76,9 +76,11 @@ cdef object median(Row row, PyObject **given):
             return NotImplemented
     middle = x.shape[axis] // 2
     low = slab(x, axis, middle, middle + 1)
+    # A mean, whose sum starts with 0.0.
+    low = binary(ADD, low, 0.0, None)
     if x.shape[axis] % 2 == 0:
         low = binary(DIVIDE, binary(ADD, slab(x, axis, middle - 1, middle), low, None),
-                     2, None)
+                     2.0, None)
     shape = list((<object>x).shape)
     del shape[axis]
     return as_number((<object>low).reshape(shape)) if not shape \
