@@ -24,16 +24,14 @@ from ndx._lib.sizing import Sizing  # type: ignore[import-not-found]
 from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ndx import Workspace
 
 __all__ = [
     "Filling",
+    "FillingOnDevice",
     "Ring",
     "Slot",
     "SlotWait",
-    "filling",
     "is_array_of_numpy",
     "scope_left_open",
     "slot_sizing",
@@ -78,15 +76,8 @@ class Slot:
         return self.workspace is None or not self.workspace.pinned_count
 
 
-@dataclass
-class Counters:
-    """What a ring has counted since it was made."""
-
-    batches: int = 0
-    spilled_batches: int = 0
-    spilled_bytes: int = 0
-    slot_waits: int = 0
-    grown: int = 0
+# What a ring counts from its beginning.
+_COUNTED = "batches", "spilled_batches", "spilled_bytes", "slot_waits", "grown"
 
 
 @dataclass
@@ -115,7 +106,7 @@ class Ring:
     enabled: bool = True
     grows: bool = False
     patience: float = 0.0
-    counters: Counters = field(default_factory=Counters)
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     slots: list[Slot] = field(default_factory=list)
     looks: int = 0
 
@@ -144,7 +135,7 @@ class Ring:
         if len(self.slots) >= self.limit:
             if not grow:
                 return None
-            self.counters.grown += 1
+            self.counters["grown"] += 1
         self.slots.append(self._new())
         return self._resized(self.slots[-1])
 
@@ -182,13 +173,13 @@ class Ring:
 
     def note(self, slot: Slot) -> None:
         """Count the batch that was made in a slot, and learn from it."""
-        self.counters.batches += 1
+        self.counters["batches"] += 1
         if slot.workspace is None:
             return
         stats = slot.workspace.stats()
         self.size.observe(stats["cycle_bytes"])
-        self.counters.spilled_bytes += stats["spilled_bytes"]
-        self.counters.spilled_batches += stats["spilled_count"] > 0
+        self.counters["spilled_bytes"] += stats["spilled_bytes"]
+        self.counters["spilled_batches"] += stats["spilled_count"] > 0
 
     def drop(self) -> None:
         """Let go of all slots: their memory goes back when their batches are gone."""
@@ -203,7 +194,7 @@ class Ring:
             "slot_bytes": self.size.wanted,
             "bytes": sum(slot.workspace.size for slot in slots if slot.workspace),
             "size_changes": self.size.changes,
-            **vars(self.counters),
+            **self.counters,
         }
 
 
@@ -247,7 +238,7 @@ class SlotWait:
             return slot
         if not self._counted:
             self._counted = True
-            self.ring.counters.slot_waits += 1
+            self.ring.counters["slot_waits"] += 1
         consumer = self.consumer()
         if consumer is None:
             self._since = None
@@ -293,13 +284,6 @@ _READ_ONLY = (
     "the source: the consumer may still read it. Make a new one for each batch, or "
     "yield ndx.asarray(x, copy=True)"
 )
-
-
-def filling(ring: Ring, slot: Slot, device: str | None, copy: bool) -> Filling:
-    """Return the scope in which the source makes a batch, for a slot."""
-    if device is None:
-        return Filling(ring, slot, copy)
-    return FillingOnDevice(ring, slot, copy, device)
 
 
 class Filling:
@@ -382,12 +366,7 @@ class Filling:
         self.exports.append(export(made))
         return made
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
             self.scopes.__exit__(kind, error, traceback)
         finally:

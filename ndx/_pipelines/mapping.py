@@ -153,7 +153,8 @@ def map(
         bar = progress_bar(progress, total, "item")
         stack.callback(bar.close)
         if kind == "threads":
-            crew = _threads_crew(fn, places, threads)
+            opened = [_opened(fn, place) for place in places]
+            crew = Crew(opened, name="ndx-map", threads=threads)
         else:
             crew = _processes_crew(fn, places, start_method, threads)
         made = Results(crew, source, size, bar, total)
@@ -163,13 +164,6 @@ def map(
 
 def _together(*items: Any) -> tuple[Any, ...]:
     return items
-
-
-def _threads_crew(
-    fn: Callable[..., Any], places: list[worker_backends.Place], threads: int | None
-) -> Crew:
-    opened = [_opened(fn, place) for place in places]
-    return Crew(opened, name="ndx-map", threads=threads)
 
 
 def _processes_crew(

@@ -123,12 +123,7 @@ class _Child:
     """One process, and this end of the pipe to it."""
 
     def __init__(
-        self,
-        context: Any,
-        exchange: Exchange,
-        target: Any,
-        place: Place,
-        threads: int,
+        self, context: Any, exchange: Exchange, target: Any, place: Place, threads: int
     ):
         self._exchange = exchange
         self._busy = False
@@ -220,7 +215,10 @@ class _Child:
         self._join(GRACE)
         code = self._process.exitcode
         if code is not None and code < 0:
-            how = f"was killed by signal {-code} ({_name_of(-code)})"
+            name = "unnamed"  # those for real time have no names
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-code).name
+            how = f"was killed by signal {-code} ({name})"
         else:
             how = f"ended with exit code {code}"
         hint = ""
@@ -267,14 +265,6 @@ class _Child:
             self._process.close()
 
 
-def _name_of(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        # Those for real time have none.
-        return "unnamed"
-
-
 # ----------------------------------------------------------------------- the process
 
 
@@ -301,13 +291,9 @@ def _serve(
     finally:
         # Finalizers do not run at the end of a forked process.
         close_own()
-        if not _parent_lives():
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
             exchange.remove()
-
-
-def _parent_lives() -> bool:
-    parent = multiprocessing.parent_process()
-    return parent is None or parent.is_alive()
 
 
 def _answer_all(
@@ -358,24 +344,19 @@ def _answer_all(
             del said
 
 
-def _text_of(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:
-        return name
-
-
 def _error(error: BaseException) -> bytes:
     """Return the pickle of an error, with its traceback as a note."""
     text = "".join(traceback.format_exception(error)).rstrip()
     note = f"in worker process {os.getpid()}:\n{text}"
     try:
         error.add_note(note)
-        said = pickle.dumps((True, error.with_traceback(None)))
-        pickle.loads(said)
+        answer = pickle.dumps((True, error.with_traceback(None)))
+        pickle.loads(answer)
     except Exception:
-        made = RuntimeError(_text_of(error))
+        said = type(error).__name__
+        with contextlib.suppress(Exception):
+            said = f"{said}: {error}"
+        made = RuntimeError(said)
         made.add_note(note)
-        return pickle.dumps((True, made))
-    return said
+        answer = pickle.dumps((True, made))
+    return answer

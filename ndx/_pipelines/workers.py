@@ -17,6 +17,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -92,28 +93,16 @@ _shares: dict[object, tuple[int, int | None]] = {}
 class _Limited:
     """One number of threads that is lowered while there are shares."""
 
-    def __init__(self, library: Any):
-        self._library = library
-        self.before = library.num_threads
-        self._set = self.before
+    def __init__(self, get: Callable[[], int], put: Callable[[int], object]):
+        self._get, self._put = get, put
+        self.before = self._set = get()
 
     def limit(self, count: int) -> None:
         wanted = max(1, min(count, self.before))
         # A number that the user has set meanwhile is left alone.
-        if self._library.num_threads == self._set != wanted:
-            self._library.set_num_threads(wanted)
+        if self._get() == self._set != wanted:
+            self._put(wanted)
             self._set = wanted
-
-
-class _Own:
-    """ndx's pool, with the names that threadpoolctl has for libraries."""
-
-    @property
-    def num_threads(self) -> int:
-        return ndx.get_num_threads()
-
-    def set_num_threads(self, count: int) -> None:
-        ndx.set_num_threads(count)
 
 
 _own: list[_Limited] = []
@@ -135,9 +124,12 @@ def share_cores(token: object, workers: int, threads: int | None) -> None:
     """
     with _lock:
         if not _shares:
-            _own[:], _blas[:] = [_Limited(_Own())], []
+            _own[:], _blas[:] = [_Limited(ndx.get_num_threads, ndx.set_num_threads)], []
         if not _blas and (_shares or workers > 1 or threads is not None):
-            _blas[:] = map(_Limited, _blas_libraries())
+            _blas[:] = [
+                _Limited(each.get_num_threads, each.set_num_threads)
+                for each in _blas_libraries()
+            ]
         _shares[token] = (workers, threads)
         _apply()
 
@@ -222,6 +214,9 @@ class Team:
         How many threads an operation of the jobs may have; None: cores are shared.
     computing : bool
         Whether the jobs compute; others take no share of the cores.
+    grace : float, optional
+        Seconds that `close` waits for jobs that may not return in time; the finalizer
+        does not wait for those.
     """
 
     def __init__(
@@ -232,9 +227,10 @@ class Team:
         name: str,
         threads: int | None = None,
         computing: bool = True,
+        grace: float | None = None,
     ):
         self._process = os.getpid()
-        self._stop = stop
+        self._stop, self._grace = stop, grace
         self._threads: list[threading.Thread] = []
         # Had before it is used: Ctrl-C may come at any time.
         self._share = object()
@@ -263,23 +259,42 @@ class Team:
         """Whether the calling thread is one of the team."""
         return threading.current_thread() in self._threads
 
-    def close(self) -> None:
-        """Stop the jobs, and wait until the threads have ended."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether a thread runs."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """Tell the jobs to return, without waiting for them."""
+        if self.is_here:
+            self._stop()
+
+    def close(self, since: float | None = None) -> bool:
+        """Stop the jobs, and wait until the threads have ended; return if they have.
+
+        A time of grace begins `since` then; default: now.
+        """
         if not self.is_here:
-            return
+            return True
         self._stop()
         # A finalizer may run in one of them, which may have a lock that others need.
         if not self.is_member:
+            end = None
+            if self._grace is not None:
+                end = self._grace + (time.monotonic() if since is None else since)
             for thread in self._threads:
                 # The last one may not have started.
                 if thread.ident is not None:
-                    thread.join()
+                    thread.join(end and max(0.0, end - time.monotonic()))
+            if self.is_alive:
+                return False
         release_cores(self._share)
+        return True
 
     def __del__(self) -> None:
         # Construction may have failed.
         if hasattr(self, "_threads"):
-            self.close()
+            (self.stop if self._grace is not None else self.close)()
 
 
 def close_at_exit(made: Any) -> None:
@@ -289,8 +304,12 @@ def close_at_exit(made: Any) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    for team in members(_teams):
-        team.close()
+    teams, since = members(_teams), time.monotonic()
+    # All together: those that may not return in time share their time of grace.
+    for team in teams:
+        team.stop()
+    for team in teams:
+        team.close(since)
     for other in members(_others):
         other.close()
 
