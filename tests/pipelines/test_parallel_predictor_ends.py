@@ -83,7 +83,7 @@ def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):
 
     with held(max_batch=8) as (predict, fn):
         futures = [predict.submit(row(i)) for i in range(3)]
-        monkeypatch.setattr(predicting, "_computed", fail)
+        monkeypatch.setattr(predicting, "_answered", fail)
         fn.go.set()
         for each in futures:
             with pytest.raises((RuntimeError, MemoryError)):
