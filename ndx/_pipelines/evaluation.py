@@ -161,16 +161,12 @@ def _scope(
         return workspace
     if isinstance(workspace, str):
         return ndx.workspace(workspace)
-    _check_none(workspace)
-    found = ndx.workspace(_NAME, config=_CONFIG)
-    # Within an evaluation, in which it is open, batches would not end its cycle.
-    return ndx.workspace(config=_CONFIG) if found.is_open_here else found
-
-
-def _check_none(workspace: object) -> None:
     if workspace is not None:
         msg = f"workspace must be a name or a Workspace, not {workspace!r}"
         raise TypeError(msg)
+    found = ndx.workspace(_NAME, config=_CONFIG)
+    # Within an evaluation, in which it is open, batches would not end its cycle.
+    return ndx.workspace(config=_CONFIG) if found.is_open_here else found
 
 
 def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any]]:

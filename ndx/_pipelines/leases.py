@@ -82,29 +82,19 @@ _COUNTED = "batches", "spilled_batches", "spilled_bytes", "slot_waits", "grown"
 
 @dataclass
 class Ring:
-    """The slots that batches are made in.
+    """The slots that batches are made in."""
 
-    Parameters
-    ----------
-    limit : int
-        How many slots there are at most, unless `take` is told to grow.
-    size : Sizing
-        The bytes of a slot.
-    backend : str, optional
-        Where the slots are. Default: the backend that is current when one is filled.
-    enabled : bool
-        False: batches are in no workspace, and nothing is leased.
-    grows : bool
-        Whether a slot is added rather than waited for.
-    patience : float
-        Seconds after which a wait for a slot fails.
-    """
-
+    # How many slots there are at most, unless `take` is told to grow.
     limit: int
+    # Learns the bytes of a slot.
     size: Sizing
+    # Where the slots are; None: the backend that is current when one is filled.
     backend: str | None = None
+    # False: batches are in no workspace, and nothing is leased.
     enabled: bool = True
+    # Whether a slot is added rather than waited for.
     grows: bool = False
+    # Seconds after which a wait for a slot fails.
     patience: float = 0.0
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     slots: list[Slot] = field(default_factory=list)
@@ -136,7 +126,8 @@ class Ring:
             if not grow:
                 return None
             self.counters["grown"] += 1
-        self.slots.append(self._new())
+        config = ndx.WorkspaceConfig(learn="none", escape="detach")
+        self.slots.append(Slot(ndx.workspace(config=config, backend=self.backend)))
         return self._resized(self.slots[-1])
 
     def _some(self) -> list[Slot]:
@@ -147,14 +138,6 @@ class Ring:
         begin = _LOOKS + self.looks % (count - _LOOKS)
         self.looks += _LOOKS
         return self.slots[:_LOOKS] + self.slots[begin : begin + _LOOKS]
-
-    def _new(self) -> Slot:
-        return Slot(
-            ndx.workspace(
-                config=ndx.WorkspaceConfig(learn="none", escape="detach"),
-                backend=self.backend,
-            )
-        )
 
     def _resized(self, slot: Slot) -> Slot:
         """Return a free slot, in the size that is wanted, if there is memory for it."""
@@ -205,19 +188,12 @@ class SlotWait:
     The consumer may release a slot as long as it works. When it waits for the next
     batch, only another thread or task can. Where there is none, or none has for
     the ring's patience, the wait ends by an error.
-
-    Parameters
-    ----------
-    ring : Ring
-        Whose slots.
-    consumer : callable
-        Returns what waits for the next batch; None while nothing does.
-    is_alone : callable
-        Whether nothing but that consumer could release a batch.
     """
 
     ring: Ring
+    # Returns what waits for the next batch; None while nothing does.
     consumer: Callable[[], object]
+    # Whether nothing but that consumer could release a batch.
     is_alone: Callable[[object], bool]
 
     def __post_init__(self) -> None:
@@ -255,7 +231,7 @@ class SlotWait:
         gc.collect()
         slot = self.ring.take(thorough=True)
         if slot is None:
-            raise ndx.WorkspaceError(self._held())
+            raise ndx.WorkspaceError(_HELD.format(len(self.ring.slots)))
         return slot
 
     @property
@@ -264,16 +240,14 @@ class SlotWait:
         now, self._delay = self._delay, min(2 * self._delay, _LAST_DELAY)
         return now
 
-    def _held(self) -> str:
-        return (
-            "the next batch can't be made: the consumer waits for it, and all "
-            f"{len(self.ring.slots)} slots of the prefetch's ring are "
-            "leased, because something still refers to an array, a view or a NumPy "
-            "export of each earlier batch (in the consumer, or in the source). Drop "
-            "batches that are not needed any more, keep copies "
-            "(ndx.asarray(x, copy=True)), give more slots=, or let the ring grow: "
-            "on_held='grow'"
-        )
+
+_HELD = (
+    "the next batch can't be made: the consumer waits for it, and all {} slots of the "
+    "prefetch's ring are leased, because something still refers to an array, a view or "
+    "a NumPy export of each earlier batch (in the consumer, or in the source). Drop "
+    "batches that are not needed any more, keep copies (ndx.asarray(x, copy=True)), "
+    "give more slots=, or let the ring grow: on_held='grow'"
+)
 
 
 # ---- Making one batch in a slot ------------------------------------------------------
@@ -340,9 +314,8 @@ class Filling:
     def own(self, leaf: Any) -> Any:
         """Return a leaf, or what is in the slot in place of it."""
         if isinstance(leaf, ndx.NDArray):
-            made_here = self.slot.workspace is not None and self.slot.workspace.owns(
-                leaf
-            )
+            workspace = self.slot.workspace
+            made_here = workspace is not None and workspace.owns(leaf)
             if made_here and (not self.copy or leaf.flags.owndata):
                 return self.hand_over(leaf)
             if not (self.copy or leaf.attached):

@@ -361,15 +361,14 @@ class InPlace:
             raise
 
     def _computed(self, place: Place, args: tuple[Any, ...]) -> Any:
-        with contextlib.ExitStack() as stack:
-            if place.backend is not None:
-                stack.enter_context(ndx.use(place.backend))
-            if place.workspace is None:
+        with place.used() as workspace:
+            if workspace is None:
                 return self._fn(*place.moved(args))
-            workspace = ndx.workspace(place.workspace, config=place.config)
-            stack.callback(self._keep, workspace)
-            # Any callable: the decorator takes functions only.
-            return workspace(lambda: self._fn(*place.moved(args)))()
+            try:
+                # Any callable: the decorator takes functions only.
+                return workspace(lambda: self._fn(*place.moved(args)))()
+            finally:
+                self._keep(workspace)
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Place]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from enum import StrEnum
-from types import EllipsisType, TracebackType
+from types import EllipsisType
 from typing import Any, TypeAlias
 
 import ndx
@@ -155,11 +155,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         if found is None or isinstance(found, ndx.Workspace):
             return found
         name, config = found
-        return (
-            ndx.workspace(name)
-            if config is None
-            else ndx.workspace(name, config=config)
-        )
+        return ndx.workspace(name, config=config)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -481,15 +477,16 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         else:
             if not x.in_scope:
                 x.detach()  # raises the error that tells all about it
-            if lies_in(x, workspace):
+            if workspace is not None and workspace.owns(x):
                 return x
         if migrate:
             if workspace is not None and not x.attached:
                 return self.copy(role, x)
             return self.leverage_to(role, x)
+        place = f"workspace {x.workspace!r}" if x.attached else "no workspace"
         msg = (
             f"an array of shape {x.shape} is to be in {name_of(workspace)} for role "
-            f"{str(role)!r}, but it is in {place_of(x)}; make it there (roles.create, "
+            f"{str(role)!r}, but it is in {place}; make it there (roles.create, "
             f"roles.scope), move it by roles.leverage_to({str(role)!r}, x), or give "
             "migrate=True"
         )
@@ -543,13 +540,8 @@ class Scopes:
             self._left.append(stack.pop_all())
         return last
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return self._left.pop().__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._left.pop().__exit__(*error)
 
 
 def scope_of(
@@ -593,14 +585,5 @@ def check_array(x: object) -> None:
         raise TypeError(msg)
 
 
-def lies_in(x: ndx.NDArray, workspace: ndx.Workspace | None) -> bool:
-    """Whether a valid array is in a workspace; for None: in none."""
-    return not x.attached if workspace is None else workspace.owns(x)
-
-
 def name_of(workspace: ndx.Workspace | None) -> str:
     return "no workspace" if workspace is None else f"workspace {workspace.name!r}"
-
-
-def place_of(x: ndx.NDArray) -> str:
-    return f"workspace {x.workspace!r}" if x.attached else "no workspace"

@@ -41,28 +41,41 @@ class Place:
     device: Any = None
 
     @contextlib.contextmanager
+    def used(self) -> Iterator[ndx.Workspace | None]:
+        """Make the backend current, until the end of the scope.
+
+        Yields
+        ------
+        ndx.Workspace or None
+            The calling thread's. As a decorator, it has calls of a function run in it,
+            and detaches the arrays of their results.
+        """
+        backend = self.backend
+        if isinstance(backend, ndx.memory.BackendRecipe):
+            backend = backend.make()
+        with contextlib.nullcontext() if backend is None else ndx.use(backend):
+            yield (
+                None
+                if self.workspace is None
+                else ndx.workspace(self.workspace, config=self.config)
+            )
+
+    @contextlib.contextmanager
     def entered(self) -> Iterator[Scoped]:
         """Give this thread the backend and the workspace, until the end of the scope.
 
         Yields
         ------
         callable
-            A decorator: calls of what it returns run in the workspace, and the arrays
-            of their results are detached. All workspaces of the thread are destroyed
-            at the end.
+            A decorator: the workspace, if there is one. All workspaces of the thread
+            are destroyed at the end.
         """
-        with contextlib.ExitStack() as stack:
-            backend = self.backend
-            if isinstance(backend, ndx.memory.BackendRecipe):
-                backend = backend.make()
-            if backend is not None:
-                stack.enter_context(ndx.use(backend))
-            # The pool keeps the memory, for whoever comes next.
-            stack.callback(ndx.memory.destroy_all, trim=False)
-            if self.workspace is None:
-                yield unchanged
-            else:
-                yield ndx.workspace(self.workspace, config=self.config)
+        with self.used() as workspace:
+            try:
+                yield unchanged if workspace is None else workspace
+            finally:
+                # The pool keeps the memory, for whoever comes next.
+                ndx.memory.destroy_all(trim=False)
 
     def moved(self, tree: Any) -> Any:
         """Return what a worker is given, on the device of the place, if it has one.

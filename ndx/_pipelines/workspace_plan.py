@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Literal, TypeAlias
 
 import ndx
@@ -38,12 +37,7 @@ class _Switch:
     def __enter__(self) -> bool:
         return self._used
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         global _used
         _used = self._before
 
@@ -92,20 +86,16 @@ def use_workspaces(enabled: bool | None = None, /) -> _Switch:
     True
     """
     global _used
-    _check(enabled)
-    before = _used
-    if enabled is not None:
-        _used = enabled
-    return _Switch(_used, before)
-
-
-def _check(enabled: object) -> None:
     if enabled is not None and not isinstance(enabled, bool):
         msg = (
             f"use_workspaces takes True, False or None, not {enabled!r} of type "
             f"{type(enabled).__name__}"
         )
         raise TypeError(msg)
+    before = _used
+    if enabled is not None:
+        _used = enabled
+    return _Switch(_used, before)
 
 
 # ---- Plans ---------------------------------------------------------------------------
