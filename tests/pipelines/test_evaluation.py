@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import sys
 import threading
 import weakref
 
@@ -568,28 +567,6 @@ def test_means_of_batches_and_of_samples():
     metric.update(np.ones(2), np.array(np.nan))
     metric.update(np.ones(2), np.array([np.nan, 5]), np.array([0, 1]))
     assert metric.result() == 3.0
-
-
-def test_a_progress_bar(capsys):
-    before = set(threading.enumerate())
-    ndx.evaluate(model, data(), *all_metrics(), progress=True)
-    assert "4/4" in capsys.readouterr().err
-    ndx.evaluate(model, iter(data()), *all_metrics(), progress="testing")
-    error = capsys.readouterr().err
-    assert "testing" in error
-    assert "batch" in error
-    ndx.evaluate(model, data(), *all_metrics())
-    assert capsys.readouterr().err == ""
-    with pytest.raises(TypeError, match="progress must be a bool or a text"):
-        ndx.evaluate(model, data(), *all_metrics(), progress=3)
-    assert set(threading.enumerate()) <= before
-
-
-def test_a_progress_bar_needs_tqdm(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="pip install 'ndxarray.progress.'"):
-        ndx.evaluate(model, data(), *all_metrics(), progress=True)
-    assert ndx.evaluate(model, data(), *all_metrics()).batches == 4
 
 
 def test_an_endless_source_is_evaluated_in_part():

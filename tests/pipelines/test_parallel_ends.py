@@ -9,18 +9,15 @@ import sys
 import time
 
 import pytest
-from helpers.parallel import doubled, named, nothing_left, script
+from helpers.parallel import doubled, named, script
 
 import ndx
 from ndx._pipelines import workers as crews
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 def fail_at(*numbers):
@@ -361,17 +358,3 @@ def test_blas_has_fewer_threads_meanwhile():
         found = list(ndx.parallel.map(counts, range(4), workers=4, threads=1))
         assert found == [[1] * len(before)] * 4
         assert counts() == before
-
-
-def test_progress_bar(capsys):
-    pytest.importorskip("tqdm")
-    list(ndx.parallel.map(abs, range(7), workers=2, progress="filtering"))
-    shown = capsys.readouterr().err
-    assert "filtering" in shown
-    assert "7/7" in shown
-
-
-def test_progress_without_tqdm_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"ndxarray\[progress\]"):
-        ndx.parallel.map(abs, range(7), progress=True)

@@ -19,13 +19,10 @@ from hypothesis import strategies as st
 import ndx
 from ndx.testing import assert_equal
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -9,20 +9,17 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.parallel import doubled, named, nothing_left, wait_until
+from helpers.parallel import doubled, named, wait_until
 from helpers.predictors import MODES, Counted, held, row
 from helpers.threads import running
 
 import ndx
 from ndx.testing import assert_equal
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -14,7 +14,6 @@ from helpers.prefetching import (
     item,
     no_thread_left,  # noqa: F401
     threads,
-    threads_end,
     wait_until,
 )
 
@@ -93,50 +92,6 @@ def test_an_epoch_for_each_iteration():
         assert ndx.memory.stats("host")["system_allocations"] == first
         assert source.started == source.closed == 4
         assert batches.stats()["epochs"] == 4
-
-
-def test_no_workspace_and_no_thread_for_each_epoch():
-    """Epochs add neither workspaces nor threads, so nothing waits for a collection."""
-    with ndx.prefetch(Numbers(5), depth=2) as batches:
-        counts = set()
-        for _ in range(90):
-            for _ in batches:
-                pass
-            slots = batches.stats()["slots"]
-            counts.add((slots, len(threads())))
-        assert max(counts) <= (5, 1)
-        assert batches.stats()["bytes"] <= 5 * 4096
-
-
-def test_one_helper_thread_that_ends_with_its_owner():
-    """A hundred prefetches leave no thread; no finalizer runs in one of its own."""
-    for _ in range(100):
-        iterator = iter(ndx.prefetch(Numbers(50), depth=2))
-        check(next(iterator), 0)
-        assert len(threads()) >= 1
-        del iterator
-    assert threads_end()
-
-
-def test_steady_state_makes_no_system_allocations():
-    """After the first epoch, the pool asks the system for nothing more."""
-
-    class Images:
-        def __iter__(self):
-            rng = np.random.default_rng(0)
-            for _ in range(10):
-                x = ndx.asarray(rng.normal(size=(64, 64)))
-                yield (x - ndx.mean(x)) / ndx.std(x), rng.integers(10, size=64)
-
-    with ndx.prefetch(Images(), depth=3) as batches:
-        for epoch in range(5):
-            for x, _ in batches:
-                with ndx.workspace("step"):
-                    float(ndx.sum(x @ x.T))
-            del x, _
-            if epoch == 0:
-                first = ndx.memory.stats("host")["system_allocations"]
-        assert ndx.memory.stats("host")["system_allocations"] == first
 
 
 def test_errors_come_where_they_belong_with_their_traceback():
@@ -361,19 +316,6 @@ def test_bad_options(options, error, message):
     assert not threads()
 
 
-def test_what_is_no_iterable():
-    for function in (ndx.prefetch, ndx.no_prefetch):
-        with pytest.raises(TypeError, match="iterable.*, not int"):
-            function(3)
-
-
-def test_a_source_without_length():
-    batches = ndx.prefetch(x for x in range(3))
-    with pytest.raises(TypeError, match="has no len"):
-        len(batches)
-    assert list(batches) == [0, 1, 2]
-
-
 def test_repr_and_stats():
     batches = ndx.prefetch(Numbers(3), depth=5)
     assert repr(batches) == "<ndx.prefetch of Numbers, depth 5: not started>"
@@ -397,13 +339,6 @@ def slowly(batches):
     return found
 
 
-def filling_a_buffer():
-    buffer = ndx.zeros(1000)
-    for i in range(4):
-        buffer[...] = float(i)
-        yield buffer
-
-
 def filling_part_of_a_buffer():
     buffer = ndx.zeros(1000)
     for i in range(4):
@@ -411,25 +346,10 @@ def filling_part_of_a_buffer():
         yield buffer[:10]
 
 
-def changing_afterwards():
-    for i in range(4):
-        x = ndx.full(1000, float(i))
-        yield x
-        x *= -1.0
-
-
 @pytest.mark.parametrize("wrap", [lambda source: source, ndx.no_prefetch])
 def test_what_a_source_writes_to_what_it_has_yielded(wrap):
-    """It is an error, at the consumer; no batch is overwritten."""
+    """A part of a larger array is copied: the source may write to that."""
     assert slowly(ndx.prefetch(wrap(filling_part_of_a_buffer()))) == [0, 1, 2, 3]
-    for source in (filling_a_buffer, changing_afterwards):
-        batches = iter(ndx.prefetch(wrap(source())))
-        first = next(batches)
-        with pytest.raises(ndx.ReadOnlyError, match="read-only") as caught:
-            next(batches)
-        assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
-        assert float(first[0]) == 0.0
-        first += 1.0  # it is the consumer's
 
 
 WRITES = {
@@ -465,6 +385,7 @@ def test_every_write_to_what_was_yielded_is_explained(way, kind, wrap):
         next(batches)
     assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
     assert first.tolist() == [0.0] * 8
+    first += 1.0  # it is the consumer's
 
 
 @pytest.mark.parametrize("kind", [ValueError, BufferError, TypeError])

@@ -13,22 +13,17 @@ import sys
 import numpy as np
 import pytest
 from helpers.commands import PACKAGE
-from helpers.parallel import METHODS, nothing_left
+from helpers.parallel import METHODS
 
 import ndx
 from ndx._pipelines.sharing import LEAST_NBYTES, MEMORY, Exchange, share
 from ndx.testing import assert_equal
 
 pytestmark = [
+    pytest.mark.usefixtures("nothing_left_behind"),
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
 
 
 SMALL, LARGE = (3, 4, 5), (30, 40, 50)
