@@ -196,13 +196,9 @@ _LOOK_AFTER = 1.0
 class Producer:
     """The thread's side of a prefetch: it makes the batches of a source ahead."""
 
-    def __init__(
-        self, source: Iterable[Any], settings: Settings, context: Context
-    ) -> None:
+    def __init__(self, source: Iterable[Any], settings: Settings) -> None:
         self.source = source
         self.settings = settings
-        # In a forked child, a thread of the parent may have been inside of it.
-        self.context = context.copy()
         self.ring = settings.ring()
         self.wake = Signal()
         self.wanted: ThreadEpoch | None = None
@@ -234,7 +230,7 @@ class Producer:
         finally:
             # What batches still use lives on.
             self.ring.drop()
-            del self.source, self.context
+            del self.source
 
     def _serve(self, epoch: ThreadEpoch) -> None:
         """Make the batches of an epoch, and give its end or its error at the last."""
@@ -242,20 +238,16 @@ class Producer:
         outcome = END
         epoch.producer = threading.get_ident()
         try:
-            iterator = self.context.run(iter, self.source)
+            iterator = iter(self.source)
             while (slot := self._wait(epoch)) is not None:
-                batch = self.context.run(
-                    make_batch, slot, iterator, self.settings, self.ring
-                )
-                epoch.put(Outcome(batch))
-                del batch
+                epoch.put(Outcome(make_batch(slot, iterator, self.settings, self.ring)))
         except StopIteration:
             pass
         except BaseException as error:
             outcome = Outcome(error=error)
         try:
             if iterator is not self.source:
-                self.context.run(close_iterator, iterator)
+                close_iterator(iterator)
         except BaseException as error:
             if not epoch.cancelled and outcome.error is None:
                 outcome = Outcome(error=error)
@@ -408,13 +400,15 @@ class ThreadMaker(Maker):
     def new_epoch(self) -> ThreadEpoch:
         """Return an epoch of the thread: a new one if there is none in this process."""
         if self.team is None or self.producer.stopping or not self.team.is_here:
-            self.producer = Producer(self.source, self.settings, self.context)
+            self.producer = Producer(self.source, self.settings)
             self.ring = self.producer.ring
             self.team = Team(
                 [self.producer.run],
                 self.producer.stop,
                 name="ndx-prefetch",
                 computing=False,
+                # A copy: in a forked child, a thread of the parent may be inside of it.
+                context=self.context,
                 grace=CLOSE_TIMEOUT,
             )
         return ThreadEpoch(self.producer.wake)

@@ -196,11 +196,10 @@ _others: weakref.WeakSet[Any] = weakref.WeakSet()
 class Team:
     """Threads that do one job each, until they are told to stop.
 
-    Each runs in a copy of the context in which the team is made: in its backend, not
-    in its workspaces. The threads are daemons, and are ended by `close`, by the
-    finalizer or, at the latest, when the interpreter exits. So none keeps a process
-    from its end, and none is killed while it computes. A team has no locks: a
-    finalizer may close it anywhere.
+    Each runs in a copy of a context: in its backend, not in its workspaces. The
+    threads are daemons, and are ended by `close`, by the finalizer or, at the latest,
+    when the interpreter exits. So none keeps a process from its end, and none is killed
+    while it computes. A team has no locks: a finalizer may close it anywhere.
 
     Parameters
     ----------
@@ -214,6 +213,8 @@ class Team:
         How many threads an operation of the jobs may have; None: cores are shared.
     computing : bool
         Whether the jobs compute; others take no share of the cores.
+    context : contextvars.Context, optional
+        Default: that in which the team is made.
     grace : float, optional
         Seconds that `close` waits for jobs that may not return in time; the finalizer
         does not wait for those.
@@ -227,6 +228,7 @@ class Team:
         name: str,
         threads: int | None = None,
         computing: bool = True,
+        context: contextvars.Context | None = None,
         grace: float | None = None,
     ):
         self._process = os.getpid()
@@ -238,10 +240,10 @@ class Team:
         try:
             if computing:
                 share_cores(self._share, len(jobs), threads)
+            context = contextvars.copy_context() if context is None else context
             for i, job in enumerate(jobs):
-                context = contextvars.copy_context()
                 thread = BackgroundThread(
-                    target=context.run, args=(job,), name=f"{name}-{i}"
+                    target=context.copy().run, args=(job,), name=f"{name}-{i}"
                 )
                 self._threads.append(thread)
                 thread.start()
