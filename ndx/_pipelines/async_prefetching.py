@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ndx._pipelines.leases import SlotWait, scope_left_open
@@ -18,14 +18,13 @@ from ndx._pipelines.producing import (
     Prefetching,
     waits_for_itself,
 )
-from ndx._pipelines.sources import is_marked
 
 if TYPE_CHECKING:
     from typing import Self
 
     from ndx._pipelines.prefetching import Settings
 
-__all__ = ["AsyncPrefetch"]
+__all__ = ["AsyncMaker", "AsyncPrefetch"]
 
 T = TypeVar("T")
 
@@ -38,15 +37,6 @@ class AsyncPrefetch(Prefetching[T]):
     generator, say), there is only one epoch, and each ``async for`` goes on with it.
     It has a length if its source has one.
     """
-
-    def __init__(
-        self,
-        source: AsyncIterable[T],
-        settings: Settings,
-        context: contextvars.Context,
-    ) -> None:
-        super().__init__(source, AsyncMaker, settings, context)
-        self._maker.ahead = not is_marked(source)
 
     def __aiter__(self) -> AsyncPrefetchIterator[T]:
         return self._iteration(AsyncPrefetchIterator, AsyncIterator)
@@ -119,6 +109,12 @@ class AsyncEpoch(Epoch):
 
 class AsyncMaker(Maker):
     """Makes batches by a task of each epoch, in a ring that the epochs share."""
+
+    def __init__(
+        self, source: Any, settings: Settings, context: contextvars.Context, ahead: bool
+    ) -> None:
+        super().__init__(source, settings, context)
+        self.ahead = ahead
 
     def new_epoch(self) -> AsyncEpoch:
         return AsyncEpoch()

@@ -100,11 +100,6 @@ class Ring:
     slots: list[Slot] = field(default_factory=list)
     looks: int = 0
 
-    @classmethod
-    def empty(cls) -> Ring:
-        """Return a ring for counters that are all 0."""
-        return cls(0, slot_sizing(1, 0))
-
     def take(self, *, grow: bool = False, thorough: bool = False) -> Slot | None:
         """Return a slot that is free, of the wanted size; None if all are leased.
 

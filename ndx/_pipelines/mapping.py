@@ -285,13 +285,13 @@ class Results:
 
         Several threads may take from one iterator: one after the other.
         """
-        if self._is_open and not self._crew.is_here:
+        if self._is_open and not self._crew.team.is_here:
             # Another thread of the parent may have had the lock.
             raise RuntimeError(
                 "the results of ndx.parallel.map are those of another process: its "
                 "workers did not follow into the forked child. Call map there"
             )
-        if self._crew.is_member:
+        if self._crew.team.is_member:
             raise _waits_for_itself("function")
         with self._turn:
             if self._is_asked:

@@ -333,15 +333,8 @@ def without_bad(
 ) -> tuple[ndx.NDArray, int]:
     """Apply the policy for NaN; return the weights then, and how many are left out.
 
-    Parameters
-    ----------
-    bad : NDArray of bool
-        The samples that can't be counted, of the shape of the weights.
-    weights : NDArray of float64
-        Samples of weight 0 are not there: they may hold anything.
-    nan : {"raise", "omit"}
-    what : str
-        What is bad about them.
+    The samples that are `bad` can't be counted, since they are `what`. Those of weight
+    0 are not there: they may hold anything.
     """
     bad = bad & (weights > 0)
     count = int(ndx.count_nonzero(bad))

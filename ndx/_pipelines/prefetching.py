@@ -13,7 +13,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import ndx
-from ndx._pipelines.async_prefetching import AsyncPrefetch
+from ndx._pipelines.async_prefetching import AsyncMaker, AsyncPrefetch
 from ndx._pipelines.leases import Filling, FillingOnDevice, Ring, Slot, slot_sizing
 from ndx._pipelines.producing import (
     DirectMaker,
@@ -216,11 +216,12 @@ def prefetch(
     if settings.progress is not False:
         tqdm_class()
     context = contextvars.copy_context()
-    source = unmarked(iterable)
+    source, ahead = unmarked(iterable), not is_marked(iterable)
     if is_iterable(source):
-        return Prefetch(iterable, settings, context)
+        kind = ThreadMaker if ahead else DirectMaker
+        return Prefetch(iterable, kind(source, settings, context))
     if has_method(source, "__aiter__"):
-        return AsyncPrefetch(iterable, settings, context)
+        return AsyncPrefetch(iterable, AsyncMaker(source, settings, context, ahead))
     raise TypeError(
         "prefetch takes an iterable or an asynchronous iterable, not "
         f"{type(iterable).__name__}"
@@ -344,12 +345,6 @@ class Prefetch(Prefetching[T]):
     an iterator itself (a generator, say), there is only one epoch, and each ``iter()``
     goes on with it. It has a length if its source has one.
     """
-
-    def __init__(
-        self, source: Iterable[T], settings: Settings, context: contextvars.Context
-    ) -> None:
-        kind = DirectMaker if is_marked(source) else ThreadMaker
-        super().__init__(source, kind, settings, context)
 
     def __iter__(self) -> PrefetchIterator[T]:
         return self._iteration(PrefetchIterator, Iterator)

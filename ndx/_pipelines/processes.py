@@ -194,10 +194,7 @@ class _Child:
     def _check_alive(self) -> None:
         """Kill the process if it handles the signal that was to end it.
 
-        Raises
-        ------
-        EOFError
-            If it has ended.
+        Raises EOFError if it has ended.
         """
         if self._stopped and time.monotonic() - self._stopped_at >= GRACE:
             self._process.kill()

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
-from ndx._pipelines.sources import length_of, offer_length, progress_bar, unmarked
+from ndx._pipelines.sources import length_of, offer_length, progress_bar
 from ndx._pipelines.workers import Team
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ class Maker:
         self.source = source
         self.settings = settings
         self.context = context
-        self.ring = Ring.empty()
+        self.ring = settings.ring()
         self.thread: threading.Thread | None = None
         self.wanted: Any = None
         self.closed = False
@@ -526,13 +526,11 @@ class Prefetching(Generic[T]):
 
         def __len__(self) -> int: ...
 
-    def __init__(
-        self, source: Any, kind: type[Maker], settings: Settings, context: Context
-    ) -> None:
+    def __init__(self, source: Any, maker: Any) -> None:
         # With its mark, which another prefetch looks for.
         self.source = source
         offer_length(self)
-        self._maker: Any = kind(unmarked(source), settings, context)
+        self._maker = maker
         self._once: Any = None
         self._last: weakref.ref[Any] | None = None
 

@@ -116,7 +116,10 @@ def _remove_unlocked(parent: str, prefix: str, age: float) -> None:
                 and _NAME.fullmatch(entry.name)
                 and _is_older(entry, age)
             ):
-                _remove_if_unlocked(entry.path)
+                lock = _lock(entry.path)
+                if lock is not None:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    os.close(lock)
 
 
 def _is_older(entry: os.DirEntry[str], age: float) -> bool:
@@ -129,13 +132,6 @@ def _is_older(entry: os.DirEntry[str], age: float) -> bool:
         )
     except (OSError, AttributeError):
         return False
-
-
-def _remove_if_unlocked(path: str) -> None:
-    lock = _lock(path)
-    if lock is not None:
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(lock)
 
 
 def _lock(path: str) -> int | None:

@@ -39,13 +39,7 @@ class _NoBar:
 
 
 def tqdm_class() -> Any:
-    """Return tqdm's bar for where this runs: a terminal or a notebook.
-
-    Raises
-    ------
-    ImportError
-        If tqdm is not installed.
-    """
+    """Return tqdm's bar for where this runs: a terminal or a notebook."""
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
@@ -58,23 +52,10 @@ def tqdm_class() -> Any:
 
 
 def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
-    """Return a progress bar, or what takes its place if none is wanted.
+    """Return a bar for so many units, or what takes its place if none is wanted.
 
-    Parameters
-    ----------
-    wanted : bool or str
-        Whether there is one, or the text before it.
-    total : int or None
-        How many units there will be, if that is known.
-    unit : str
-        What is counted.
-
-    Raises
-    ------
-    TypeError
-        If `wanted` is neither.
-    ImportError
-        If tqdm is not installed.
+    A str is the text before it. Raises TypeError for what is neither that nor a bool,
+    and ImportError without tqdm.
     """
     if wanted is False:
         return _NoBar()

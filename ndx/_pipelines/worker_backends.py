@@ -44,11 +44,8 @@ class Place:
     def used(self) -> Iterator[ndx.Workspace | None]:
         """Make the backend current, until the end of the scope.
 
-        Yields
-        ------
-        ndx.Workspace or None
-            The calling thread's. As a decorator, it has calls of a function run in it,
-            and detaches the arrays of their results.
+        Yields the calling thread's workspace, or None. As a decorator, it has calls of
+        a function run in it, and detaches the arrays of their results.
         """
         backend = self.backend
         if isinstance(backend, ndx.memory.BackendRecipe):
@@ -64,11 +61,8 @@ class Place:
     def entered(self) -> Iterator[Scoped]:
         """Give this thread the backend and the workspace, until the end of the scope.
 
-        Yields
-        ------
-        callable
-            A decorator: the workspace, if there is one. All workspaces of the thread
-            are destroyed at the end.
+        Yields the workspace, or another decorator. All workspaces of the thread are
+        destroyed at the end.
         """
         with self.used() as workspace:
             try:
@@ -95,10 +89,7 @@ class Place:
     def elsewhere(self, *, forked: bool) -> Place:
         """Return the same for another process, which makes backends of its own.
 
-        Raises
-        ------
-        TypeError
-            If a process that is not forked can't make this backend.
+        Raises TypeError if a process that is not forked can't make this one.
         """
         backend = ndx.current_backend() if self.backend is None else self.backend
         return dataclasses.replace(

@@ -401,23 +401,13 @@ class Crew:
             tasks, opener = post.tasks[i % len(post.tasks)], opened[i]
             return lambda: _work(opener, tasks, post)
 
-        self._team = Team(
+        self.team = Team(
             [job_of(i) for i in range(count)],
             stop_all,
             name=name,
             threads=threads,
             computing=computing,
         )
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this process has the workers: a forked child has not."""
-        return self._team.is_here
-
-    @property
-    def is_member(self) -> bool:
-        """Whether the calling thread is one of the workers."""
-        return self._team.is_member
 
     def put(self, key: int, *args: Any, worker: int = 0) -> None:
         """Give a task to a worker that has its own, or to whoever takes it first."""
@@ -435,9 +425,9 @@ class Crew:
         list of Outcome
             Those that nobody has taken.
         """
-        self._team.close()
+        self.team.close()
         found: list[Outcome] = []
-        if self.is_here:
+        if self.team.is_here:
             with contextlib.suppress(queue.Empty):
                 while True:
                     found.append(self._post.done.get_nowait())
@@ -445,7 +435,7 @@ class Crew:
 
     def __del__(self) -> None:
         # An error that nobody took would keep the queue that it is in.
-        if hasattr(self, "_team"):
+        if hasattr(self, "team"):
             self.close()
 
 
