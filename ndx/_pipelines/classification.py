@@ -164,21 +164,19 @@ class Classification(Counting):
                 and outputs.shape[-1] == classes
             )
             if may_be_columns and self._one_hot is None:
-                msg = (
+                raise ValueError(
                     f"expected values and outputs of shape {outputs.shape} and dtype "
                     f"{outputs.dtype} may be {outputs.size} class numbers, or one "
                     f"column for each of the {classes} classes: say which by "
                     "Classification(one_hot=True) or one_hot=False, or give columns "
                     "of floats"
                 )
-                raise ValueError(msg)
             predicted = outputs[..., 0] if columns else outputs
         else:
-            msg = (
+            raise ValueError(
                 "outputs that are classes don't tell how many there are: give "
                 "Classification(classes=...)"
             )
-            raise ValueError(msg)
         if bad is not None:
             bad = ndx.reshape(on_host(bad), (-1,))
         return on_host(predicted), bad, classes
@@ -188,10 +186,9 @@ class Classification(Counting):
             there = (
                 f"{self._columns} classes" if self._columns else "at least one class"
             )
-            msg = (
+            raise ValueError(
                 f"outputs have scores for {classes} classes, and the metric has {there}"
             )
-            raise ValueError(msg)
         return classes
 
     def _expected(
@@ -203,12 +200,11 @@ class Classification(Counting):
         elif expected.shape == (*shape, classes):
             expected = _hottest(expected)
         if expected.shape != shape:
-            msg = (
+            raise ValueError(
                 f"expected values of shape {expected.shape} don't fit predictions of "
                 f"shape {shape}; they are class numbers of that shape, or have "
                 f"{classes} columns"
             )
-            raise ValueError(msg)
         return on_host(expected)
 
     def result(self) -> ClassificationResult:
@@ -498,11 +494,10 @@ class ClassificationResult:
 def _classes_of(outputs: ndx.NDArray, classes: int) -> ndx.NDArray:
     """Return the classes of outputs that have a single 1 in each row."""
     if outputs.ndim < 2 or outputs.shape[-1] != classes:
-        msg = (
+        raise ValueError(
             f"outputs of shape {outputs.shape} are not one-hot: their last axis has to "
             f"be as long as there are classes, {classes}"
         )
-        raise ValueError(msg)
     ones = ndx.sum(outputs == 1, axis=-1) == 1
     if not ndx.all(ones & (ndx.sum(outputs != 0, axis=-1) == 1)):
         msg = "outputs are not one-hot: each row has a single 1, and zeros"

@@ -180,11 +180,10 @@ def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any
     named: dict[str, Metric[Any]] = {}
     for metric in metrics:
         if isinstance(metric, type) or not isinstance(metric, Metric):
-            msg = (
+            raise TypeError(
                 f"{metric!r} is no metric: that is an object with the methods update, "
                 "result and reset (ndx.metrics.Metric)"
             )
-            raise TypeError(msg)
         if any(metric is other for other in named.values()):
             msg = f"the metric {metric!r} is given twice, and would count twice"
             raise TypeError(msg)
@@ -203,11 +202,10 @@ def _checked_keys(keys: Any) -> tuple[str, ...]:
         keys = tuple(keys)
         if len(keys) in (2, 3):
             return keys
-    msg = (
+    raise TypeError(
         f"keys={keys!r} is not valid: it is a tuple of the keys of the inputs and the "
         "expected values, and, if there are any, of the weights"
     )
-    raise TypeError(msg)
 
 
 def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
@@ -226,9 +224,8 @@ def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
         found = f"a {type(batch).__name__} of {len(batch)}"
     else:
         found = f"of type {type(batch).__name__}"
-    msg = (
+    raise TypeError(
         "a batch is a pair (inputs, expected), a triple with weights, or a mapping "
         f"with the keys {', '.join(map(repr, keys))}, of which the third may be "
         f"missing; not {found}"
     )
-    raise TypeError(msg)

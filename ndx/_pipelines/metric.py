@@ -269,11 +269,10 @@ def as_array(x: Any, what: str) -> ndx.NDArray:
     if isinstance(x, ndx.NDArray):
         return x
     if np.ma.is_masked(x):
-        msg = (
+        raise TypeError(
             f"the {what} of a batch have masked values, which would count: give "
             "weights of 0 for these samples, and x.data or x.filled(0)"
         )
-        raise TypeError(msg)
     # An array of NumPy stays where it is, whatever the current device.
     device = "cpu" if isinstance(x, np.ndarray) else None
     try:
@@ -341,11 +340,10 @@ def without_bad(
     if not count:
         return weights, 0
     if nan == "raise":
-        msg = (
+        raise ValueError(
             f"{count} of {bad.size} values of a batch are {what}; leave them out by a "
             "mask (weights of 0) or by nan='omit'"
         )
-        raise ValueError(msg)
     return ndx.where(bad, 0.0, weights), count
 
 
@@ -364,11 +362,10 @@ def labels_of(
     wrong = (labels != there) | (labels < 0) | (labels >= classes)
     if ndx.any(wrong):
         example = x[wrong][0].item()
-        msg = (
+        raise ValueError(
             f"{int(ndx.count_nonzero(wrong))} of {x.size} {what} are no classes, "
             f"such as {example}; {classes} classes are numbered from 0 to {classes - 1}"
         )
-        raise ValueError(msg)
     return labels
 
 
@@ -404,11 +401,10 @@ SHOWN = 20
 def check_average(average: object, valid: Sequence[str], each: str = "class") -> None:
     """Raise if `average` is neither one of some means nor None."""
     if average is not None and average not in valid:
-        msg = (
+        raise ValueError(
             f"average={average!r} is not valid; valid are "
             f"{', '.join(map(repr, valid))}, and None for the value of each {each}"
         )
-        raise ValueError(msg)
 
 
 def table_of_columns(

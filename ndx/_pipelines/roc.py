@@ -154,11 +154,10 @@ class ROC(Counting):
         columns = shape[-1] if shape else 0
         if columns < 1 or (self._columns and columns != self._columns):
             there = f"{self._columns}" if self._columns else "at least one"
-            msg = (
+            raise ValueError(
                 f"outputs of shape {shape} have {columns} columns of scores, and the "
                 f"metric has {there}"
             )
-            raise ValueError(msg)
         return columns
 
     def result(self) -> ROCResult:
@@ -272,11 +271,10 @@ class _Histogram:
     ) -> None:
         """Count a batch."""
         if self._shares and not ndx.all((scores >= 0) & (scores <= 1)):
-            msg = (
+            raise ValueError(
                 "scores are not between 0 and 1, as a number of thresholds needs; give "
                 "the thresholds themselves, or None for exact curves"
             )
-            raise ValueError(msg)
         if not ndx.isdtype(scores.dtype, "real floating"):
             scores = ndx.astype(scores, ndx.float64)
         thresholds = _rounded(self.thresholds, scores.dtype)
@@ -343,11 +341,10 @@ def _checked_thresholds(thresholds: Any) -> ndx.NDArray:
         except (TypeError, ValueError):
             found = ndx.empty(0, device="cpu")
         if found.ndim != 1 or not found.size or not ndx.all(found[1:] > found[:-1]):
-            msg = (
+            raise ValueError(
                 f"thresholds={thresholds!r} is not valid; it is a number of steps, or "
                 "a list of thresholds, each larger than the one before"
             )
-            raise ValueError(msg)
         return found
 
 
@@ -365,19 +362,17 @@ def _positive(
         flat = kept(ndx.reshape(expected, (-1, columns)), weights[:, None])
         if flat.dtype != ndx.bool:
             if not ndx.all((flat == 0) | (flat == 1)):
-                msg = (
+                raise ValueError(
                     "expected values of the same shape as the scores say which classes "
                     "a sample has: as bools, or 0 and 1"
                 )
-                raise ValueError(msg)
             flat = flat == 1
         return flat
     if expected.shape != shape:
-        msg = (
+        raise ValueError(
             f"expected values of shape {expected.shape} don't fit scores of shape "
             f"{(*shape, columns)}; valid are {shape} and {(*shape, columns)}"
         )
-        raise ValueError(msg)
     flat = ndx.reshape(expected, (-1,))
     if columns == 1:
         return ndx.reshape(labels_of(flat, 2, weights, "expected ones") == 1, (-1, 1))

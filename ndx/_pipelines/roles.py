@@ -275,12 +275,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         for role in roles:
             workspace = self[role]
             if workspace is not None and not workspace.is_open_here:
-                msg = (
+                raise ndx.WorkspaceError(
                     f"role {str(role)!r} is in {name_of(workspace)}, of which no scope "
                     "is open in this thread or task; enter it first: with "
                     f"roles.scope({str(role)!r}): ..."
                 )
-                raise ndx.WorkspaceError(msg)
 
     def assert_not_open(self, *roles: str) -> None:
         """Check that no scope of the roles' workspaces is open in this thread or task.
@@ -298,11 +297,10 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         for role in roles or tuple(self):
             workspace = self[role]
             if workspace is not None and workspace.is_open_here:
-                msg = (
+                raise ndx.WorkspaceError(
                     f"role {str(role)!r} is in workspace {workspace.name!r}, which is "
                     "open here: a scope around this one, or one that was not left"
                 )
-                raise ndx.WorkspaceError(msg)
 
     def assert_current(self, role: str) -> None:
         """Check that new arrays are made in a role's workspace, here and now.
@@ -319,12 +317,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         """
         current, workspace = ndx.current_workspace(), self[role]
         if current is not workspace:
-            msg = (
+            raise ndx.WorkspaceError(
                 f"role {str(role)!r} is in {name_of(workspace)}, but new arrays are "
                 f"made in {name_of(current)}; enter it: with roles.scope("
                 f"{str(role)!r}): ..."
             )
-            raise ndx.WorkspaceError(msg)
 
     # ---- Arrays ----------------------------------------------------------------------
 
@@ -484,13 +481,12 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
                 return self.copy(role, x)
             return self.leverage_to(role, x)
         place = f"workspace {x.workspace!r}" if x.attached else "no workspace"
-        msg = (
+        raise ndx.WorkspaceError(
             f"an array of shape {x.shape} is to be in {name_of(workspace)} for role "
             f"{str(role)!r}, but it is in {place}; make it there (roles.create, "
             f"roles.scope), move it by roles.leverage_to({str(role)!r}, x), or give "
             "migrate=True"
         )
-        raise ndx.WorkspaceError(msg)
 
     def destroy(self) -> None:
         """Give back the memory of the roles' workspaces, of the calling thread.
@@ -570,12 +566,11 @@ def parse(role: str, place: Any) -> Found:
     match place:
         case (str() as name, None | ndx.WorkspaceConfig() as config):
             return (name, config)
-    msg = (
+    raise TypeError(
         f"{place!r} is no place for role {str(role)!r}; valid are a workspace's name, "
         "a Workspace, a WorkspaceConfig, a pair (name, WorkspaceConfig), and None for "
         "no workspace"
     )
-    raise TypeError(msg)
 
 
 def check_array(x: object) -> None:

@@ -87,11 +87,10 @@ def use_workspaces(enabled: bool | None = None, /) -> _Switch:
     """
     global _used
     if enabled is not None and not isinstance(enabled, bool):
-        msg = (
+        raise TypeError(
             f"use_workspaces takes True, False or None, not {enabled!r} of type "
             f"{type(enabled).__name__}"
         )
-        raise TypeError(msg)
     before = _used
     if enabled is not None:
         _used = enabled
