@@ -54,19 +54,6 @@ def test_the_rest_is_left_after_an_error():
     assert len(done) < 500
 
 
-def test_errors_of_the_source_come_after_the_results_before():
-    def source():
-        yield from range(3)
-        raise OSError("no more")
-
-    results = ndx.parallel.map(abs, source(), workers=2)
-    assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(OSError, match="no more") as caught:
-        next(results)
-    assert caught.value.index_of_item == 3
-    assert next(results, "end") == "end"
-
-
 def test_stop_iteration_does_not_end_the_results():
     with pytest.raises(RuntimeError, match="StopIteration"):
         list(ndx.parallel.map(lambda i: next(iter([])), [1]))
@@ -246,12 +233,13 @@ print(threading.active_count(), ndx.memory.workspaces(all_threads=True))
     assert (status, out, err) == (0, "1 []\n", "")
 
 
-def test_a_program_ends_with_workers_that_wait():
-    """Threads that wait for work don't keep a program from its end."""
+@pytest.mark.parametrize("kind", ["workers", "processes"])
+def test_a_program_ends_with_workers_that_wait(kind):
+    """Threads and processes that wait for work don't keep a program from its end."""
     status, _, err = script(
-        """
+        f"""
 import itertools, ndx
-results = ndx.parallel.map(abs, itertools.count(), workers=2)
+results = ndx.parallel.map(abs, itertools.count(), {kind}=2)
 predict = ndx.parallel.Predictor(lambda x: x)
 print(next(results), flush=True)
 """,

@@ -27,16 +27,6 @@ def items(count, size=100):
     return [ndx.full(size, float(i)) for i in range(count)]
 
 
-def test_results_have_the_order_of_the_items():
-    def slow_first(x):
-        time.sleep(0.02 if float(x[0]) == 0 else 0)
-        return x * 2
-
-    found = list(ndx.parallel.map(slow_first, items(20), workers=4))
-    for i, each in enumerate(found):
-        assert_equal(each, np.full(100, 2.0 * i))
-
-
 def test_several_iterables_end_with_the_shortest():
     found = ndx.parallel.map(lambda x, y: x + y, [1, 2, 3], itertools.count(10))
     assert list(found) == [11, 13, 15]

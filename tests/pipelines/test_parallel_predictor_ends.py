@@ -22,28 +22,6 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_errors_go_to_the_callers_concerned(mode):
-    def fn(x):
-        if bool(ndx.any(x == 3)):
-            raise LookupError("three")
-        return x * 2
-
-    with (
-        ndx.parallel.Predictor(fn, mode=mode, deadline=0.05, max_batch=8) as predict,
-        ThreadPoolExecutor(8) as pool,
-    ):
-        futures = [pool.submit(predict, row(i)) for i in range(8)]
-        for i, each in enumerate(futures):
-            if i == 3:
-                with pytest.raises(LookupError, match="three"):
-                    each.result(20)
-            else:
-                assert_equal(each.result(20), np.full((1, 3), 2.0 * i))
-        del futures, each
-    assert predict.stats()["errors"] == 1
-
-
 def test_a_stale_request_spoils_no_others():
     with held(max_batch=8) as (predict, fn):
         futures = [predict.submit(row(1))]
@@ -63,13 +41,6 @@ def test_results_without_a_row_for_each_request(fn):
     predict = ndx.parallel.Predictor(fn, deadline=0)
     with predict, pytest.raises(ValueError, match="one row for each"):
         predict(row(1))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_requests_of_no_rows(mode):
-    with ndx.parallel.Predictor(doubled, mode=mode, deadline=0) as predict:
-        futures = [predict.submit(row(1, count=0)) for _ in range(20)]
-        assert [each.result(20).shape for each in futures] == [(0, 3)] * 20
 
 
 def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):

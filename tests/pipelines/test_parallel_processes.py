@@ -330,18 +330,6 @@ def is_running(process):
         return ") Z " not in file.read()
 
 
-def test_a_program_ends_with_processes_that_wait():
-    status, _, err = script(
-        """
-import itertools, ndx
-results = ndx.parallel.map(abs, itertools.count(), processes=2)
-print(next(results), flush=True)
-""",
-        until="0",
-    )
-    assert (status, err) == (0, "")
-
-
 def test_pickles_of_shared_arrays_are_those_of_others():
     shared = ndx.parallel.share(ndx.arange(3.0))
     assert_equal(pickle.loads(pickle.dumps(shared)), np.arange(3.0))

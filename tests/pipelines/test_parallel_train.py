@@ -258,12 +258,6 @@ def test_results_belong_to_the_caller():
     assert trained.params["w"].in_scope
 
 
-def test_no_batches():
-    trained = ndx.parallel.train(step, start(), [], workers=2)
-    assert same(trained.params, start())
-    assert (trained.scores, trained.batches, trained.averages) == ([], 0, 0)
-
-
 @pytest.mark.parametrize("prefetch", [0, 8])
 def test_batches_are_taken_a_few_ahead(prefetch):
     taken, ahead = [], []

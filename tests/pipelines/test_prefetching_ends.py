@@ -38,19 +38,6 @@ def test_leaving_a_loop_ends_the_thread():
     assert live_bytes() == before
 
 
-def test_leaving_a_loop_early_and_beginning_again():
-    source = Numbers(30)
-    with ndx.prefetch(source, depth=4) as batches:
-        for stop in (0, 3, 10, 1):
-            for i, batch in enumerate(batches):
-                check(batch, i)
-                if i == stop:
-                    break
-        assert sum(1 for _ in batches) == 30
-        assert source.started == source.closed == 5
-        assert len(threads()) == 1
-
-
 def test_an_error_of_the_consumer():
     source = Numbers(100)
 

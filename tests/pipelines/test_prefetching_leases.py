@@ -13,7 +13,6 @@ from helpers.prefetching import (
     check,
     every_road,
     item,
-    live_bytes,
     no_thread_left,  # noqa: F401
     wait_until,
 )
@@ -205,20 +204,6 @@ def test_what_the_source_keeps_is_leased_too():
     with pytest.raises(ndx.WorkspaceError, match="in the source"):
         for _ in ndx.prefetch(caching(True), **options):
             pass
-
-
-def test_batches_outlive_the_prefetch_and_then_give_back_all():
-    before = live_bytes()
-    batches = ndx.prefetch(Numbers(5), slot_size="64KiB")
-    kept = list(batches)
-    batches.close()
-    del batches
-    gc.collect()
-    for i, batch in enumerate(kept):
-        check(batch, i)
-    assert live_bytes() > before
-    del kept, batch
-    assert live_bytes() == before
 
 
 def test_workspaces_that_are_destroyed_by_others():

@@ -89,13 +89,6 @@ def by_buffers(x, exchange):
     return pickle.loads(stream, buffers=copies)
 
 
-def by_dask(x, exchange):
-    serialize = pytest.importorskip("distributed.protocol").serialize
-    header, frames = serialize(x, serializers=["dask"], on_error="raise")
-    deserialize = pytest.importorskip("distributed.protocol").deserialize
-    return deserialize(header, [bytearray(memoryview(each)) for each in frames])
-
-
 ROADS = {
     "item of a map": as_item,
     "result of a map": as_result,
@@ -132,19 +125,6 @@ def test_arrays_arrive_as_they_are(road, shape):
             # A copy is the receiver's; bytes apart are those that the sender offers.
             if isinstance(sent, ndx.NDArray) and road != "pickle with buffers apart":
                 assert found.flags.writeable or type(found) is not ndx.NDArray
-
-
-@SIZES
-def test_arrays_arrive_at_a_worker_of_dask(shape):
-    pytest.importorskip("distributed")
-    for name, sent in every_layout(shape).items():
-        if name == "number":
-            continue
-        found = by_dask(sent, None)
-        assert_equal(found, np.asarray(sent))
-        assert found.dtype == sent.dtype
-        if name != "repeated":
-            assert_arrives(found, sent)
 
 
 def described(x):
