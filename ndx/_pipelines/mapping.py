@@ -11,9 +11,10 @@ from typing import Any, Literal, Self
 
 import ndx
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_count, check_function
 from ndx._pipelines.processes import Processes
 from ndx._pipelines.sources import length_of, progress_bar
-from ndx._pipelines.workers import Crew, Opened, Outcome, check_function
+from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Results", "map"]
 
@@ -141,11 +142,9 @@ def map(
             "add workers='processes' or processes=N"
         )
     if threads is not None:
-        worker_backends.check_count(threads, "threads")
+        check_count(threads, "threads")
     size = (
-        2 * len(places)
-        if buffersize is None
-        else worker_backends.check_count(buffersize, "buffersize")
+        2 * len(places) if buffersize is None else check_count(buffersize, "buffersize")
     )
     # Unlike `zip`, it keeps nothing of the last items.
     source = builtins.map(_together, *iterables)
@@ -213,9 +212,7 @@ def _kind_of(workers: Any, processes: Any) -> tuple[str, int | None]:
     else:
         kind, count = "threads", workers
     if count is not None:
-        worker_backends.check_count(
-            count, "workers" if kind == "threads" else "processes"
-        )
+        check_count(count, "workers" if kind == "threads" else "processes")
     return kind, count
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import ndx
 from ndx._lib.tables import Table
+from ndx._pipelines.arguments import check_choice
 
 __all__ = [
     "Counting",
@@ -94,7 +95,9 @@ class Counting:
     ) -> None:
         self.name = name
         self._given = None if columns is None else _names_of(columns)
-        self._nan, self._omitted = _checked_nan(nan), 0
+        check_choice("nan", nan, ("raise", "omit"), "is not valid for a metric")
+        self._nan: NaN = nan
+        self._omitted = 0
         self._columns = 0
         self._counts: dict[str, ndx.NDArray] = {}
         # Metrics that agree in these can be merged.
@@ -255,15 +258,6 @@ def scikit_learn(what: str) -> Any:
 NaN: TypeAlias = Literal["raise", "omit"]
 
 
-def _checked_nan(nan: object) -> NaN:
-    if nan == "raise":
-        return "raise"
-    if nan == "omit":
-        return "omit"
-    msg = f"nan={nan!r} is not valid for a metric; valid are 'raise', 'omit'"
-    raise ValueError(msg)
-
-
 def as_array(x: Any, what: str) -> ndx.NDArray:
     """Return expected values or outputs as an array, without a copy if possible."""
     if isinstance(x, ndx.NDArray):
@@ -400,11 +394,9 @@ SHOWN = 20
 
 def check_average(average: object, valid: Sequence[str], each: str = "class") -> None:
     """Raise if `average` is neither one of some means nor None."""
-    if average is not None and average not in valid:
-        raise ValueError(
-            f"average={average!r} is not valid; valid are "
-            f"{', '.join(map(repr, valid))}, and None for the value of each {each}"
-        )
+    if average is not None:
+        more = f", and None for the value of each {each}"
+        check_choice("average", average, valid, more=more)
 
 
 def table_of_columns(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -20,8 +19,9 @@ import ndx
 from ndx._lib.trees import map_tree
 from ndx._lib.weak import members
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_choice, check_count, check_function
 from ndx._pipelines.worker_backends import Place
-from ndx._pipelines.workers import Team, check_function
+from ndx._pipelines.workers import Team
 
 __all__ = ["Predictor"]
 
@@ -333,7 +333,6 @@ class InPlace:
     """
 
     def __init__(self, fn: Callable[..., Any], places: list[Place]):
-        self._process = os.getpid()
         self._fn = fn
         self._count = len(places)
         self._changed = threading.Condition(threading.RLock())
@@ -412,13 +411,6 @@ class InPlace:
             while not (self._is_idle or is_inside):
                 self._changed.wait()
         self._end_if_last()
-
-    def __del__(self) -> None:
-        # No call is under way: it would refer to this. A forked child may have lost
-        # the thread that has the lock, and construction may have been interrupted.
-        if hasattr(self, "stats") and os.getpid() == self._process:
-            self._closed = True
-            self._end_if_last()
 
     def check_open(self) -> None:
         """Raise RuntimeError if it is closed; not in a call that has begun before."""
@@ -523,14 +515,11 @@ class Predictor:
         threads: int | None = None,
     ):
         check_function(fn, "fn")
-        if mode not in MODES:
-            raise ValueError(
-                f"mode={mode!r} is not valid; valid are {', '.join(map(repr, MODES))}"
-            )
-        worker_backends.check_count(max_batch, "max_batch")
+        check_choice("mode", mode, MODES)
+        check_count(max_batch, "max_batch")
         for name, count in (("queue_limit", queue_limit), ("threads", threads)):
             if count is not None:
-                worker_backends.check_count(count, name)
+                check_count(count, name)
         if not isinstance(deadline, int | float) or not 0 <= deadline < 1e6:
             raise ValueError(
                 f"deadline={deadline!r} is not a time: give seconds, from 0"
@@ -683,6 +672,11 @@ class Predictor:
         self._team.close()
         if self._in_place is not None and self._team.is_here:
             self._in_place.close()
+
+    def __del__(self) -> None:
+        # No call is under way: it would refer to this. Construction may have failed.
+        if hasattr(self, "_team"):
+            self.close()
 
     def __enter__(self) -> Self:
         return self

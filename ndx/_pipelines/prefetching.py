@@ -13,6 +13,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import ndx
+from ndx._pipelines.arguments import check_choice
 from ndx._pipelines.async_prefetching import AsyncMaker, AsyncPrefetch
 from ndx._pipelines.leases import Filling, FillingOnDevice, Ring, Slot, slot_sizing
 from ndx._pipelines.producing import (
@@ -257,8 +258,8 @@ class Settings:
             self.slots = self.depth + _SPARE_SLOTS
         else:
             self.slots = _count("slots", self.slots, 2, 2 * _MOST_AHEAD)
-        _choice("workspace", self.workspace, ("ring", None))
-        _choice("on_held", self.on_held, ("wait", "grow"))
+        check_choice("workspace", self.workspace, ("ring", None))
+        check_choice("on_held", self.on_held, ("wait", "grow"))
         self.slot_size = _size("slot_size", self.slot_size)
         patience: Any = self.patience
         if not isinstance(patience, int | float) or not patience >= 0:
@@ -317,12 +318,6 @@ def _size(name: str, value: Any) -> int:
         return ndx.WorkspaceConfig(size=value).size
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
-
-
-def _choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if not any(value is each or value == each for each in choices):
-        valid = ", ".join(map(repr, choices))
-        raise ValueError(f"{name}={value!r} is not valid; valid are {valid}")
 
 
 def _gpu(device: Any) -> str | None:

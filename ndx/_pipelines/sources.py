@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ndx._lib.caches import cached
@@ -25,17 +26,12 @@ __all__ = [
 # ---- Lengths and bars ----------------------------------------------------------------
 
 
-class _NoBar:
-    """What is used without a bar."""
+def _nothing(*args: Any, **values: Any) -> None:
+    pass
 
-    def update(self, count: int = 1) -> None:
-        pass
 
-    def set_postfix(self, **values: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+# What is used without a bar.
+_NO_BAR = SimpleNamespace(update=_nothing, set_postfix=_nothing, close=_nothing)
 
 
 def tqdm_class() -> Any:
@@ -58,7 +54,7 @@ def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
     and ImportError without tqdm.
     """
     if wanted is False:
-        return _NoBar()
+        return _NO_BAR
     if wanted is not True and not isinstance(wanted, str):
         raise TypeError(
             f"progress must be a bool or a text (str), not {type(wanted).__name__}"

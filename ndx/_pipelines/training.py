@@ -12,9 +12,10 @@ import numpy as np
 import ndx
 from ndx._lib.trees import check_structure, map_tree
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_count, check_function
 from ndx._pipelines.sources import length_of, progress_bar
 from ndx._pipelines.worker_backends import Place, Scoped, unchanged
-from ndx._pipelines.workers import Crew, Opened, check_function, with_index
+from ndx._pipelines.workers import Crew, Opened, with_index
 from ndx._pipelines.workspace_plan import Mode, has_workspaces
 
 __all__ = ["Trained", "train"]
@@ -450,12 +451,12 @@ def train(
     for function, what in (update, "update"), (on_score, "on_score"):
         if function is not None:
             check_function(function, what)
-    worker_backends.check_count(epochs, "epochs")
-    worker_backends.check_count(average_every, "average_every")
+    check_count(epochs, "epochs")
+    check_count(average_every, "average_every")
     if prefetch != 0:
-        worker_backends.check_count(prefetch, "prefetch")
+        check_count(prefetch, "prefetch")
     if threads is not None:
-        worker_backends.check_count(threads, "threads")
+        check_count(threads, "threads")
     if epochs > 1 and iter(batches) is batches:
         raise ValueError(
             f"epochs={epochs}, but batches is an iterator, which can be used once: "

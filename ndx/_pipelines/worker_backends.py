@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ndx
 from ndx._lib.trees import map_tree
+from ndx._pipelines.arguments import check_count
 from ndx._pipelines.leases import is_array_of_numpy
 
-__all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
+__all__ = ["Place", "Scoped", "places", "unchanged"]
 
 Scoped = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -146,17 +146,6 @@ def places(
             itertools.cycle(found), check_count(workers, "workers")
         )
     ]
-
-
-def check_count(number: Any, name: str) -> int:
-    """Return a count that is 1 or more, or raise an error that names it."""
-    try:
-        count = operator.index(number)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
-    if isinstance(number, bool) or count < 1:
-        raise ValueError(f"{name}={number!r} is not a count: give 1 or more")
-    return count
 
 
 def _usual_config() -> ndx.WorkspaceConfig:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
-import inspect
 import math
 import os
 import queue
@@ -20,7 +19,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import ndx
 from ndx._lib.background import BackgroundThread
@@ -31,7 +30,6 @@ __all__ = [
     "Opened",
     "Outcome",
     "Team",
-    "check_function",
     "close_at_exit",
     "share_cores",
     "with_index",
@@ -63,23 +61,6 @@ def without_stop_iteration(error: BaseException) -> BaseException:
     made = RuntimeError("the function raised StopIteration")
     made.__cause__ = error
     return made
-
-
-def check_function(function: Any, what: str) -> Callable[..., Any]:
-    """Return a function, or raise if workers can't call it and be done."""
-    if not callable(function):
-        raise TypeError(f"{what} must be callable, not {type(function).__name__}")
-    if inspect.iscoroutinefunction(function):
-        raise TypeError(
-            f"{what} is the coroutine function {function!r}: a worker is a thread, "
-            "without an event loop. Give a plain function"
-        )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(
-            f"{what} is the generator function {function!r}: it would run after the "
-            "worker's scope has ended. Return a list"
-        )
-    return cast("Callable[..., Any]", function)
 
 
 # ---- Shares of the cores -------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import ndx
+from ndx._pipelines.arguments import check_choice
 from ndx._pipelines.roles import Place, Role, Roles
 
 __all__ = [
@@ -219,13 +220,9 @@ class WorkspacePlan:
         return f"WorkspacePlan({modes}, name={self._name!r})"
 
 
-def has_workspaces(name: str, mode: object, tool: str) -> bool:
+def has_workspaces(name: str, mode: Any, tool: str) -> bool:
     """Return whether a tool's mode, an argument of a name, is one with workspaces."""
-    # Modes are no keys before they are known to be: a list can't be hashed.
-    if not isinstance(mode, str) or mode not in _MODES:
-        names = ", ".join(map(repr, _MODES))
-        msg = f"{name}={mode!r} is no mode of {tool}; valid are {names}"
-        raise ValueError(msg)
+    check_choice(name, mode, tuple(_MODES), f"is no mode of {tool}")
     return _MODES[mode]
 
 
