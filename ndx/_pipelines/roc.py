@@ -397,9 +397,7 @@ def _curve(metrics: Any, name: str, samples: Samples) -> ROCCurve:
         area = metrics.auc(fpr, tpr)
     return ROCCurve(
         name,
-        ndx.asarray(fpr, copy=True, device="cpu"),
-        ndx.asarray(tpr, copy=True, device="cpu"),
-        ndx.asarray(thresholds, copy=True, device="cpu"),
+        *(ndx.asarray(x, copy=True, device="cpu") for x in (fpr, tpr, thresholds)),
         float(area),
         float(precision),
         positives,
@@ -482,7 +480,7 @@ class ROCResult:
         ValueError
             If there is no such average.
         """
-        return self._averaged([curve.auc for curve in self.curves], average)
+        return self._averaged("auc", average)
 
     def average_precision(
         self, average: Literal["macro", "weighted"] | None = "macro"
@@ -505,11 +503,11 @@ class ROCResult:
         ValueError
             If there is no such average.
         """
-        found = [curve.average_precision for curve in self.curves]
-        return self._averaged(found, average)
+        return self._averaged("average_precision", average)
 
-    def _averaged(self, each: list[float], average: str | None) -> float | ndx.NDArray:
+    def _averaged(self, measure: str, average: str | None) -> float | ndx.NDArray:
         check_average(average, ("macro", "weighted"))
+        each = [getattr(curve, measure) for curve in self.curves]
         values = np.asarray(each, dtype=np.float64)
         if average is None:
             return ndx.asarray(values, device="cpu")
