@@ -60,20 +60,13 @@ class AsyncPrefetch(Prefetching[T]):
 
 
 class AsyncEpoch(Epoch):
-    """What the task and the consumer of one pass share.
+    """What the task and the consumer of one pass share."""
 
-    Attributes
-    ----------
-    consumers : int
-        How many tasks wait for an item.
-    task : asyncio.Task, optional
-        What makes the items, from when the first is asked for to its end.
-    loop : event loop, optional
-        Where the task is, or was.
-    """
-
+    # How many tasks wait for an item.
     consumers = 0
+    # What makes the items, from when the first is asked for to its end.
     task: asyncio.Task[None] | None = None
+    # Where the task is, or was.
     loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(self) -> None:

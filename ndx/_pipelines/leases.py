@@ -256,18 +256,11 @@ _READ_ONLY = (
 
 
 class Filling:
-    """The scope in which the source makes a batch.
+    """The scope in which the source makes a batch, in a free slot of a ring.
 
-    Parameters
-    ----------
-    ring : Ring
-        Whose slot it is.
-    slot : Slot
-        A free one.
-    copy : bool
-        Whether NDArrays that are in no workspace, and parts of larger arrays, are
-        copied: the source may write the next batch to them. What else it has made
-        becomes read-only for it.
+    With `copy`, NDArrays that are in no workspace, and parts of larger arrays, are
+    copied: the source may write the next batch to them. What else it has made becomes
+    read-only for it.
     """
 
     def __init__(self, ring: Ring, slot: Slot, copy: bool) -> None:

@@ -291,14 +291,9 @@ def on_host(x: ndx.NDArray) -> ndx.NDArray:
 
 
 def flat_weights(weights: Any, *shapes: tuple[int, ...]) -> ndx.NDArray:
-    """Return weights or a mask as float64 in one dimension, checked.
+    """Return weights or a mask as float64 in one dimension, checked; None: all are 1.
 
-    Parameters
-    ----------
-    weights : array, optional
-        None: all are 1.
-    *shapes : tuple of int
-        The valid ones; the first one is that of the weights if they are None.
+    The first of the valid shapes is that of the weights if they are None.
     """
     if weights is None:
         return ndx.ones(math.prod(shapes[0]), device="cpu")

@@ -89,15 +89,9 @@ class _Group(deque[Request]):
 class Requests:
     """The requests that wait, by key, in the order in which they came.
 
-    Parameters
-    ----------
-    max_batch : int
-        The rows at which a batch is full. A larger request is a batch by itself; with
-        0 each is, also one without rows.
-    deadline : float
-        Seconds after which a request waits for no others.
-    limit : int or None
-        How many requests may wait; more wait in `put`.
+    A larger request than `max_batch` is a batch by itself; with 0 each is, also one
+    without rows. After `deadline` seconds, a request waits for no others. When as many
+    as `limit` wait, more wait in `put`.
     """
 
     def __init__(self, max_batch: int, deadline: float, limit: int | None):

@@ -34,16 +34,8 @@ _LOOK = 0.5
 class Processes:
     """Processes that compute a function, each driven by one thread of this one.
 
-    Parameters
-    ----------
-    fn : callable
-        The function. If processes are not forked, it is pickled.
-    places : list of Place
-        Where each computes; the backends are made there, by name.
-    start_method : str or None
-        As for `multiprocessing.get_context`.
-    threads : int or None
-        How many threads an operation there may have; None: cores are shared.
+    If they are not forked, the function is pickled, and backends are made by name. An
+    operation there may have so many `threads`; None: cores are shared.
     """
 
     def __init__(

@@ -84,27 +84,20 @@ class Epoch:
     """One pass over a source.
 
     It refers to neither side, so that each of them can go when it is not used any more.
-
-    Attributes
-    ----------
-    ready : deque of Outcome
-        What is made, and not taken yet.
-    iterator : iterator, optional
-        That of the source, where the consumer itself runs it.
-    producer, consumer : int, optional
-        The idents of the thread that makes the items, and of the one that waits now.
-    cancelled, superseded : bool
-        Whether nobody wants any more items; and because a newer epoch has begun.
-    closing : bool
-        Whether somebody waits for the end, and takes an error of it.
     """
 
+    # That of the source, where the consumer itself runs it.
     iterator: Any = None
+    # The idents of the thread that makes the items, and of the one that waits now.
     producer: int | None = None
     consumer: int | None = None
-    cancelled = superseded = closing = False
+    # Whether nobody wants any more items; and because a newer epoch has begun.
+    cancelled = superseded = False
+    # Whether somebody waits for the end, and takes an error of it.
+    closing = False
 
     def __init__(self) -> None:
+        # What is made, and not taken yet.
         self.ready: deque[Outcome] = deque()
 
     def cancel(self) -> None:
@@ -114,25 +107,18 @@ class Epoch:
 
 
 class ThreadEpoch(Epoch):
-    """An epoch that a thread makes.
+    """An epoch that a thread makes."""
 
-    Attributes
-    ----------
-    wake : Signal
-        Set to wake the producer, which may have something to do.
-    arrived : Signal
-        Set when `ready` gets an item, or the epoch is cancelled.
-    finished : threading.Event
-        Set when the producer has let go of the source.
-    failure : BaseException, optional
-        What the source raised when it was closed.
-    """
-
+    # What the source raised when it was closed.
     failure: BaseException | None = None
 
     def __init__(self, wake: Signal) -> None:
         super().__init__()
-        self.wake, self.arrived = wake, Signal()
+        # Set to wake the producer, which may have something to do.
+        self.wake = wake
+        # Set when `ready` gets an item, or the epoch is cancelled.
+        self.arrived = Signal()
+        # Set when the producer has let go of the source.
         self.finished = threading.Event()
 
     def put(self, outcome: Outcome) -> None:

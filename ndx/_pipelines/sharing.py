@@ -345,13 +345,8 @@ def _opened(path: str, mode: str, unlink: bool) -> ndx.NDArray:
 class Exchange:
     """The folders of files that are on their way between processes.
 
-    The process that makes one also removes it, by `close`. Only the same user may
-    look into them.
-
-    Parameters
-    ----------
-    folders : list of str, optional
-        Those of another process. Default: new ones.
+    The process that makes new ones also removes them, by `close`; `folders` are those
+    of another process. Only the same user may look into them.
     """
 
     def __init__(self, folders: list[str] | None = None):
@@ -397,16 +392,9 @@ class Exchange:
     ) -> bytes:
         """Return the pickle of a message, whose large arrays are in files.
 
-        Parameters
-        ----------
-        message : object
-            What to pickle.
-        for_all : bool
-            Whether it is for several processes: the files end with `close`. Those of
-            other messages end when they are read.
-        named : list, optional
-            Gets the shared arrays that the message names. Hold them until it is read:
-            their files end with them, and the message may have views only.
+        These end when they are read or, if the message is `for_all` processes, with
+        `close`. The list `named` gets the shared arrays that the message names. Hold
+        them until it is read: their files end with them, and it may have views only.
         """
         file = io.BytesIO()
         if for_all:
@@ -430,12 +418,7 @@ class Exchange:
     def loads(self, message: bytes, *, keep: bool = False) -> Any:
         """Return what a message says, of the process whose folders these are.
 
-        Parameters
-        ----------
-        message : bytes
-            From `dumps`.
-        keep : bool
-            Whether the sender keeps what it shares for longer than until the answer.
+        With `keep`, that keeps what it shares for longer than until the answer.
         """
         _reading.paths = paths = set()
         try:

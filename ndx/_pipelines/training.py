@@ -185,30 +185,20 @@ def _checked(made: Any) -> tuple[Any, Any]:
 
 @dataclasses.dataclass
 class Rounds:
-    """What the calling thread does: it hands out batches, averages, and reports.
+    """What the calling thread does: it hands out batches, averages, and reports."""
 
-    Parameters
-    ----------
-    crew : Crew
-        The workers, with tasks of their own.
-    workers, every : int
-        How many there are, and how many batches each has in a round.
-    params : tree of arrays
-        The parameters that workers begin a round with; nobody else's.
-    update : callable or None
-        What makes new parameters of gradients; None: workers return parameters.
-    scoped : callable
-        Decorates what computes.
-    on_score, after_averaging, bar
-        Who gets which scores.
-    """
-
+    # The workers, with tasks of their own.
     crew: Crew
+    # How many there are, and how many batches each has in a round.
     workers: int
     every: int
+    # What they begin a round with: nobody else's.
     params: Any
+    # Makes new parameters of gradients; None: workers return parameters.
     update: Callable[[Any, Any], Any] | None
+    # Decorates what computes.
     scoped: Scoped
+    # Who gets which scores.
     on_score: Callable[[int, float], Any] | None
     after_averaging: bool
     bar: Any

@@ -20,24 +20,15 @@ Scoped = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where one worker computes.
+    """Where one worker computes."""
 
-    Parameters
-    ----------
-    backend : ndx.backends.Backend or ndx.memory.BackendRecipe or None
-        The backend of its arrays; for another process, how it makes one. None: that of
-        the context in which the workers were made.
-    workspace : str or None
-        The name of its workspace; None: none.
-    config : ndx.WorkspaceConfig or None
-        The policies of the workspace.
-    device : ndx.Device or None
-        The device, if devices were asked for.
-    """
-
+    # The backend of its arrays, or a `BackendRecipe`: how another process makes one.
+    # None: that of the context in which the workers were made.
     backend: Any = None
+    # The name of its workspace, if it has one, and the policies.
     workspace: str | None = None
     config: ndx.WorkspaceConfig | None = None
+    # The device, if devices were asked for.
     device: Any = None
 
     @contextlib.contextmanager

@@ -92,16 +92,9 @@ _found: tuple[int, list[Any]] = (0, [])
 
 
 def share_cores(token: object, workers: int, threads: int | None) -> None:
-    """Take a share of the cores for some workers.
+    """Take a share of the cores for so many workers, until `release_cores(token)`.
 
-    Parameters
-    ----------
-    token : object
-        What `release_cores` takes.
-    workers : int
-        How many threads compute at the same time.
-    threads : int or None
-        How many threads one operation of them may have; None: what is left for each.
+    An operation of theirs may have so many `threads`; None: what is left for each.
     """
     with _lock:
         if not _shares:
@@ -354,7 +347,7 @@ class Crew:
         Whether each worker has a queue of its own; else they take from one.
     stop : callable, optional
         Also called when the crew stops before all is done.
-    name, threads
+    **options
         As for `Team`.
     """
 
@@ -364,9 +357,7 @@ class Crew:
         *,
         own_tasks: bool = False,
         stop: Callable[[], None] | None = None,
-        name: str,
-        threads: int | None = None,
-        computing: bool = True,
+        **options: Any,
     ):
         count = len(opened)
         post = self._post = _Post(count if own_tasks else 1)
@@ -382,13 +373,7 @@ class Crew:
             tasks, opener = post.tasks[i % len(post.tasks)], opened[i]
             return lambda: _work(opener, tasks, post)
 
-        self.team = Team(
-            [job_of(i) for i in range(count)],
-            stop_all,
-            name=name,
-            threads=threads,
-            computing=computing,
-        )
+        self.team = Team([job_of(i) for i in range(count)], stop_all, **options)
 
     def put(self, key: int, *args: Any, worker: int = 0) -> None:
         """Give a task to a worker that has its own, or to whoever takes it first."""
@@ -401,10 +386,7 @@ class Crew:
     def close(self) -> list[Outcome]:
         """Wait for tasks that have begun, leave the others; end the threads.
 
-        Returns
-        -------
-        list of Outcome
-            Those that nobody has taken.
+        Returns the outcomes that nobody has taken.
         """
         self.team.close()
         found: list[Outcome] = []
