@@ -222,22 +222,6 @@ def _total(iterables: tuple[Iterable[Any], ...]) -> int | None:
     return None if None in lengths else min(lengths)  # type: ignore[type-var]
 
 
-def _taken(source: Iterator[Any], key: int) -> Outcome | None:
-    """Return the next item or the error of an iterator; None at its end.
-
-    The error is kept until its turn. Its traceback leads to the results, which would
-    then be kept by themselves; so it is a note.
-    """
-    try:
-        return Outcome(key, next(source))
-    except StopIteration:
-        return None
-    except Exception as error:
-        with contextlib.suppress(Exception):
-            error.add_note("".join(traceback.format_exception(error)).rstrip())
-        return Outcome(key, error=error.with_traceback(None))
-
-
 def _waits_for_itself(what: str) -> RuntimeError:
     return RuntimeError(
         f"the {what} of a map asks for a result of that map: it would wait for itself"
@@ -304,10 +288,8 @@ class Results:
             raise StopIteration
         try:
             self._feed()
-            if not self._is_open:
-                # Closed by an iterable.
-                raise StopIteration
-            outcome = self._take(self._next)
+            # An iterable may have closed it.
+            outcome = self._take(self._next) if self._is_open else None
         except BaseException:
             self.close()
             raise
@@ -333,18 +315,24 @@ class Results:
     def _feed(self) -> None:
         """Take items until the buffer is full, or there are no more."""
         while self._source is not None and self._fed - self._next < self._size:
-            taken = _taken(self._source, self._fed)
-            if taken is None or taken.error is not None:
+            try:
+                items = next(self._source)
+            except StopIteration:
                 self._source = None
-            if taken is None:
                 return
-            if taken.error is None:
-                self._crew.put(self._fed, *taken.value)
-            else:
+            except Exception as error:
+                # Its traceback leads to this object, which it would keep: it is a note.
+                with contextlib.suppress(Exception):
+                    error.add_note("".join(traceback.format_exception(error)).rstrip())
+                self._source = None
                 # Its turn is after the results of the items before.
-                self._done[self._fed] = taken
+                failed = Outcome(self._fed, error=error.with_traceback(None))
+                self._done[self._fed] = failed
+                del failed
+            else:
+                self._crew.put(self._fed, *items)
+                del items
             self._fed += 1
-            del taken
 
     def _take(self, key: int) -> Outcome | None:
         """Wait for the outcome of an item; return None if there is no such item."""
