@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, util
-from typing import Any
+from typing import Any, NamedTuple
 
 import ndx
 from ndx._lib.background import signals_of_program
@@ -124,17 +124,9 @@ class _Child:
         self._ending = threading.Lock()
         self._here, self._there = context.Pipe()
         util.register_after_fork(self, _Child._forget)
+        task = _Task(target, place, threads, ndx.memory.limits(), exchange.folders)
         self._process = context.Process(
-            target=_serve,
-            args=(
-                self._there,
-                target,
-                place,
-                threads,
-                ndx.memory.limits(),
-                exchange.folders,
-            ),
-            name="ndx-map",
+            target=_serve, args=(self._there, task), name="ndx-map"
         )
 
     def _forget(self) -> None:
@@ -257,14 +249,18 @@ class _Child:
 # ----------------------------------------------------------------------- the process
 
 
-def _serve(
-    pipe: Any,
-    target: Any,
-    place: Place,
-    threads: int,
-    limits: dict[str, int],
-    folders: list[str],
-) -> None:
+class _Task(NamedTuple):
+    """What a process is to do, and how."""
+
+    # The function, or its pickle.
+    target: Any
+    place: Place
+    threads: int
+    limits: dict[str, int]
+    folders: list[str]
+
+
+def _serve(pipe: Any, task: _Task) -> None:
     """Compute what comes from a pipe, until it ends."""
     # Ctrl-C is for the process that started this one, which ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -272,11 +268,11 @@ def _serve(
     # A process that the function forks would keep the pipe open after this one's end.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pipe.close)
-    exchange = Exchange(folders)
-    share_cores(object(), 1, threads)
+    exchange = Exchange(task.folders)
+    share_cores(object(), 1, task.threads)
     try:
         # Scopes of the parent are no scopes of a forked child.
-        contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
+        contextvars.Context().run(_answer_all, pipe, task, exchange)
     finally:
         # Finalizers do not run at the end of a forked process.
         close_own()
@@ -285,13 +281,7 @@ def _serve(
             exchange.remove()
 
 
-def _answer_all(
-    pipe: Any,
-    target: Any,
-    place: Place,
-    limits: dict[str, int],
-    exchange: Exchange,
-) -> None:
+def _answer_all(pipe: Any, task: _Task, exchange: Exchange) -> None:
     failure = None
     found = multiprocessing.parent_process()
     parent = [] if found is None else [found.sentinel]
@@ -299,14 +289,14 @@ def _answer_all(
         try:
             forget_shared()
             # A new interpreter has those of the environment.
-            ndx.memory.set_limits(limits)
-            fn = target
-            if isinstance(target, bytes):
-                fn = exchange.loads(target, keep=True)
-            scoped = stack.enter_context(place.entered())
+            ndx.memory.set_limits(task.limits)
+            fn = task.target
+            if isinstance(fn, bytes):
+                fn = exchange.loads(fn, keep=True)
+            scoped = stack.enter_context(task.place.entered())
             # In the scope: arrays go from the arena to the files of the exchange.
             answer = scoped(
-                lambda args: exchange.dumps((False, fn(*place.moved(args))))
+                lambda args: exchange.dumps((False, fn(*task.place.moved(args))))
             )
         except BaseException as error:
             failure = error
