@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -12,15 +12,16 @@ import numpy as np
 import ndx
 from ndx._lib.tables import Table, format_count, format_share, literal
 from ndx._pipelines.metric import (
+    SHOWN,
+    Counting,
     NaN,
     as_array,
-    checked_nan,
-    class_names,
+    check_average,
     flat_weights,
     labels_of,
-    no_merge,
     on_host,
     scikit_learn,
+    table_of_columns,
     without_bad,
 )
 
@@ -28,11 +29,8 @@ __all__ = ["Classification", "ClassificationResult"]
 
 Average: TypeAlias = Literal["macro", "micro", "weighted"]
 
-# Beyond so many classes, tables show the first, and the most frequent confusions.
-_SHOWN = 20
 
-
-class Classification:
+class Classification(Counting):
     """Counts which class was expected, and which one was predicted.
 
     Parameters
@@ -70,6 +68,9 @@ class Classification:
              [1., 1.]])
     """
 
+    _start: Mapping[str, float] = {"confusion": 0.0}
+    _are_pairs = True
+
     def __init__(
         self,
         classes: int | Iterable[str] | None = None,
@@ -79,30 +80,12 @@ class Classification:
         one_hot: bool | None = None,
         name: str = "classification",
     ) -> None:
-        self.name = name
         if one_hot is not None and not isinstance(one_hot, bool):
             msg = f"one_hot={one_hot!r} is not valid; valid are True, False and None"
             raise TypeError(msg)
-        self._one_hot = one_hot
-        self._given = None if classes is None else class_names(classes)
-        self._threshold, self._nan = float(threshold), checked_nan(nan)
-        self._counts: ndx.NDArray | None = None
-        self._size = 0
-        self._omitted = 0
-        if self._given is not None:
-            self._allocate(len(self._given))
-
-    def _allocate(self, classes: int) -> ndx.NDArray:
-        with ndx.no_workspace():
-            self._counts = ndx.zeros(classes * classes, device="cpu")
-        self._size = classes
-        return self._counts
-
-    def reset(self) -> None:
-        """Forget all batches; the memory is kept for the next ones."""
-        self._omitted = 0
-        if self._counts is not None:
-            self._counts[...] = 0.0
+        super().__init__(name, classes, nan)
+        self._one_hot, self._threshold = one_hot, float(threshold)
+        self._options = self._given, self._threshold
 
     def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
         """Count a batch.
@@ -142,11 +125,9 @@ class Classification:
             given, omitted = without_bad(bad, given, self._nan, "NaN")
         labels = labels_of(ndx.reshape(labels, (-1,)), classes, given, "expected ones")
         flat = labels_of(ndx.reshape(predicted, (-1,)), classes, given, "outputs")
-        counts = self._counts
-        if counts is None:
-            counts = self._allocate(classes)
+        self._allocate(classes)
         # The one way to count in place, without an array of all pairs of classes.
-        np.add.at(counts, labels * classes + flat, given)
+        np.add.at(self._counts["confusion"], labels * classes + flat, given)
         self._omitted += omitted
 
     def _predictions(
@@ -169,8 +150,8 @@ class Classification:
             if columns:
                 outputs = outputs[..., 0]
             bad, predicted = ndx.isnan(outputs), outputs >= self._threshold
-        elif self._size:
-            classes = self._size
+        elif self._columns:
+            classes = self._columns
             if weights is not None:
                 weights = as_array(weights, "weights")
             if self._one_hot:
@@ -183,32 +164,31 @@ class Classification:
                 and outputs.shape[-1] == classes
             )
             if may_be_columns and self._one_hot is None:
-                msg = (
+                raise ValueError(
                     f"expected values and outputs of shape {outputs.shape} and dtype "
                     f"{outputs.dtype} may be {outputs.size} class numbers, or one "
                     f"column for each of the {classes} classes: say which by "
                     "Classification(one_hot=True) or one_hot=False, or give columns "
                     "of floats"
                 )
-                raise ValueError(msg)
             predicted = outputs[..., 0] if columns else outputs
         else:
-            msg = (
+            raise ValueError(
                 "outputs that are classes don't tell how many there are: give "
                 "Classification(classes=...)"
             )
-            raise ValueError(msg)
         if bad is not None:
             bad = ndx.reshape(on_host(bad), (-1,))
         return on_host(predicted), bad, classes
 
     def _checked(self, classes: int) -> int:
-        if classes < 1 or (self._size and classes != self._size):
-            there = f"{self._size} classes" if self._size else "at least one class"
-            msg = (
+        if classes < 1 or (self._columns and classes != self._columns):
+            there = (
+                f"{self._columns} classes" if self._columns else "at least one class"
+            )
+            raise ValueError(
                 f"outputs have scores for {classes} classes, and the metric has {there}"
             )
-            raise ValueError(msg)
         return classes
 
     def _expected(
@@ -220,12 +200,11 @@ class Classification:
         elif expected.shape == (*shape, classes):
             expected = _hottest(expected)
         if expected.shape != shape:
-            msg = (
+            raise ValueError(
                 f"expected values of shape {expected.shape} don't fit predictions of "
                 f"shape {shape}; they are class numbers of that shape, or have "
                 f"{classes} columns"
             )
-            raise ValueError(msg)
         return on_host(expected)
 
     def result(self) -> ClassificationResult:
@@ -236,40 +215,13 @@ class Classification:
         ClassificationResult
             Later updates don't change it.
         """
-        size = self._size
+        shape = self._columns, self._columns
         with ndx.no_workspace():
-            if self._counts is None:
-                confusion = ndx.zeros((0, 0), device="cpu")
+            if not self._counts:
+                confusion = ndx.zeros(shape, device="cpu")
             else:
-                confusion = ndx.reshape(self._counts, (size, size), copy=True)
-        return ClassificationResult(
-            confusion, self._given or class_names(size), self._omitted
-        )
-
-    def merge(self, other: Classification) -> None:
-        """Count what another metric of the same classes has counted, too.
-
-        Parameters
-        ----------
-        other : Classification
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is another metric, or has other classes or another threshold.
-        """
-        if type(other) is not Classification or (
-            (other._given, other._threshold) != (self._given, self._threshold)
-        ):
-            raise no_merge(self, other)
-        if other._counts is None:
-            return
-        if self._counts is None:
-            self._allocate(other._size)
-        if self._size != other._size or self._counts is None:
-            raise no_merge(self, other)
-        self._counts += other._counts
-        self._omitted += other._omitted
+                confusion = ndx.reshape(self._counts["confusion"], shape, copy=True)
+        return ClassificationResult(confusion, self._names, self._omitted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,23 +286,18 @@ class ClassificationResult:
 
     def _scores(self, beta: float, average: str | None, zero_division: float) -> Any:
         """Return precision, recall, F score and support, as scikit-learn does."""
-        if average not in ("macro", "micro", "weighted", None):
-            msg = (
-                f"average={average!r} is not valid; valid are 'macro', 'micro', "
-                "'weighted', and None for the value of each class"
-            )
-            raise ValueError(msg)
+        check_average(average, ("macro", "micro", "weighted"))
         if not beta >= 0:
             msg = f"beta={beta} is not valid for an F score; it is not negative"
             raise ValueError(msg)
         expected, predicted, counts = self._samples()
         if not counts.size:
             # scikit-learn refuses to take no samples.
-            size = len(self.classes)
-            none: Any = (
-                np.full(size, zero_division) if average is None else zero_division
-            )
-            return none, none, none, np.zeros(size)
+            support = np.zeros(len(self.classes))
+            none: Any = zero_division
+            if average is None:
+                none = np.full_like(support, zero_division)
+            return none, none, none, support
         return scikit_learn(
             "precision, recall and F scores"
         ).precision_recall_fscore_support(
@@ -478,29 +425,25 @@ class ClassificationResult:
 
     def tables(self) -> list[Table]:
         """Return the tables of a report."""
-        precision, recall, f1, support = self._scores(1.0, None, 0.0)
+        *shares, support = self._scores(1.0, None, 0.0)
         rows = [
-            (name, *map(format_share, shares), format_count(count))
-            for name, *shares, count in zip(
-                self.classes[:_SHOWN], precision, recall, f1, support, strict=False
-            )
+            (name, *map(format_share, each), format_count(count))
+            for name, *each, count in zip(self.classes, *shares, support, strict=True)
         ]
-        if len(self.classes) > _SHOWN:
-            rows.append((f"... {len(self.classes) - _SHOWN} more", "", "", "", ""))
         total = format_count(ndx.sum(self.confusion))
-        for average in ("macro", "weighted"):
+        ends = [("accuracy", "", "", format_share(self.accuracy), total)]
+        for average in ("weighted", "macro"):
             means = self._scores(1.0, average, 0.0)[:3]
-            rows.append((f"{average} mean", *map(format_share, means), total))
-        rows.append(("accuracy", "", "", format_share(self.accuracy), total))
-        if self.omitted:
-            rows.append(("omitted (NaN)", "", "", "", str(self.omitted)))
+            ends.insert(0, (f"{average} mean", *map(format_share, means), total))
+        omitted = ("omitted (NaN)", "", "", "", str(self.omitted))
         header = ("", "precision", "recall", "F1", "support")
-        return [Table("classes", header, rows), self._confusions()]
+        tables = table_of_columns("classes", header, rows, ends, omitted)
+        return [*tables, self._confusions()]
 
     def _confusions(self) -> Table:
         """Return the confusion matrix or, of many classes, the most frequent errors."""
         title, size = "expected (rows), predicted (columns)", len(self.classes)
-        if size <= _SHOWN:
+        if size <= SHOWN:
             matrix = self.confusion.tolist()
             whole = [sum(row) or 1.0 for row in matrix]
             return Table(
@@ -516,7 +459,7 @@ class ClassificationResult:
                 ],
             )
         wrong = ndx.reshape(self.confusion * (1 - ndx.eye(size, device="cpu")), (-1,))
-        first = ndx.argsort(wrong, descending=True)[:_SHOWN].tolist()
+        first = ndx.argsort(wrong, descending=True)[:SHOWN].tolist()
         rows = [
             (
                 *(self.classes[i] for i in divmod(place, size)),
@@ -540,7 +483,7 @@ class ClassificationResult:
             ax=axes,
             cmap="Blues",
             colorbar=False,
-            include_values=len(names) <= _SHOWN,
+            include_values=len(names) <= SHOWN,
             values_format=".4g",
             xticks_rotation="vertical" if max(map(len, names)) > 2 else "horizontal",
         )
@@ -551,11 +494,10 @@ class ClassificationResult:
 def _classes_of(outputs: ndx.NDArray, classes: int) -> ndx.NDArray:
     """Return the classes of outputs that have a single 1 in each row."""
     if outputs.ndim < 2 or outputs.shape[-1] != classes:
-        msg = (
+        raise ValueError(
             f"outputs of shape {outputs.shape} are not one-hot: their last axis has to "
             f"be as long as there are classes, {classes}"
         )
-        raise ValueError(msg)
     ones = ndx.sum(outputs == 1, axis=-1) == 1
     if not ndx.all(ones & (ndx.sum(outputs != 0, axis=-1) == 1)):
         msg = "outputs are not one-hot: each row has a single 1, and zeros"

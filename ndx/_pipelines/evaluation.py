@@ -161,16 +161,12 @@ def _scope(
         return workspace
     if isinstance(workspace, str):
         return ndx.workspace(workspace)
-    _check_none(workspace)
-    found = ndx.workspace(_NAME, config=_CONFIG)
-    # Within an evaluation, in which it is open, batches would not end its cycle.
-    return ndx.workspace(config=_CONFIG) if found.is_open_here else found
-
-
-def _check_none(workspace: object) -> None:
     if workspace is not None:
         msg = f"workspace must be a name or a Workspace, not {workspace!r}"
         raise TypeError(msg)
+    found = ndx.workspace(_NAME, config=_CONFIG)
+    # Within an evaluation, in which it is open, batches would not end its cycle.
+    return ndx.workspace(config=_CONFIG) if found.is_open_here else found
 
 
 def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any]]:
@@ -184,11 +180,10 @@ def _named(fn: object, metrics: tuple[Metric[Any], ...]) -> dict[str, Metric[Any
     named: dict[str, Metric[Any]] = {}
     for metric in metrics:
         if isinstance(metric, type) or not isinstance(metric, Metric):
-            msg = (
+            raise TypeError(
                 f"{metric!r} is no metric: that is an object with the methods update, "
                 "result and reset (ndx.metrics.Metric)"
             )
-            raise TypeError(msg)
         if any(metric is other for other in named.values()):
             msg = f"the metric {metric!r} is given twice, and would count twice"
             raise TypeError(msg)
@@ -207,11 +202,10 @@ def _checked_keys(keys: Any) -> tuple[str, ...]:
         keys = tuple(keys)
         if len(keys) in (2, 3):
             return keys
-    msg = (
+    raise TypeError(
         f"keys={keys!r} is not valid: it is a tuple of the keys of the inputs and the "
         "expected values, and, if there are any, of the weights"
     )
-    raise TypeError(msg)
 
 
 def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
@@ -230,9 +224,8 @@ def _parts(batch: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
         found = f"a {type(batch).__name__} of {len(batch)}"
     else:
         found = f"of type {type(batch).__name__}"
-    msg = (
+    raise TypeError(
         "a batch is a pair (inputs, expected), a triple with weights, or a mapping "
         f"with the keys {', '.join(map(repr, keys))}, of which the third may be "
         f"missing; not {found}"
     )
-    raise TypeError(msg)

@@ -24,16 +24,14 @@ from ndx._lib.sizing import Sizing  # type: ignore[import-not-found]
 from ndx._lib.trees import map_tree
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ndx import Workspace
 
 __all__ = [
     "Filling",
+    "FillingOnDevice",
     "Ring",
     "Slot",
     "SlotWait",
-    "filling",
     "is_array_of_numpy",
     "scope_left_open",
     "slot_sizing",
@@ -78,51 +76,29 @@ class Slot:
         return self.workspace is None or not self.workspace.pinned_count
 
 
-@dataclass
-class Counters:
-    """What a ring has counted since it was made."""
-
-    batches: int = 0
-    spilled_batches: int = 0
-    spilled_bytes: int = 0
-    slot_waits: int = 0
-    grown: int = 0
+# What a ring counts from its beginning.
+_COUNTED = "batches", "spilled_batches", "spilled_bytes", "slot_waits", "grown"
 
 
 @dataclass
 class Ring:
-    """The slots that batches are made in.
+    """The slots that batches are made in."""
 
-    Parameters
-    ----------
-    limit : int
-        How many slots there are at most, unless `take` is told to grow.
-    size : Sizing
-        The bytes of a slot.
-    backend : str, optional
-        Where the slots are. Default: the backend that is current when one is filled.
-    enabled : bool
-        False: batches are in no workspace, and nothing is leased.
-    grows : bool
-        Whether a slot is added rather than waited for.
-    patience : float
-        Seconds after which a wait for a slot fails.
-    """
-
+    # How many slots there are at most, unless `take` is told to grow.
     limit: int
+    # Learns the bytes of a slot.
     size: Sizing
+    # Where the slots are; None: the backend that is current when one is filled.
     backend: str | None = None
+    # False: batches are in no workspace, and nothing is leased.
     enabled: bool = True
+    # Whether a slot is added rather than waited for.
     grows: bool = False
+    # Seconds after which a wait for a slot fails.
     patience: float = 0.0
-    counters: Counters = field(default_factory=Counters)
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     slots: list[Slot] = field(default_factory=list)
     looks: int = 0
-
-    @classmethod
-    def empty(cls) -> Ring:
-        """Return a ring for counters that are all 0."""
-        return cls(0, slot_sizing(1, 0))
 
     def take(self, *, grow: bool = False, thorough: bool = False) -> Slot | None:
         """Return a slot that is free, of the wanted size; None if all are leased.
@@ -144,8 +120,9 @@ class Ring:
         if len(self.slots) >= self.limit:
             if not grow:
                 return None
-            self.counters.grown += 1
-        self.slots.append(self._new())
+            self.counters["grown"] += 1
+        config = ndx.WorkspaceConfig(learn="none", escape="detach")
+        self.slots.append(Slot(ndx.workspace(config=config, backend=self.backend)))
         return self._resized(self.slots[-1])
 
     def _some(self) -> list[Slot]:
@@ -156,14 +133,6 @@ class Ring:
         begin = _LOOKS + self.looks % (count - _LOOKS)
         self.looks += _LOOKS
         return self.slots[:_LOOKS] + self.slots[begin : begin + _LOOKS]
-
-    def _new(self) -> Slot:
-        return Slot(
-            ndx.workspace(
-                config=ndx.WorkspaceConfig(learn="none", escape="detach"),
-                backend=self.backend,
-            )
-        )
 
     def _resized(self, slot: Slot) -> Slot:
         """Return a free slot, in the size that is wanted, if there is memory for it."""
@@ -182,13 +151,13 @@ class Ring:
 
     def note(self, slot: Slot) -> None:
         """Count the batch that was made in a slot, and learn from it."""
-        self.counters.batches += 1
+        self.counters["batches"] += 1
         if slot.workspace is None:
             return
         stats = slot.workspace.stats()
         self.size.observe(stats["cycle_bytes"])
-        self.counters.spilled_bytes += stats["spilled_bytes"]
-        self.counters.spilled_batches += stats["spilled_count"] > 0
+        self.counters["spilled_bytes"] += stats["spilled_bytes"]
+        self.counters["spilled_batches"] += stats["spilled_count"] > 0
 
     def drop(self) -> None:
         """Let go of all slots: their memory goes back when their batches are gone."""
@@ -203,7 +172,7 @@ class Ring:
             "slot_bytes": self.size.wanted,
             "bytes": sum(slot.workspace.size for slot in slots if slot.workspace),
             "size_changes": self.size.changes,
-            **vars(self.counters),
+            **self.counters,
         }
 
 
@@ -214,19 +183,12 @@ class SlotWait:
     The consumer may release a slot as long as it works. When it waits for the next
     batch, only another thread or task can. Where there is none, or none has for
     the ring's patience, the wait ends by an error.
-
-    Parameters
-    ----------
-    ring : Ring
-        Whose slots.
-    consumer : callable
-        Returns what waits for the next batch; None while nothing does.
-    is_alone : callable
-        Whether nothing but that consumer could release a batch.
     """
 
     ring: Ring
+    # Returns what waits for the next batch; None while nothing does.
     consumer: Callable[[], object]
+    # Whether nothing but that consumer could release a batch.
     is_alone: Callable[[object], bool]
 
     def __post_init__(self) -> None:
@@ -247,7 +209,7 @@ class SlotWait:
             return slot
         if not self._counted:
             self._counted = True
-            self.ring.counters.slot_waits += 1
+            self.ring.counters["slot_waits"] += 1
         consumer = self.consumer()
         if consumer is None:
             self._since = None
@@ -264,7 +226,7 @@ class SlotWait:
         gc.collect()
         slot = self.ring.take(thorough=True)
         if slot is None:
-            raise ndx.WorkspaceError(self._held())
+            raise ndx.WorkspaceError(_HELD.format(len(self.ring.slots)))
         return slot
 
     @property
@@ -273,16 +235,14 @@ class SlotWait:
         now, self._delay = self._delay, min(2 * self._delay, _LAST_DELAY)
         return now
 
-    def _held(self) -> str:
-        return (
-            "the next batch can't be made: the consumer waits for it, and all "
-            f"{len(self.ring.slots)} slots of the prefetch's ring are "
-            "leased, because something still refers to an array, a view or a NumPy "
-            "export of each earlier batch (in the consumer, or in the source). Drop "
-            "batches that are not needed any more, keep copies "
-            "(ndx.asarray(x, copy=True)), give more slots=, or let the ring grow: "
-            "on_held='grow'"
-        )
+
+_HELD = (
+    "the next batch can't be made: the consumer waits for it, and all {} slots of the "
+    "prefetch's ring are leased, because something still refers to an array, a view or "
+    "a NumPy export of each earlier batch (in the consumer, or in the source). Drop "
+    "batches that are not needed any more, keep copies (ndx.asarray(x, copy=True)), "
+    "give more slots=, or let the ring grow: on_held='grow'"
+)
 
 
 # ---- Making one batch in a slot ------------------------------------------------------
@@ -295,26 +255,12 @@ _READ_ONLY = (
 )
 
 
-def filling(ring: Ring, slot: Slot, device: str | None, copy: bool) -> Filling:
-    """Return the scope in which the source makes a batch, for a slot."""
-    if device is None:
-        return Filling(ring, slot, copy)
-    return FillingOnDevice(ring, slot, copy, device)
-
-
 class Filling:
-    """The scope in which the source makes a batch.
+    """The scope in which the source makes a batch, in a free slot of a ring.
 
-    Parameters
-    ----------
-    ring : Ring
-        Whose slot it is.
-    slot : Slot
-        A free one.
-    copy : bool
-        Whether NDArrays that are in no workspace, and parts of larger arrays, are
-        copied: the source may write the next batch to them. What else it has made
-        becomes read-only for it.
+    With `copy`, NDArrays that are in no workspace, and parts of larger arrays, are
+    copied: the source may write the next batch to them. What else it has made becomes
+    read-only for it.
     """
 
     def __init__(self, ring: Ring, slot: Slot, copy: bool) -> None:
@@ -356,9 +302,8 @@ class Filling:
     def own(self, leaf: Any) -> Any:
         """Return a leaf, or what is in the slot in place of it."""
         if isinstance(leaf, ndx.NDArray):
-            made_here = self.slot.workspace is not None and self.slot.workspace.owns(
-                leaf
-            )
+            workspace = self.slot.workspace
+            made_here = workspace is not None and workspace.owns(leaf)
             if made_here and (not self.copy or leaf.flags.owndata):
                 return self.hand_over(leaf)
             if not (self.copy or leaf.attached):
@@ -382,12 +327,7 @@ class Filling:
         self.exports.append(export(made))
         return made
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
             self.scopes.__exit__(kind, error, traceback)
         finally:

@@ -11,9 +11,10 @@ from typing import Any, Literal, Self
 
 import ndx
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_count, check_function
 from ndx._pipelines.processes import Processes
 from ndx._pipelines.sources import length_of, progress_bar
-from ndx._pipelines.workers import Crew, Opened, Outcome, check_function
+from ndx._pipelines.workers import Crew, Opened, Outcome
 
 __all__ = ["Results", "map"]
 
@@ -141,11 +142,9 @@ def map(
             "add workers='processes' or processes=N"
         )
     if threads is not None:
-        worker_backends.check_count(threads, "threads")
+        check_count(threads, "threads")
     size = (
-        2 * len(places)
-        if buffersize is None
-        else worker_backends.check_count(buffersize, "buffersize")
+        2 * len(places) if buffersize is None else check_count(buffersize, "buffersize")
     )
     # Unlike `zip`, it keeps nothing of the last items.
     source = builtins.map(_together, *iterables)
@@ -153,7 +152,8 @@ def map(
         bar = progress_bar(progress, total, "item")
         stack.callback(bar.close)
         if kind == "threads":
-            crew = _threads_crew(fn, places, threads)
+            opened = [_opened(fn, place) for place in places]
+            crew = Crew(opened, name="ndx-map", threads=threads)
         else:
             crew = _processes_crew(fn, places, start_method, threads)
         made = Results(crew, source, size, bar, total)
@@ -163,13 +163,6 @@ def map(
 
 def _together(*items: Any) -> tuple[Any, ...]:
     return items
-
-
-def _threads_crew(
-    fn: Callable[..., Any], places: list[worker_backends.Place], threads: int | None
-) -> Crew:
-    opened = [_opened(fn, place) for place in places]
-    return Crew(opened, name="ndx-map", threads=threads)
 
 
 def _processes_crew(
@@ -219,9 +212,7 @@ def _kind_of(workers: Any, processes: Any) -> tuple[str, int | None]:
     else:
         kind, count = "threads", workers
     if count is not None:
-        worker_backends.check_count(
-            count, "workers" if kind == "threads" else "processes"
-        )
+        check_count(count, "workers" if kind == "threads" else "processes")
     return kind, count
 
 
@@ -229,22 +220,6 @@ def _total(iterables: tuple[Iterable[Any], ...]) -> int | None:
     """Return how many items there will be, if all iterables have a length."""
     lengths = [length_of(each) for each in iterables]
     return None if None in lengths else min(lengths)  # type: ignore[type-var]
-
-
-def _taken(source: Iterator[Any], key: int) -> Outcome | None:
-    """Return the next item or the error of an iterator; None at its end.
-
-    The error is kept until its turn. Its traceback leads to the results, which would
-    then be kept by themselves; so it is a note.
-    """
-    try:
-        return Outcome(key, next(source))
-    except StopIteration:
-        return None
-    except Exception as error:
-        with contextlib.suppress(Exception):
-            error.add_note("".join(traceback.format_exception(error)).rstrip())
-        return Outcome(key, error=error.with_traceback(None))
 
 
 def _waits_for_itself(what: str) -> RuntimeError:
@@ -291,13 +266,13 @@ class Results:
 
         Several threads may take from one iterator: one after the other.
         """
-        if self._is_open and not self._crew.is_here:
+        if self._is_open and not self._crew.team.is_here:
             # Another thread of the parent may have had the lock.
             raise RuntimeError(
                 "the results of ndx.parallel.map are those of another process: its "
                 "workers did not follow into the forked child. Call map there"
             )
-        if self._crew.is_member:
+        if self._crew.team.is_member:
             raise _waits_for_itself("function")
         with self._turn:
             if self._is_asked:
@@ -313,10 +288,8 @@ class Results:
             raise StopIteration
         try:
             self._feed()
-            if not self._is_open:
-                # Closed by an iterable.
-                raise StopIteration
-            outcome = self._take(self._next)
+            # An iterable may have closed it.
+            outcome = self._take(self._next) if self._is_open else None
         except BaseException:
             self.close()
             raise
@@ -342,18 +315,24 @@ class Results:
     def _feed(self) -> None:
         """Take items until the buffer is full, or there are no more."""
         while self._source is not None and self._fed - self._next < self._size:
-            taken = _taken(self._source, self._fed)
-            if taken is None or taken.error is not None:
+            try:
+                items = next(self._source)
+            except StopIteration:
                 self._source = None
-            if taken is None:
                 return
-            if taken.error is None:
-                self._crew.put(self._fed, *taken.value)
-            else:
+            except Exception as error:
+                # Its traceback leads to this object, which it would keep: it is a note.
+                with contextlib.suppress(Exception):
+                    error.add_note("".join(traceback.format_exception(error)).rstrip())
+                self._source = None
                 # Its turn is after the results of the items before.
-                self._done[self._fed] = taken
+                failed = Outcome(self._fed, error=error.with_traceback(None))
+                self._done[self._fed] = failed
+                del failed
+            else:
+                self._crew.put(self._fed, *items)
+                del items
             self._fed += 1
-            del taken
 
     def _take(self, key: int) -> Outcome | None:
         """Wait for the outcome of an item; return None if there is no such item."""

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 import ndx
+from ndx._lib.tables import Table
+from ndx._pipelines.arguments import check_choice
 
 __all__ = [
+    "Counting",
     "Mean",
     "Metric",
     "NaN",
+    "SHOWN",
     "as_array",
-    "checked_nan",
-    "class_names",
+    "check_average",
     "flat_weights",
     "kept",
     "labels_of",
-    "no_merge",
     "on_host",
     "scikit_learn",
+    "table_of_columns",
     "without_bad",
 ]
 
@@ -79,18 +82,93 @@ class Metric(Protocol[Result]):
         """Forget all batches."""
 
 
-def no_merge(metric: object, other: object) -> TypeError | ValueError:
-    """Return the error for two metrics that can't be merged."""
-    mine, others = type(metric).__name__, type(other).__name__
-    if mine != others:
-        return TypeError(f"a {mine} merges with another {mine}, not with a {others}")
-    return ValueError(
-        f"two metrics {mine} merge if they were made with the same options, and saw "
-        "arrays of the same number of classes or columns"
-    )
+class Counting:
+    """What a metric of ndx keeps of batches: arrays of a fixed size, on the CPU."""
+
+    # The arrays, and what they hold before any batch.
+    _start: Mapping[str, float] = {}
+    # Whether each has an element for each pair of columns, and not for each column.
+    _are_pairs = False
+
+    def __init__(
+        self, name: str, columns: int | Iterable[str] | None, nan: NaN
+    ) -> None:
+        self.name = name
+        self._given = None if columns is None else _names_of(columns)
+        check_choice("nan", nan, ("raise", "omit"), "is not valid for a metric")
+        self._nan: NaN = nan
+        self._omitted = 0
+        self._columns = 0
+        self._counts: dict[str, ndx.NDArray] = {}
+        # Metrics that agree in these can be merged.
+        self._options: tuple[Any, ...] = (self._given,)
+        if self._given is not None:
+            self._allocate(len(self._given))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return _names_of(self._columns) if self._given is None else self._given
+
+    def _allocate(self, columns: int) -> None:
+        if self._counts:
+            return
+        self._columns = columns
+        length = columns ** (2 if self._are_pairs else 1)
+        with ndx.no_workspace():
+            self._counts = {
+                name: ndx.full(length, value, device="cpu")
+                for name, value in self._start.items()
+            }
+
+    def reset(self) -> None:
+        """Forget all batches; the memory is kept for the next ones."""
+        self._omitted = 0
+        for name, x in self._counts.items():
+            x[...] = self._start[name]
+
+    def merge(self, other: Self) -> None:
+        """Count what another metric of the same kind and options has counted, too.
+
+        Parameters
+        ----------
+        other : metric
+            Of the same class.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is another metric, was made with other options, or has counted
+            another number of classes or columns.
+        """
+        if not (isinstance(other, type(self)) or isinstance(self, type(other))) or (
+            other._options != self._options
+            or len({self._columns, other._columns} - {0}) > 1
+        ):
+            raise self._no_merge(other)
+        if other._columns:
+            self._allocate(other._columns)
+            self._add(other)
+        self._omitted += other._omitted
+
+    def _add(self, other: Self) -> None:
+        """Add the counts of another one, which has the same columns."""
+        for name, x in self._counts.items():
+            x += other._counts[name]
+
+    def _no_merge(self, other: object) -> TypeError | ValueError:
+        """Return the error for another metric that can't be merged."""
+        mine, others = type(self).__name__, type(other).__name__
+        if mine != others:
+            return TypeError(
+                f"a {mine} merges with another {mine}, not with a {others}"
+            )
+        return ValueError(
+            f"two metrics {mine} merge if they were made with the same options, and "
+            "saw arrays of the same number of classes or columns"
+        )
 
 
-class Mean:
+class Mean(Counting):
     """The mean of a function of expected values and outputs, such as a loss.
 
     Parameters
@@ -118,20 +196,20 @@ class Mean:
     5.0
     """
 
+    _start: Mapping[str, float] = {"sum": 0.0, "weight": 0.0}
+
     def __init__(
         self,
         function: Callable[[Any, Any], Any],
         name: str | None = None,
         nan: NaN = "raise",
     ) -> None:
-        _check_callable(function)
-        self.name = name or getattr(function, "__name__", "mean").strip("<>")
-        self._function, self._nan = function, checked_nan(nan)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        self._sum = self._weight = 0.0
+        if not callable(function):
+            msg = f"a Mean takes a function (expected, outputs), not {function!r}"
+            raise TypeError(msg)
+        name = name or getattr(function, "__name__", "mean").strip("<>")
+        super().__init__(name, 1, nan)
+        self._function, self._options = function, (function,)
 
     def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
         """Count a batch.
@@ -154,35 +232,13 @@ class Mean:
             values = ndx.reshape(values, (-1,))
         values = on_host(values)
         given, _ = without_bad(ndx.isnan(values), given, self._nan, "NaN")
-        self._sum += float(ndx.sum(kept(values, given) * given))
-        self._weight += float(ndx.sum(given))
+        self._counts["sum"] += ndx.sum(kept(values, given) * given)
+        self._counts["weight"] += ndx.sum(given)
 
     def result(self) -> float:
         """Return the mean; NaN if nothing was counted."""
-        return self._sum / self._weight if self._weight else math.nan
-
-    def merge(self, other: Mean) -> None:
-        """Count what another metric of the same function has counted, too.
-
-        Parameters
-        ----------
-        other : Mean
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is another metric, or has another function.
-        """
-        if type(other) is not Mean or other._function != self._function:
-            raise no_merge(self, other)
-        self._sum += other._sum
-        self._weight += other._weight
-
-
-def _check_callable(function: object) -> None:
-    if not callable(function):
-        msg = f"a Mean takes a function (expected, outputs), not {function!r}"
-        raise TypeError(msg)
+        total, weight = (float(x[0]) for x in self._counts.values())
+        return total / weight if weight else math.nan
 
 
 def scikit_learn(what: str) -> Any:
@@ -202,26 +258,15 @@ def scikit_learn(what: str) -> Any:
 NaN: TypeAlias = Literal["raise", "omit"]
 
 
-def checked_nan(nan: object) -> NaN:
-    """Return a policy for NaN, if it is one."""
-    if nan == "raise":
-        return "raise"
-    if nan == "omit":
-        return "omit"
-    msg = f"nan={nan!r} is not valid for a metric; valid are 'raise', 'omit'"
-    raise ValueError(msg)
-
-
 def as_array(x: Any, what: str) -> ndx.NDArray:
     """Return expected values or outputs as an array, without a copy if possible."""
     if isinstance(x, ndx.NDArray):
         return x
     if np.ma.is_masked(x):
-        msg = (
+        raise TypeError(
             f"the {what} of a batch have masked values, which would count: give "
             "weights of 0 for these samples, and x.data or x.filled(0)"
         )
-        raise TypeError(msg)
     # An array of NumPy stays where it is, whatever the current device.
     device = "cpu" if isinstance(x, np.ndarray) else None
     try:
@@ -246,14 +291,9 @@ def on_host(x: ndx.NDArray) -> ndx.NDArray:
 
 
 def flat_weights(weights: Any, *shapes: tuple[int, ...]) -> ndx.NDArray:
-    """Return weights or a mask as float64 in one dimension, checked.
+    """Return weights or a mask as float64 in one dimension, checked; None: all are 1.
 
-    Parameters
-    ----------
-    weights : array, optional
-        None: all are 1.
-    *shapes : tuple of int
-        The valid ones; the first one is that of the weights if they are None.
+    The first of the valid shapes is that of the weights if they are None.
     """
     if weights is None:
         return ndx.ones(math.prod(shapes[0]), device="cpu")
@@ -281,26 +321,18 @@ def without_bad(
 ) -> tuple[ndx.NDArray, int]:
     """Apply the policy for NaN; return the weights then, and how many are left out.
 
-    Parameters
-    ----------
-    bad : NDArray of bool
-        The samples that can't be counted, of the shape of the weights.
-    weights : NDArray of float64
-        Samples of weight 0 are not there: they may hold anything.
-    nan : {"raise", "omit"}
-    what : str
-        What is bad about them.
+    The samples that are `bad` can't be counted, since they are `what`. Those of weight
+    0 are not there: they may hold anything.
     """
     bad = bad & (weights > 0)
     count = int(ndx.count_nonzero(bad))
     if not count:
         return weights, 0
     if nan == "raise":
-        msg = (
+        raise ValueError(
             f"{count} of {bad.size} values of a batch are {what}; leave them out by a "
             "mask (weights of 0) or by nan='omit'"
         )
-        raise ValueError(msg)
     return ndx.where(bad, 0.0, weights), count
 
 
@@ -319,15 +351,14 @@ def labels_of(
     wrong = (labels != there) | (labels < 0) | (labels >= classes)
     if ndx.any(wrong):
         example = x[wrong][0].item()
-        msg = (
+        raise ValueError(
             f"{int(ndx.count_nonzero(wrong))} of {x.size} {what} are no classes, "
             f"such as {example}; {classes} classes are numbered from 0 to {classes - 1}"
         )
-        raise ValueError(msg)
     return labels
 
 
-def class_names(classes: object) -> tuple[str, ...]:
+def _names_of(classes: object) -> tuple[str, ...]:
     """Return the names of classes or columns, from a number of them or from names."""
     if not isinstance(classes, str | bool):
         if isinstance(classes, Iterable):
@@ -347,3 +378,33 @@ def class_names(classes: object) -> tuple[str, ...]:
             return tuple(map(str, range(count)))
     msg = f"classes={classes!r} is neither a number nor a list of names"
     raise TypeError(msg)
+
+
+# ---- Results -------------------------------------------------------------------------
+
+
+# Beyond so many columns, tables and pictures show the first only.
+SHOWN = 20
+
+
+def check_average(average: object, valid: Sequence[str], each: str = "class") -> None:
+    """Raise if `average` is neither one of some means nor None."""
+    if average is not None:
+        more = f", and None for the value of each {each}"
+        check_choice("average", average, valid, more=more)
+
+
+def table_of_columns(
+    title: str,
+    header: Sequence[str],
+    rows: list[tuple[str, ...]],
+    means: list[tuple[str, ...]],
+    omitted: tuple[str, ...] = (),
+) -> list[Table]:
+    """Return a table of columns: the first ones, the means, and what is left out."""
+    more = len(rows) - SHOWN
+    blank = [""] * (len(header) - 1)
+    some = [(f"... {more} more", *blank)] if more > 0 else []
+    # The number is in one of the last columns.
+    last = [omitted] if any(cell not in ("", "0") for cell in omitted[1:]) else []
+    return [Table(title, header, [*rows[:SHOWN], *some, *means, *last])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -20,8 +19,9 @@ import ndx
 from ndx._lib.trees import map_tree
 from ndx._lib.weak import members
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_choice, check_count, check_function
 from ndx._pipelines.worker_backends import Place
-from ndx._pipelines.workers import Team, check_function
+from ndx._pipelines.workers import Team
 
 __all__ = ["Predictor"]
 
@@ -32,24 +32,16 @@ __all__ = ["Predictor"]
 class Request:
     """Arrays that wait for an answer.
 
-    Attributes
-    ----------
-    args : tuple of NDArray
-        The arguments.
-    rows : int
-        The length of the first axis of each.
-    key : hashable
-        Requests with equal keys may be computed together.
-    future : concurrent.futures.Future
-        Where the answer goes.
-    since : float
-        When it came, in seconds.
+    Requests with equal keys may be computed together.
     """
 
     args: tuple[Any, ...]
+    # The length of the first axis of each.
     rows: int
     key: Hashable
+    # Where the answer goes.
     future: Future[Any] = dataclasses.field(default_factory=Future)
+    # When it came, in seconds.
     since: float = dataclasses.field(default_factory=time.monotonic)
 
 
@@ -76,23 +68,12 @@ class Statistics(dict[str, int]):
         )
         self._lock = threading.RLock()
 
-    def count_request(self) -> None:
-        """Note that a request came."""
+    def add(self, rows: int = 0, **counts: int) -> None:
+        """Add to some counts, and those of a batch with so many rows."""
         with self._lock:
-            self["requests"] += 1
-
-    def count_batch(self, rows: int, full: bool) -> None:
-        """Note that a batch is computed."""
-        with self._lock:
-            self["batches"] += 1
-            self["rows"] += rows
-            self["full_batches"] += full
+            for name, count in {**counts, "rows": rows}.items():
+                self[name] += count
             self["largest_batch"] = max(self["largest_batch"], rows)
-
-    def count_error(self) -> None:
-        """Note that a request was answered by an error."""
-        with self._lock:
-            self["errors"] += 1
 
 
 class _Group(deque[Request]):
@@ -108,15 +89,9 @@ class _Group(deque[Request]):
 class Requests:
     """The requests that wait, by key, in the order in which they came.
 
-    Parameters
-    ----------
-    max_batch : int
-        The rows at which a batch is full. A larger request is a batch by itself; with
-        0 each is, also one without rows.
-    deadline : float
-        Seconds after which a request waits for no others.
-    limit : int or None
-        How many requests may wait; more wait in `put`.
+    A larger request than `max_batch` is a batch by itself; with 0 each is, also one
+    without rows. After `deadline` seconds, a request waits for no others. When as many
+    as `limit` wait, more wait in `put`.
     """
 
     def __init__(self, max_batch: int, deadline: float, limit: int | None):
@@ -125,26 +100,22 @@ class Requests:
         lock = threading.RLock()
         self._came, self._left = threading.Condition(lock), threading.Condition(lock)
         self._waiting: dict[Hashable, _Group] = {}
-        self._count = 0
+        # How many requests wait.
+        self.waiting = 0
         self._closed = False
         self._failure: BaseException | None = None
         self.stats = Statistics()
 
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return self._count
-
     def put(self, request: Request) -> None:
         """Add a request; wait for room, if there is a limit."""
         with self._came:
-            while self._limit is not None and self._count >= self._limit:
+            while self._limit is not None and self.waiting >= self._limit:
                 self.check_open()
                 self._left.wait()
             self.check_open()
             self._waiting.setdefault(request.key, _Group()).append(request)
-            self._count += 1
-            self.stats.count_request()
+            self.waiting += 1
+            self.stats.add(requests=1)
             self._came.notify()
 
     def check_open(self) -> None:
@@ -197,9 +168,9 @@ class Requests:
         found.rows -= rows
         if not found:
             del self._waiting[key]
-        self._count -= len(batch)
+        self.waiting -= len(batch)
         self._left.notify_all()
-        self.stats.count_batch(rows, full)
+        self.stats.add(rows, batches=1, full_batches=full)
         return batch
 
     def close(self) -> None:
@@ -215,7 +186,7 @@ class Requests:
             self._failure = error
             waiting = [each for found in self._waiting.values() for each in found]
             self._waiting.clear()
-            self._count = 0
+            self.waiting = 0
             self.close()
         for each in waiting:
             if each.future.set_running_or_notify_cancel():
@@ -230,16 +201,7 @@ def serve(
 ) -> None:
     """Answer requests until there are no more; a worker's whole life.
 
-    Parameters
-    ----------
-    fn : callable
-        Computes the answers.
-    place : Place
-        Where.
-    requests : Requests
-        Where batches come from.
-    split : bool
-        Whether a batch may have several requests, which get their rows of the result.
+    With `split`, a batch may have several requests, which get their rows of the result.
     """
     try:
         with place.entered() as scoped:
@@ -264,26 +226,25 @@ def _answer(
             for i in range(len(running)):
                 _answered(answers, running[i : i + 1], requests)
     finally:
-        _fail_unanswered(running)
-        running.clear()
-
-
-def _fail_unanswered(running: list[Request]) -> None:
-    """Answer what a worker left when it failed, so that nobody waits for ever."""
-    for each in running:
-        if not each.future.done():
-            each.future.set_exception(
-                RuntimeError("the worker that had the request has failed")
-            )
+        # What a worker left when it failed, so that nobody waits for ever.
+        while running:
+            if not (left := running.pop().future).done():
+                left.set_exception(
+                    RuntimeError("the worker that had the request has failed")
+                )
+            del left
 
 
 def _answered(
     answers: Callable[..., Any], running: list[Request], requests: Requests
 ) -> bool:
     """Answer some requests at once; return False if they are several, and fail."""
-    found, error = _computed(
-        answers, [each.args for each in running], [each.rows for each in running]
-    )
+    found: list[Any] = []
+    error: BaseException | None = None
+    try:
+        found = answers([each.args for each in running], [x.rows for x in running])
+    except BaseException as caught:
+        error = caught
     try:
         if error is None:
             for request, answer in zip(running, found, strict=True):
@@ -292,22 +253,12 @@ def _answered(
         elif len(running) > 1:
             return False
         else:
-            requests.stats.count_error()
+            requests.stats.add(errors=1)
             running[0].future.set_exception(error)
         return True
     finally:
         # The traceback leads to this frame: a future in it would be a cycle.
         del found, error, running
-
-
-def _computed(
-    answers: Callable[..., Any], args: list[tuple[Any, ...]], counts: list[int]
-) -> tuple[list[Any], BaseException | None]:
-    """Return the answers, or an error."""
-    try:
-        return answers(args, counts), None
-    except BaseException as error:
-        return [], error
 
 
 def _answers_of(
@@ -319,14 +270,13 @@ def _answers_of(
         return [fn(*place.moved(args[0]))]
 
     def together(args: list[tuple[Any, ...]], counts: list[int]) -> list[Any]:
-        columns = tuple(map(_joined, zip(*args, strict=True)))
-        return _rows_of(fn(*place.moved(columns)), counts)
+        columns = [
+            same[0] if len(same) == 1 else ndx.concat(list(same), axis=0)
+            for same in zip(*args, strict=True)
+        ]
+        return _rows_of(fn(*place.moved(tuple(columns))), counts)
 
     return together if split else alone
-
-
-def _joined(arrays: Sequence[Any]) -> Any:
-    return arrays[0] if len(arrays) == 1 else ndx.concat(list(arrays), axis=0)
 
 
 def _rows_of(result: Any, counts: list[int]) -> list[Any]:
@@ -364,56 +314,54 @@ def _rows(leaf: Any, part: slice, total: int) -> Any:
     return leaf[part].copy()
 
 
+class _Inside(threading.local):
+    place: Place | None = None
+
+
 class InPlace:
     """Answers, computed by the threads that ask, a few at a time.
 
     As many threads keep the arena of their workspace as may compute at the same time;
     others give theirs back after each call. So memory does not grow with the number of
     threads.
-
-    Attributes
-    ----------
-    waiting : int
-        How many threads wait for others to be done.
     """
 
     def __init__(self, fn: Callable[..., Any], places: list[Place]):
-        self._process = os.getpid()
         self._fn = fn
         self._count = len(places)
         self._changed = threading.Condition(threading.RLock())
         self._free = list(places)
         self._kept: weakref.WeakSet[ndx.Workspace] = weakref.WeakSet()
         self._closed = False
+        # How many threads wait for others to be done.
         self.waiting = 0
-        self._inside = threading.local()
+        # The place of the calling thread, while it computes.
+        self._inside = _Inside()
         self.stats = Statistics()
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """Return the answer to one request."""
-        self.stats.count_request()
+        self.stats.add(requests=1)
         try:
             # The function may ask again: it has a place, and waits for no other.
-            outer = getattr(self._inside, "place", None)
-            if outer is not None:
+            if (outer := self._inside.place) is not None:
                 return self._fn(*outer.moved(args))
             with self._place() as place:
-                self.stats.count_batch(rows_of(args), True)
+                self.stats.add(rows_of(args), batches=1, full_batches=1)
                 return self._computed(place, args)
         except BaseException:
-            self.stats.count_error()
+            self.stats.add(errors=1)
             raise
 
     def _computed(self, place: Place, args: tuple[Any, ...]) -> Any:
-        with contextlib.ExitStack() as stack:
-            if place.backend is not None:
-                stack.enter_context(ndx.use(place.backend))
-            if place.workspace is None:
+        with place.used() as workspace:
+            if workspace is None:
                 return self._fn(*place.moved(args))
-            workspace = ndx.workspace(place.workspace, config=place.config)
-            stack.callback(self._keep, workspace)
-            # Any callable: the decorator takes functions only.
-            return workspace(lambda: self._fn(*place.moved(args)))()
+            try:
+                # Any callable: the decorator takes functions only.
+                return workspace(lambda: self._fn(*place.moved(args)))()
+            finally:
+                self._keep(workspace)
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Place]:
@@ -451,32 +399,26 @@ class InPlace:
 
         A call that closes waits for none: it would wait for itself.
         """
-        is_inside = getattr(self._inside, "place", None) is not None
+        is_inside = self._inside.place is not None
         with self._changed:
             self._closed = True
-            while self._is_used() and not is_inside:
+            while not (self._is_idle or is_inside):
                 self._changed.wait()
         self._end_if_last()
 
-    def __del__(self) -> None:
-        # No call is under way: it would refer to this. A forked child may have lost
-        # the thread that has the lock, and construction may have been interrupted.
-        if hasattr(self, "stats") and os.getpid() == self._process:
-            self._closed = True
-            self._end_if_last()
-
     def check_open(self) -> None:
         """Raise RuntimeError if it is closed; not in a call that has begun before."""
-        if self._closed and getattr(self._inside, "place", None) is None:
+        if self._closed and self._inside.place is None:
             raise closed()
 
-    def _is_used(self) -> bool:
-        return self.waiting > 0 or len(self._free) < self._count
+    @property
+    def _is_idle(self) -> bool:
+        return not self.waiting and len(self._free) == self._count
 
     def _end_if_last(self) -> None:
         """Give all arenas back if no call will use one."""
         with self._changed:
-            if not self._closed or self._is_used():
+            if not (self._closed and self._is_idle):
                 return
             kept = members(self._kept)
             self._kept.clear()
@@ -567,15 +509,15 @@ class Predictor:
         threads: int | None = None,
     ):
         check_function(fn, "fn")
-        if mode not in MODES:
-            raise ValueError(
-                f"mode={mode!r} is not valid; valid are {', '.join(map(repr, MODES))}"
-            )
-        worker_backends.check_count(max_batch, "max_batch")
+        check_choice("mode", mode, MODES)
+        check_count(max_batch, "max_batch")
         for name, count in (("queue_limit", queue_limit), ("threads", threads)):
             if count is not None:
-                worker_backends.check_count(count, name)
-        _check_deadline(deadline)
+                check_count(count, name)
+        if not isinstance(deadline, int | float) or not 0 <= deadline < 1e6:
+            raise ValueError(
+                f"deadline={deadline!r} is not a time: give seconds, from 0"
+            )
         if workspace is not None and mode == "inplace" and isinstance(workspace, str):
             # It is one of the caller's, where another predictor may have the name.
             workspace = f"{workspace} {next(_numbers)}"
@@ -673,13 +615,21 @@ class Predictor:
         self._check_process()
         if self._in_place is not None:
             self._in_place.check_open()
-            return _future_of(self._in_place.call, args)
+            future: Future[Any] = Future()
+            try:
+                future.set_result(self._in_place.call(args))
+            except Exception as error:
+                future.set_exception(error)
+            return future
         if self._team.is_member:
             raise RuntimeError(
                 "the function of a predictor asks that predictor: no worker would be "
                 "left to answer. Call the function itself"
             )
-        request = _gathered(args) if self.mode == "batched" else _single(args)
+        if self.mode == "batched":
+            request = _gathered(args)
+        else:
+            request = Request(args, rows_of(args), ())
         self._requests.put(request)
         return request.future
 
@@ -717,6 +667,11 @@ class Predictor:
         if self._in_place is not None and self._team.is_here:
             self._in_place.close()
 
+    def __del__(self) -> None:
+        # No call is under way: it would refer to this. Construction may have failed.
+        if hasattr(self, "_team"):
+            self.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -726,26 +681,6 @@ class Predictor:
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
         return f"<ndx.parallel.Predictor: {self.mode}, {state}>"
-
-
-def _check_deadline(deadline: Any) -> None:
-    if not isinstance(deadline, int | float) or not 0 <= deadline < 1e6:
-        raise ValueError(f"deadline={deadline!r} is not a time: give seconds, from 0")
-
-
-def _future_of(function: Callable[..., Any], args: tuple[Any, ...]) -> Future[Any]:
-    """Return a future that is done."""
-    future: Future[Any] = Future()
-    try:
-        future.set_result(function(args))
-    except Exception as error:
-        future.set_exception(error)
-    return future
-
-
-def _single(args: tuple[Any, ...]) -> Request:
-    """Return a request that is computed by itself."""
-    return Request(args, rows_of(args), ())
 
 
 def _gathered(args: tuple[Any, ...]) -> Request:

@@ -6,31 +6,34 @@ import contextvars
 import math
 import operator
 import threading
-import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import getpid
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import ndx
-from ndx._pipelines.async_prefetching import AsyncPrefetch
-from ndx._pipelines.leases import Filling, Ring, Slot, filling, slot_sizing
-from ndx._pipelines.producing import DirectMaker, Outcome, ThreadMaker, waits_for_itself
+from ndx._pipelines.arguments import check_choice
+from ndx._pipelines.async_prefetching import AsyncMaker, AsyncPrefetch
+from ndx._pipelines.leases import Filling, FillingOnDevice, Ring, Slot, slot_sizing
+from ndx._pipelines.producing import (
+    DirectMaker,
+    Iteration,
+    Outcome,
+    Prefetching,
+    ThreadMaker,
+    waits_for_itself,
+)
 from ndx._pipelines.sources import (
     has_method,
     is_iterable,
     is_marked,
-    length_of,
-    offer_length,
-    progress_bar,
     tqdm_class,
     unmarked,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
-    from types import TracebackType
     from typing import Self, Unpack
 
     from ndx import Device, NDArray
@@ -214,11 +217,12 @@ def prefetch(
     if settings.progress is not False:
         tqdm_class()
     context = contextvars.copy_context()
-    source = unmarked(iterable)
+    source, ahead = unmarked(iterable), not is_marked(iterable)
     if is_iterable(source):
-        return Prefetch(iterable, settings, context)
+        kind = ThreadMaker if ahead else DirectMaker
+        return Prefetch(iterable, kind(source, settings, context))
     if has_method(source, "__aiter__"):
-        return AsyncPrefetch(iterable, settings, context)
+        return AsyncPrefetch(iterable, AsyncMaker(source, settings, context, ahead))
     raise TypeError(
         "prefetch takes an iterable or an asynchronous iterable, not "
         f"{type(iterable).__name__}"
@@ -232,7 +236,7 @@ _SPARE_SLOTS = 3
 _MOST_AHEAD = 4096
 
 
-@dataclass(frozen=True)
+@dataclass
 class Settings:
     """The options of `ndx.prefetch`; see there."""
 
@@ -248,16 +252,15 @@ class Settings:
     progress: bool | str = False
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "depth", _count("depth", self.depth, 1, _MOST_AHEAD))
-        put(self, "warmup", _count("warmup", self.warmup, 1, _MOST_AHEAD))
+        self.depth = _count("depth", self.depth, 1, _MOST_AHEAD)
+        self.warmup = _count("warmup", self.warmup, 1, _MOST_AHEAD)
         if self.slots is None:
-            put(self, "slots", self.depth + _SPARE_SLOTS)
+            self.slots = self.depth + _SPARE_SLOTS
         else:
-            put(self, "slots", _count("slots", self.slots, 2, 2 * _MOST_AHEAD))
-        _choice("workspace", self.workspace, ("ring", None))
-        _choice("on_held", self.on_held, ("wait", "grow"))
-        put(self, "slot_size", _size("slot_size", self.slot_size))
+            self.slots = _count("slots", self.slots, 2, 2 * _MOST_AHEAD)
+        check_choice("workspace", self.workspace, ("ring", None))
+        check_choice("on_held", self.on_held, ("wait", "grow"))
+        self.slot_size = _size("slot_size", self.slot_size)
         patience: Any = self.patience
         if not isinstance(patience, int | float) or not patience >= 0:
             raise ValueError(
@@ -277,7 +280,7 @@ class Settings:
                 f"{self.progress!r}"
             )
         if self.device is not None:
-            put(self, "device", _gpu(self.device))
+            self.device = _gpu(self.device)
 
     def ring(self) -> Ring:
         """Return a new ring, for the thread that is to use it."""
@@ -293,7 +296,9 @@ class Settings:
 
     def filling(self, ring: Ring, slot: Slot) -> Filling:
         """Return the scope in which the source makes a batch in a slot."""
-        return filling(ring, slot, self.device, self.copy)
+        if self.device is None:
+            return Filling(ring, slot, self.copy)
+        return FillingOnDevice(ring, slot, self.copy, self.device)
 
 
 def _count(name: str, value: Any, least: int, most: int) -> int:
@@ -315,12 +320,6 @@ def _size(name: str, value: Any) -> int:
         raise type(error)(f"{name}: {error}") from None
 
 
-def _choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if not any(value is each or value == each for each in choices):
-        valid = ", ".join(map(repr, choices))
-        raise ValueError(f"{name}={value!r} is not valid; valid are {valid}")
-
-
 def _gpu(device: Any) -> str | None:
     """Return the name of a GPU; None for the CPU."""
     if str(device) == "cpu":
@@ -334,7 +333,7 @@ def _gpu(device: Any) -> str | None:
     return found
 
 
-class Prefetch(Generic[T]):
+class Prefetch(Prefetching[T]):
     """Batches of a source, made ahead; made by `ndx.prefetch`.
 
     An iterable. ``iter()`` starts an epoch, and ends the one before. If the source is
@@ -342,36 +341,8 @@ class Prefetch(Generic[T]):
     goes on with it. It has a length if its source has one.
     """
 
-    if TYPE_CHECKING:
-
-        def __len__(self) -> int: ...
-
-    def __init__(
-        self,
-        source: Iterable[T],
-        settings: Settings,
-        context: contextvars.Context,
-    ) -> None:
-        # With its mark, which another prefetch looks for.
-        self.source = source
-        offer_length(self)
-        self._inner = unmarked(source)
-        self._settings = settings
-        kind = DirectMaker if is_marked(source) else ThreadMaker
-        self._maker = kind(self._inner, settings, context)
-        self._once: PrefetchIterator[T] | None = None
-        self._last: weakref.ref[PrefetchIterator[T]] | None = None
-
     def __iter__(self) -> PrefetchIterator[T]:
-        if self._once is not None:
-            return self._once
-        made: PrefetchIterator[T] = PrefetchIterator(
-            self._maker, self._settings.progress, length_of(self._inner)
-        )
-        if isinstance(self._inner, Iterator):
-            self._once = made
-        self._last = weakref.ref(made)
-        return made
+        return self._iteration(PrefetchIterator, Iterator)
 
     def close(self) -> None:
         """End the epoch, if there is one, and the thread; wait for both.
@@ -388,55 +359,19 @@ class Prefetch(Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def stats(self) -> dict[str, int]:
-        """Return what the prefetch has counted, in all epochs.
 
-        Returns
-        -------
-        dict
-            ``batches`` that were made; ``ready`` ones, which wait to be taken;
-            ``slots`` of the ring, ``leased_slots`` (of batches that are ready or still
-            referenced), ``slot_bytes`` (the size that slots should have), ``bytes`` of
-            all slots, ``size_changes``; ``spilled_batches`` that did not fit in their
-            slots, and ``spilled_bytes``; ``slot_waits`` (how often all slots were
-            leased), ``grown`` (slots added because of that); ``source_waits`` (how
-            often the consumer waited), ``epochs``.
-        """
-        return self._maker.stats()
-
-    def __repr__(self) -> str:
-        return (
-            f"<ndx.prefetch of {type(self._inner).__name__}, depth "
-            f"{self._settings.depth}: {self._maker.describe()}>"
-        )
-
-
-class PrefetchIterator(Generic[T]):
+class PrefetchIterator(Iteration[T]):
     """One epoch of a `Prefetch`; threads may share it."""
 
-    def __init__(
-        self,
-        maker: ThreadMaker | DirectMaker,
-        progress: bool | str,
-        total: int | None,
-    ) -> None:
-        # Whether it has come to its end, or was closed.
-        self._over = False
-        self._maker = maker
+    def __init__(self, maker: ThreadMaker | DirectMaker) -> None:
         # Reentrant, so that a thread that would wait for itself gets an error.
         self._one_at_a_time = threading.RLock()
         self._is_asked = False
         self._process = getpid()
-        self._epoch = maker.start()
-        self._bar = progress_bar(progress, total, "batch")
+        super().__init__(maker)
 
     def __iter__(self) -> PrefetchIterator[T]:
         return self
@@ -460,7 +395,7 @@ class PrefetchIterator(Generic[T]):
                 epoch.wake.set()
             if outcome.error is not None or outcome.is_last:
                 try:
-                    self._raise_end(outcome)
+                    self._raise_end(outcome, StopIteration)
                 finally:
                     # The error's traceback has this frame: they would be a cycle.
                     del outcome
@@ -480,36 +415,13 @@ class PrefetchIterator(Generic[T]):
         """Return the next outcome; wait until there is one."""
         self._is_asked = True
         try:
-            return self._maker.receive(self._epoch)
+            return self._maker.receive(self._epoch)  # type: ignore[no-any-return]
         except BaseException:
             # Ctrl-C, say: as of a generator, nothing comes after it.
             self._end()
             raise
         finally:
             self._is_asked = False
-
-    def _raise_end(self, outcome: Outcome) -> NoReturn:
-        """Want no more, and raise the error of the source, or what ends a loop."""
-        superseded = self._epoch.superseded and not self._over
-        self._end()
-        try:
-            if outcome.error is not None:
-                raise outcome.error
-        finally:
-            # The error's traceback has this frame, too.
-            del outcome
-        if superseded:
-            raise RuntimeError(
-                "this iteration of a prefetch has ended, because a newer one has begun "
-                "(there is one at a time); make a prefetch for each"
-            )
-        raise StopIteration
-
-    def _end(self) -> None:
-        """Want no more, without waiting."""
-        self._over = True
-        self._maker.let_go(self._epoch)
-        self._bar.close()
 
     def _close(self) -> None:
         """Want no more; who calls it takes an error of the source's end."""
@@ -520,8 +432,3 @@ class PrefetchIterator(Generic[T]):
         """End the epoch; wait until the source is closed, 10 s at most."""
         self._close()
         self._maker.wait_for_end(self._epoch)
-
-    def __del__(self) -> None:
-        # Without a bar, a thread could not be started.
-        if hasattr(self, "_bar"):
-            self._end()

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, util
-from typing import Any
+from typing import Any, NamedTuple
 
 import ndx
 from ndx._lib.background import signals_of_program
@@ -34,16 +34,8 @@ _LOOK = 0.5
 class Processes:
     """Processes that compute a function, each driven by one thread of this one.
 
-    Parameters
-    ----------
-    fn : callable
-        The function. If processes are not forked, it is pickled.
-    places : list of Place
-        Where each computes; the backends are made there, by name.
-    start_method : str or None
-        As for `multiprocessing.get_context`.
-    threads : int or None
-        How many threads an operation there may have; None: cores are shared.
+    If they are not forked, the function is pickled, and backends are made by name. An
+    operation there may have so many `threads`; None: cores are shared.
     """
 
     def __init__(
@@ -123,12 +115,7 @@ class _Child:
     """One process, and this end of the pipe to it."""
 
     def __init__(
-        self,
-        context: Any,
-        exchange: Exchange,
-        target: Any,
-        place: Place,
-        threads: int,
+        self, context: Any, exchange: Exchange, target: Any, place: Place, threads: int
     ):
         self._exchange = exchange
         self._busy = False
@@ -137,17 +124,9 @@ class _Child:
         self._ending = threading.Lock()
         self._here, self._there = context.Pipe()
         util.register_after_fork(self, _Child._forget)
+        task = _Task(target, place, threads, ndx.memory.limits(), exchange.folders)
         self._process = context.Process(
-            target=_serve,
-            args=(
-                self._there,
-                target,
-                place,
-                threads,
-                ndx.memory.limits(),
-                exchange.folders,
-            ),
-            name="ndx-map",
+            target=_serve, args=(self._there, task), name="ndx-map"
         )
 
     def _forget(self) -> None:
@@ -199,10 +178,7 @@ class _Child:
     def _check_alive(self) -> None:
         """Kill the process if it handles the signal that was to end it.
 
-        Raises
-        ------
-        EOFError
-            If it has ended.
+        Raises EOFError if it has ended.
         """
         if self._stopped and time.monotonic() - self._stopped_at >= GRACE:
             self._process.kill()
@@ -220,7 +196,10 @@ class _Child:
         self._join(GRACE)
         code = self._process.exitcode
         if code is not None and code < 0:
-            how = f"was killed by signal {-code} ({_name_of(-code)})"
+            name = "unnamed"  # those for real time have no names
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-code).name
+            how = f"was killed by signal {-code} ({name})"
         else:
             how = f"ended with exit code {code}"
         hint = ""
@@ -267,25 +246,21 @@ class _Child:
             self._process.close()
 
 
-def _name_of(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        # Those for real time have none.
-        return "unnamed"
-
-
 # ----------------------------------------------------------------------- the process
 
 
-def _serve(
-    pipe: Any,
-    target: Any,
-    place: Place,
-    threads: int,
-    limits: dict[str, int],
-    folders: list[str],
-) -> None:
+class _Task(NamedTuple):
+    """What a process is to do, and how."""
+
+    # The function, or its pickle.
+    target: Any
+    place: Place
+    threads: int
+    limits: dict[str, int]
+    folders: list[str]
+
+
+def _serve(pipe: Any, task: _Task) -> None:
     """Compute what comes from a pipe, until it ends."""
     # Ctrl-C is for the process that started this one, which ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -293,30 +268,20 @@ def _serve(
     # A process that the function forks would keep the pipe open after this one's end.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=pipe.close)
-    exchange = Exchange(folders)
-    share_cores(object(), 1, threads)
+    exchange = Exchange(task.folders)
+    share_cores(object(), 1, task.threads)
     try:
         # Scopes of the parent are no scopes of a forked child.
-        contextvars.Context().run(_answer_all, pipe, target, place, limits, exchange)
+        contextvars.Context().run(_answer_all, pipe, task, exchange)
     finally:
         # Finalizers do not run at the end of a forked process.
         close_own()
-        if not _parent_lives():
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
             exchange.remove()
 
 
-def _parent_lives() -> bool:
-    parent = multiprocessing.parent_process()
-    return parent is None or parent.is_alive()
-
-
-def _answer_all(
-    pipe: Any,
-    target: Any,
-    place: Place,
-    limits: dict[str, int],
-    exchange: Exchange,
-) -> None:
+def _answer_all(pipe: Any, task: _Task, exchange: Exchange) -> None:
     failure = None
     found = multiprocessing.parent_process()
     parent = [] if found is None else [found.sentinel]
@@ -324,14 +289,14 @@ def _answer_all(
         try:
             forget_shared()
             # A new interpreter has those of the environment.
-            ndx.memory.set_limits(limits)
-            fn = target
-            if isinstance(target, bytes):
-                fn = exchange.loads(target, keep=True)
-            scoped = stack.enter_context(place.entered())
+            ndx.memory.set_limits(task.limits)
+            fn = task.target
+            if isinstance(fn, bytes):
+                fn = exchange.loads(fn, keep=True)
+            scoped = stack.enter_context(task.place.entered())
             # In the scope: arrays go from the arena to the files of the exchange.
             answer = scoped(
-                lambda args: exchange.dumps((False, fn(*place.moved(args))))
+                lambda args: exchange.dumps((False, fn(*task.place.moved(args))))
             )
         except BaseException as error:
             failure = error
@@ -358,24 +323,19 @@ def _answer_all(
             del said
 
 
-def _text_of(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:
-        return name
-
-
 def _error(error: BaseException) -> bytes:
     """Return the pickle of an error, with its traceback as a note."""
     text = "".join(traceback.format_exception(error)).rstrip()
     note = f"in worker process {os.getpid()}:\n{text}"
     try:
         error.add_note(note)
-        said = pickle.dumps((True, error.with_traceback(None)))
-        pickle.loads(said)
+        answer = pickle.dumps((True, error.with_traceback(None)))
+        pickle.loads(answer)
     except Exception:
-        made = RuntimeError(_text_of(error))
+        said = type(error).__name__
+        with contextlib.suppress(Exception):
+            said = f"{said}: {error}"
+        made = RuntimeError(said)
         made.add_note(note)
-        return pickle.dumps((True, made))
-    return said
+        answer = pickle.dumps((True, made))
+    return answer

@@ -7,20 +7,18 @@ go, by flags and a signal that never wait.
 
 from __future__ import annotations
 
-import atexit
-import itertools
 import os
 import threading
 import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from ndx._lib.background import BackgroundThread
-from ndx._lib.weak import members
 from ndx._pipelines.leases import Ring, Slot, SlotWait, scope_left_open
+from ndx._pipelines.sources import length_of, offer_length, progress_bar
+from ndx._pipelines.workers import Team
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -28,13 +26,26 @@ if TYPE_CHECKING:
     from ndx._pipelines.prefetching import Settings
 
 
-__all__ = ["DirectMaker", "END", "Outcome", "ThreadMaker", "waits_for_itself"]
+__all__ = [
+    "DirectMaker",
+    "END",
+    "Epoch",
+    "Iteration",
+    "Maker",
+    "Outcome",
+    "Prefetching",
+    "ThreadMaker",
+    "waits_for_itself",
+]
+
+T = TypeVar("T")
+I = TypeVar("I", bound="Iteration[Any]")  # noqa: E741 - the usual letters
 
 # ---- What both sides share -----------------------------------------------------------
 
 
 class Signal:
-    """A flag that is set any number of times, and wakes the one that waits once.
+    """A flag that wakes the one that waits, once.
 
     `threading.Event.set` takes a lock, so that a finalizer that calls it may wait for
     the thread that it interrupts. This `set` never waits.
@@ -73,40 +84,42 @@ class Epoch:
     """One pass over a source.
 
     It refers to neither side, so that each of them can go when it is not used any more.
-
-    Attributes
-    ----------
-    ready : deque of Outcome
-        What is made, and not taken yet.
-    arrived : Signal
-        Set when `ready` gets an item, or the epoch is cancelled.
-    finished : threading.Event
-        Set when the producer has let go of the source.
-    wake : Signal
-        Set to wake the producer, which may have something to do.
-    producer : int, optional
-        The ident of the thread that makes the items, once it does.
-    consumer : int, optional
-        The ident of the thread that waits for an item now.
-    cancelled, superseded : bool
-        Whether nobody wants any more items; and because a newer epoch has begun.
-    closing : bool
-        Whether somebody waits for `finished`, and takes `failure`.
-    failure : BaseException, optional
-        What the source raised when it was closed.
     """
 
-    def __init__(self, wake: Signal) -> None:
+    # That of the source, where the consumer itself runs it.
+    iterator: Any = None
+    # The idents of the thread that makes the items, and of the one that waits now.
+    producer: int | None = None
+    consumer: int | None = None
+    # Whether nobody wants any more items; and because a newer epoch has begun.
+    cancelled = superseded = False
+    # Whether somebody waits for the end, and takes an error of it.
+    closing = False
+
+    def __init__(self) -> None:
+        # What is made, and not taken yet.
         self.ready: deque[Outcome] = deque()
+
+    def cancel(self) -> None:
+        """Drop all items, and want no more. It never waits: finalizers call it."""
+        self.cancelled = True
+        self.ready.clear()
+
+
+class ThreadEpoch(Epoch):
+    """An epoch that a thread makes."""
+
+    # What the source raised when it was closed.
+    failure: BaseException | None = None
+
+    def __init__(self, wake: Signal) -> None:
+        super().__init__()
+        # Set to wake the producer, which may have something to do.
         self.wake = wake
-        self.producer: int | None = None
+        # Set when `ready` gets an item, or the epoch is cancelled.
         self.arrived = Signal()
+        # Set when the producer has let go of the source.
         self.finished = threading.Event()
-        self.consumer: int | None = None
-        self.cancelled = False
-        self.superseded = False
-        self.closing = False
-        self.failure: BaseException | None = None
 
     def put(self, outcome: Outcome) -> None:
         """Hand an item to the consumer; drop it if nobody wants it."""
@@ -116,10 +129,9 @@ class Epoch:
         self.arrived.set()
 
     def cancel(self) -> None:
-        """Drop all items, and want no more. It never waits: finalizers call it."""
-        self.cancelled = True
-        self.ready.clear()
+        super().cancel()
         self.arrived.set()
+        self.wake.set()
 
     def raise_failure(self) -> None:
         """Raise what the source raised when it was closed, if it did."""
@@ -166,86 +178,17 @@ CLOSE_TIMEOUT = 10.0
 # Seconds after which a waiting consumer makes sure that the producer is there.
 _LOOK_AFTER = 1.0
 
-_numbers = itertools.count(1)
-_producers: weakref.WeakSet[Producer] = weakref.WeakSet()
-
 
 class Producer:
-    """A thread that makes the batches of a source ahead.
+    """The thread's side of a prefetch: it makes the batches of a source ahead."""
 
-    Parameters
-    ----------
-    source : iterable
-        Where batches come from.
-    settings : Settings
-        Of the prefetch.
-    context : contextvars.Context
-        In which the source runs.
-    """
-
-    def __init__(
-        self, source: Iterable[Any], settings: Settings, context: Context
-    ) -> None:
+    def __init__(self, source: Iterable[Any], settings: Settings) -> None:
         self.source = source
         self.settings = settings
-        # In a forked child, a thread of the parent may have been inside of it.
-        self.context = context.copy()
         self.ring = settings.ring()
         self.wake = Signal()
-        self.wanted: Epoch | None = None
+        self.wanted: ThreadEpoch | None = None
         self.stopping = False
-        self.process = os.getpid()
-        self.thread = BackgroundThread(
-            target=self._run, name=f"ndx-prefetch-{next(_numbers)}"
-        )
-        _producers.add(self)
-
-    # ------------------------------------------------------------ for the consumer
-
-    def begin(self) -> None:
-        """Start the thread; whoever calls this can stop it already."""
-        try:
-            self.thread.start()
-        except BaseException:
-            # By Ctrl-C, say, while the thread runs already.
-            self.stop()
-            raise
-
-    def start(self) -> Epoch:
-        """Begin an epoch; the one before ends."""
-        before, self.wanted = self.wanted, Epoch(self.wake)
-        if before is not None:
-            before.superseded = True
-            before.cancel()
-        self.wake.set()
-        return self.wanted
-
-    def receive(self, epoch: Epoch) -> Outcome:
-        """Return the next outcome; wait until there is one."""
-        epoch.consumer = threading.get_ident()
-        try:
-            while True:
-                try:
-                    return epoch.ready.popleft()
-                except IndexError:
-                    pass
-                if epoch.cancelled:
-                    return END
-                self.wake.set()
-                came = epoch.arrived.wait(_LOOK_AFTER)
-                if not (came or epoch.ready or self.thread.is_alive()):
-                    raise RuntimeError(
-                        f"the thread {self.thread.name}, which makes the batches of "
-                        "this prefetch, has ended; make a new prefetch"
-                    )
-        finally:
-            epoch.consumer = None
-            self.wake.set()
-
-    def let_go(self, epoch: Epoch) -> None:
-        """Want no more of an epoch, without waiting."""
-        epoch.cancel()
-        self.wake.set()
 
     def stop(self) -> None:
         """Tell the thread to end, without waiting."""
@@ -255,41 +198,8 @@ class Producer:
             epoch.cancel()
         self.wake.set()
 
-    def join(self, timeout: float) -> bool:
-        """Wait until the thread has ended; return whether it has."""
-        if self.is_elsewhere() or self.thread.ident is None:
-            return True
-        self.thread.join(timeout)
-        return not self.thread.is_alive()
-
-    def is_elsewhere(self) -> bool:
-        """Whether the thread can't be waited for: it runs this, or is a parent's."""
-        return self.is_parents() or self.runs_this()
-
-    def runs_this(self) -> bool:
-        """Whether this is called by the thread."""
-        return self.thread is threading.current_thread()
-
-    def is_usable(self) -> bool:
-        """Whether the thread is of this process, and was not told to stop."""
-        return not (self.stopping or self.is_parents())
-
-    def is_parents(self) -> bool:
-        """Whether the thread runs in the process that this one was forked from."""
-        return self.process != os.getpid()
-
-    def warn_of_slow_source(self) -> None:
-        """Warn that the source is still in the step that closing has waited for."""
-        warnings.warn(
-            f"the source of a prefetch is still in its step after {CLOSE_TIMEOUT:g} s; "
-            f"its thread {self.thread.name} ends when the step does",
-            ResourceWarning,
-            stacklevel=3,
-        )
-
-    # ------------------------------------------------------------------ the thread
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Serve one epoch after the other, until it is to stop."""
         try:
             while not self.stopping:
                 epoch = self.wanted
@@ -306,48 +216,34 @@ class Producer:
         finally:
             # What batches still use lives on.
             self.ring.drop()
-            del self.source, self.context
+            del self.source
 
-    def _serve(self, epoch: Epoch) -> None:
+    def _serve(self, epoch: ThreadEpoch) -> None:
         """Make the batches of an epoch, and give its end or its error at the last."""
         iterator = None
         outcome = END
         epoch.producer = threading.get_ident()
         try:
-            iterator = self.context.run(iter, self.source)
+            iterator = iter(self.source)
             while (slot := self._wait(epoch)) is not None:
-                epoch.put(Outcome(self.context.run(self._make, slot, iterator)))
+                epoch.put(Outcome(make_batch(slot, iterator, self.settings, self.ring)))
         except StopIteration:
             pass
         except BaseException as error:
             outcome = Outcome(error=error)
         try:
             if iterator is not self.source:
-                self.context.run(close_iterator, iterator)
+                close_iterator(iterator)
         except BaseException as error:
             if not epoch.cancelled and outcome.error is None:
                 outcome = Outcome(error=error)
             else:
-                self._report(epoch, error)
+                report(epoch, error)
         epoch.put(outcome)
         # An error's traceback has this frame: together they would be a cycle.
         del outcome
 
-    def _report(self, epoch: Epoch, error: BaseException) -> None:
-        """Hand on an error of the source's end, for which no consumer waits."""
-        if epoch.closing:
-            epoch.failure = error
-        else:
-            threading.excepthook(
-                threading.ExceptHookArgs(
-                    (type(error), error, error.__traceback__, self.thread)
-                )
-            )
-
-    def _make(self, slot: Slot, iterator: Iterator[Any]) -> Any:
-        return make_batch(slot, iterator, self.settings, self.ring)
-
-    def _wait(self, epoch: Epoch) -> Slot | None:
+    def _wait(self, epoch: ThreadEpoch) -> Slot | None:
         """Wait until a batch is wanted, and return a slot; None: no more is."""
         while not self._is_over(epoch) and len(epoch.ready) >= self.settings.depth:
             rest(self.wake)
@@ -361,6 +257,18 @@ class Producer:
 
     def _is_over(self, epoch: Epoch) -> bool:
         return epoch.cancelled or self.stopping
+
+
+def report(epoch: ThreadEpoch, error: BaseException) -> None:
+    """Hand on an error of the source's end, for which no consumer waits."""
+    if epoch.closing:
+        epoch.failure = error
+        return
+    threading.excepthook(
+        threading.ExceptHookArgs(
+            (type(error), error, error.__traceback__, threading.current_thread())
+        )
+    )
 
 
 def make_batch(
@@ -378,8 +286,7 @@ def make_batch(
 
 def close_iterator(iterator: Any) -> None:
     """Close a generator, or what has a `close` as it has one."""
-    close: Callable[[], object] | None = getattr(iterator, "close", None)
-    if close is not None:
+    if (close := getattr(iterator, "close", None)) is not None:
         close()
 
 
@@ -391,29 +298,22 @@ def waits_for_itself() -> RuntimeError:
     )
 
 
-@atexit.register
-def _stop_all() -> None:
-    """Stop all threads before Python ends: none is to run in a dying interpreter."""
-    running = [each for each in members(_producers) if not each.is_parents()]
-    for producer in running:
-        producer.stop()
-    deadline = time.monotonic() + CLOSE_TIMEOUT
-    for producer in running:
-        producer.join(max(0.0, deadline - time.monotonic()))
-
-
 # ---- For the consumer ----------------------------------------------------------------
 
 
 class Maker:
     """Makes the batches of a prefetch, one epoch after the other."""
 
+    # Whether batches are made before they are asked for.
+    ahead = True
+
     def __init__(self, source: Any, settings: Settings, context: Context) -> None:
         self.source = source
         self.settings = settings
         self.context = context
-        self.ring = Ring.empty()
+        self.ring = settings.ring()
         self.thread: threading.Thread | None = None
+        self.wanted: Any = None
         self.closed = False
         self.epochs = self.waits = 0
 
@@ -427,150 +327,31 @@ class Maker:
             self.ring = self.settings.ring()
             self.thread = thread
 
-    def check_open(self) -> None:
-        """Raise if the prefetch was closed."""
+    def start(self) -> Any:
+        """Begin an epoch; the one before ends."""
         if self.closed:
             raise RuntimeError("this prefetch is closed; make a new one")
-
-
-class ThreadMaker(Maker):
-    """Makes batches by a thread; the last of those that use it ends the thread."""
-
-    producer: Producer | None = None
-
-    def start(self) -> Epoch:
-        """Begin an epoch, in a new thread if there is none in this process."""
-        self.check_open()
-        if self.producer is None or not self.producer.is_usable():
-            # Kept before its thread begins: Ctrl-C may come at any time.
-            self.producer = Producer(self.source, self.settings, self.context)
-            self.ring = self.producer.ring
-            self.producer.begin()
+        made = self.new_epoch()
         self.epochs += 1
-        return self.producer.start()
+        before, self.wanted = self.wanted, made
+        if before is not None:
+            before.superseded = True
+            self.let_go(before)
+        return made
 
-    def receive(self, epoch: Epoch) -> Outcome:
-        """Wait for the next outcome of an epoch."""
-        self.check_caller()
-        assert self.producer is not None
-        self.waits += 1
-        return self.producer.receive(epoch)
+    def new_epoch(self) -> Any:
+        """Return an epoch that nobody serves yet."""
+        return Epoch()
 
-    def check_caller(self) -> None:
-        """Raise in a forked child, where the thread is not, and in that thread."""
-        if self.producer is not None and self.producer.runs_this():
-            raise waits_for_itself()
-        if self.producer is not None and self.producer.is_parents():
-            raise RuntimeError(
-                "this iteration of a prefetch belongs to the process that was forked, "
-                "where its thread is; start a new one here"
-            )
-
-    def let_go(self, epoch: Epoch) -> None:
+    def let_go(self, epoch: Any) -> None:
         """End an epoch without waiting for its producer."""
-        assert self.producer is not None
-        self.producer.let_go(epoch)
-
-    def wait_for_end(self, epoch: Epoch) -> None:
-        """Wait until the producer has let go of the source."""
-        producer = self.producer
-        if producer is None or producer.is_elsewhere():
-            return
-        if not epoch.finished.wait(CLOSE_TIMEOUT):
-            producer.warn_of_slow_source()
-        epoch.raise_failure()
-
-    def close(self) -> None:
-        """End the thread, and wait for it."""
-        self.closed = True
-        if self.producer is None or self.producer.is_parents():
-            return
-        self.producer.stop()
-        if not self.producer.join(CLOSE_TIMEOUT):
-            self.producer.warn_of_slow_source()
-        if self.producer.wanted is not None:
-            self.producer.wanted.raise_failure()
-
-    def stats(self) -> dict[str, int]:
-        """Return the counters of the ring and the epochs."""
-        producer = self.producer
-        epoch = None if producer is None else producer.wanted
-        return self.ring.stats() | {
-            "ready": 0 if epoch is None else len(epoch.ready),
-            "source_waits": self.waits,
-            "epochs": self.epochs,
-        }
-
-    def describe(self) -> str:
-        """Return the state, in words."""
-        if self.closed:
-            return "closed"
-        if self.producer is None:
-            return "not started"
-        stats = self.stats()
-        return f"{stats['ready']} ready, {stats['slots']} slots"
-
-    def __del__(self) -> None:
-        producer = getattr(self, "producer", None)
-        if producer is not None and not producer.is_parents():
-            producer.stop()
-
-
-class DirectEpoch(Epoch):
-    """An epoch that has its iterator over the source."""
-
-    iterator: Iterator[Any] | None = None
-
-
-class DirectMaker(Maker):
-    """Makes each batch when it is asked for, in the consumer's thread."""
-
-    wanted: DirectEpoch | None = None
-
-    def start(self) -> Epoch:
-        """Begin an epoch; the one before ends."""
-        self.check_open()
-        if self.wanted is not None:
-            self.wanted.superseded = True
-            self.let_go(self.wanted)
-        self.epochs += 1
-        self.wanted = DirectEpoch(Signal())
-        return self.wanted
-
-    def receive(self, epoch: Epoch) -> Outcome:
-        """Make a batch."""
-        assert isinstance(epoch, DirectEpoch)
-        if epoch.cancelled:
-            return END
-        self.prepare()
-        try:
-            return Outcome(self.context.run(self._make, epoch))
-        except StopIteration:
-            return END
-
-    def _make(self, epoch: DirectEpoch) -> Any:
-        if epoch.iterator is None:
-            epoch.iterator = iter(self.source)
-        me = threading.get_ident()
-        wait = SlotWait(self.ring, lambda: me, is_alone_with)
-        while (slot := wait.attempt()) is None:
-            time.sleep(wait.delay)
-        return make_batch(slot, epoch.iterator, self.settings, self.ring)
+        epoch.cancel()
 
     def check_caller(self) -> None:
-        """Whoever calls makes the batches."""
+        """Raise where no batch can be taken."""
 
-    def let_go(self, epoch: Epoch) -> None:
-        """Close the source's iterator, if it was made for this epoch."""
-        assert isinstance(epoch, DirectEpoch)
-        epoch.cancel()
-        iterator, epoch.iterator = epoch.iterator, None
-        if iterator is not None and iterator is not self.source:
-            # A finalizer may call this while the source runs in the context itself.
-            self.context.copy().run(close_iterator, iterator)
-
-    def wait_for_end(self, epoch: Epoch) -> None:
-        """Return at once: between two batches nothing runs."""
+    def wait_for_end(self, epoch: Any) -> None:
+        """Wait until the source is closed, which it is if nothing runs ahead."""
 
     def close(self) -> None:
         """Take no more batches, and let go of the ring."""
@@ -580,11 +361,234 @@ class DirectMaker(Maker):
     def stats(self) -> dict[str, int]:
         """Return the counters of the ring and the epochs."""
         return self.ring.stats() | {
-            "ready": 0,
-            "source_waits": self.ring.counters.batches,
+            "ready": 0 if self.wanted is None else len(self.wanted.ready),
+            "source_waits": self.waits,
             "epochs": self.epochs,
         }
 
     def describe(self) -> str:
         """Return the state, in words."""
-        return "closed" if self.closed else "not ahead"
+        if self.closed:
+            return "closed"
+        if not self.ahead:
+            return "not ahead"
+        if self.wanted is None:
+            return "not started"
+        stats = self.stats()
+        return f"{stats['ready']} ready, {stats['slots']} slots"
+
+
+class ThreadMaker(Maker):
+    """Makes batches by a thread, which ends with the last of those that use this."""
+
+    team: Team | None = None
+
+    def new_epoch(self) -> ThreadEpoch:
+        """Return an epoch of the thread: a new one if there is none in this process."""
+        if self.team is None or self.producer.stopping or not self.team.is_here:
+            self.producer = Producer(self.source, self.settings)
+            self.ring = self.producer.ring
+            self.team = Team(
+                [self.producer.run],
+                self.producer.stop,
+                name="ndx-prefetch",
+                computing=False,
+                # A copy: in a forked child, a thread of the parent may be inside of it.
+                context=self.context,
+                grace=CLOSE_TIMEOUT,
+            )
+        return ThreadEpoch(self.producer.wake)
+
+    def start(self) -> ThreadEpoch:
+        """Begin an epoch, and tell the thread."""
+        self.producer.wanted = made = super().start()
+        made.wake.set()
+        return made
+
+    def receive(self, epoch: ThreadEpoch) -> Outcome:
+        """Return the next outcome; wait until there is one."""
+        self.check_caller()
+        assert self.team is not None
+        self.waits += 1
+        epoch.consumer = threading.get_ident()
+        try:
+            while True:
+                try:
+                    return epoch.ready.popleft()
+                except IndexError:
+                    pass
+                if epoch.cancelled:
+                    return END
+                epoch.wake.set()
+                came = epoch.arrived.wait(_LOOK_AFTER)
+                if not (came or epoch.ready or self.team.is_alive):
+                    raise RuntimeError(
+                        "the thread which makes the batches of this prefetch has "
+                        "ended; make a new prefetch"
+                    )
+        finally:
+            epoch.consumer = None
+            epoch.wake.set()
+
+    def check_caller(self) -> None:
+        """Raise in a forked child, where the thread is not, and in that thread."""
+        assert self.team is not None
+        if self.team.is_member:
+            raise waits_for_itself()
+        if not self.team.is_here:
+            raise RuntimeError(
+                "this iteration of a prefetch belongs to the process that was forked, "
+                "where its thread is; start a new one here"
+            )
+
+    def wait_for_end(self, epoch: ThreadEpoch) -> None:
+        """Wait until the producer has let go of the source."""
+        if self.team is None or self.team.is_member or not self.team.is_here:
+            return
+        if not epoch.finished.wait(CLOSE_TIMEOUT):
+            warn_of_slow_source()
+        epoch.raise_failure()
+
+    def close(self) -> None:
+        """End the thread, and wait for it."""
+        self.closed = True
+        if self.team is None or not self.team.is_here:
+            return
+        if not self.team.close():
+            warn_of_slow_source()
+        if self.wanted is not None:
+            self.wanted.raise_failure()
+
+
+def warn_of_slow_source() -> None:
+    """Warn that the source is still in the step that closing has waited for."""
+    warnings.warn(
+        f"the source of a prefetch is still in its step after {CLOSE_TIMEOUT:g} s; "
+        "its thread ends when the step does",
+        ResourceWarning,
+        stacklevel=4,
+    )
+
+
+class DirectMaker(Maker):
+    """Makes each batch when it is asked for, in the consumer's thread."""
+
+    ahead = False
+
+    def receive(self, epoch: Epoch) -> Outcome:
+        """Make a batch."""
+        if epoch.cancelled:
+            return END
+        self.prepare()
+        try:
+            made = Outcome(self.context.run(self._make, epoch))
+        except StopIteration:
+            return END
+        self.waits += 1
+        return made
+
+    def _make(self, epoch: Epoch) -> Any:
+        if epoch.iterator is None:
+            epoch.iterator = iter(self.source)
+        me = threading.get_ident()
+        wait = SlotWait(self.ring, lambda: me, is_alone_with)
+        while (slot := wait.attempt()) is None:
+            time.sleep(wait.delay)
+        return make_batch(slot, epoch.iterator, self.settings, self.ring)
+
+    def let_go(self, epoch: Epoch) -> None:
+        """Close the source's iterator, if it was made for this epoch."""
+        epoch.cancel()
+        iterator, epoch.iterator = epoch.iterator, None
+        if iterator is not None and iterator is not self.source:
+            # A finalizer may call this while the source runs in the context itself.
+            self.context.copy().run(close_iterator, iterator)
+
+
+class Prefetching(Generic[T]):
+    """What `ndx.prefetch` returns, with a thread or with tasks; see the subclasses."""
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
+
+    def __init__(self, source: Any, maker: Any) -> None:
+        # With its mark, which another prefetch looks for.
+        self.source = source
+        offer_length(self)
+        self._maker = maker
+        self._once: Any = None
+        self._last: weakref.ref[Any] | None = None
+
+    def _iteration(self, kind: type[I], of_once: type) -> I:
+        """Begin an epoch; of a source that is an iterator, there is one."""
+        if self._once is not None:
+            return self._once  # type: ignore[no-any-return]
+        made = kind(self._maker)
+        if isinstance(self._maker.source, of_once):
+            self._once = made
+        self._last = weakref.ref(made)
+        return made
+
+    def stats(self) -> dict[str, int]:
+        """Return what the prefetch has counted, in all epochs.
+
+        Returns
+        -------
+        dict
+            ``batches`` that were made; ``ready`` ones, which wait to be taken;
+            ``slots`` of the ring, ``leased_slots`` (of batches that are ready or still
+            referenced), ``slot_bytes`` (the size that slots should have), ``bytes`` of
+            all slots, ``size_changes``; ``spilled_batches`` that did not fit in their
+            slots, and ``spilled_bytes``; ``slot_waits`` (how often all slots were
+            leased), ``grown`` (slots added because of that); ``source_waits`` (how
+            often the consumer waited), ``epochs``.
+        """
+        return self._maker.stats()  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        maker = self._maker
+        return (
+            f"<ndx.prefetch of {type(maker.source).__name__}, depth "
+            f"{maker.settings.depth}: {maker.describe()}>"
+        )
+
+
+class Iteration(Generic[T]):
+    """One epoch of a prefetch, for its consumer."""
+
+    def __init__(self, maker: Any) -> None:
+        # Whether it has come to its end, or was closed.
+        self._over = False
+        self._maker = maker
+        self._epoch = maker.start()
+        wanted = maker.settings.progress
+        self._bar = progress_bar(wanted, length_of(maker.source), "batch")
+
+    def _raise_end(self, outcome: Outcome, end: type[Exception]) -> NoReturn:
+        """Want no more, and raise the error of the source, or what ends a loop."""
+        superseded = self._epoch.superseded and not self._over
+        self._end()
+        try:
+            if outcome.error is not None:
+                raise outcome.error
+        finally:
+            # The error's traceback has this frame: they would be a cycle.
+            del outcome
+        if superseded:
+            raise RuntimeError(
+                "this iteration of a prefetch has ended, because a newer one has begun "
+                "(there is one at a time); make a prefetch for each"
+            )
+        raise end
+
+    def _end(self) -> None:
+        """Want no more, without waiting."""
+        self._over = True
+        self._maker.let_go(self._epoch)
+        self._bar.close()
+
+    def __del__(self) -> None:
+        # Without a bar, a thread could not be started.
+        if hasattr(self, "_bar"):
+            self._end()

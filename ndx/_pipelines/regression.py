@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import ndx
 from ndx._lib.tables import Table, format_count, format_number
 from ndx._pipelines.metric import (
+    Counting,
     NaN,
     as_array,
-    checked_nan,
-    class_names,
+    check_average,
     flat_weights,
     kept,
-    no_merge,
     on_host,
+    table_of_columns,
     without_bad,
 )
 
 __all__ = ["Regression", "RegressionResult"]
-
-_SHOWN = 20
 
 # What is kept of each column, in arrays of shape (columns,), and the value without any
 # samples: sums, means and extremes.
@@ -51,7 +49,7 @@ _HIGHEST = ("high_expected", "high_output", "largest")
 Sums: TypeAlias = dict[str, ndx.NDArray]
 
 
-class Regression:
+class Regression(Counting):
     """Counts the errors of numbers, for each column.
 
     Parameters
@@ -79,6 +77,8 @@ class Regression:
     (0.8333, 0.6667, 0.2857)
     """
 
+    _start: Mapping[str, float] = _START
+
     def __init__(
         self,
         columns: int | Iterable[str] | None = None,
@@ -86,25 +86,7 @@ class Regression:
         nan: NaN = "raise",
         name: str = "regression",
     ) -> None:
-        self.name = name
-        self._given = None if columns is None else class_names(columns)
-        self._nan, self._omitted = checked_nan(nan), 0
-        self._sums: Sums = {}
-        if self._given is not None:
-            self._allocate(len(self._given))
-
-    def _allocate(self, columns: int) -> None:
-        with ndx.no_workspace():
-            self._sums = {
-                name: ndx.full(columns, value, device="cpu")
-                for name, value in _START.items()
-            }
-
-    def reset(self) -> None:
-        """Forget all batches; the memory is kept for the next ones."""
-        self._omitted = 0
-        for name, sums in self._sums.items():
-            sums[...] = _START[name]
+        super().__init__(name, columns, nan)
 
     def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
         """Count a batch.
@@ -129,12 +111,11 @@ class Regression:
             _real(outputs, "outputs"),
         )
         shape = _common_shape(expected.shape, outputs.shape)
-        if self._sums and self._columns != shape[-1]:
+        if self._counts and self._columns != shape[-1]:
             msg = f"a batch has {shape[-1]} columns, and the metric has {self._columns}"
             raise ValueError(msg)
         if 0 in shape:
-            if not self._sums:
-                self._allocate(shape[-1])
+            self._allocate(shape[-1])
             return
         expected, outputs = (
             ndx.reshape(x, (-1, shape[-1])) for x in (expected, outputs)
@@ -147,15 +128,13 @@ class Regression:
         bad = ~ndx.isfinite(outputs - expected)
         given, omitted = without_bad(bad, given, self._nan, "NaN or infinite")
         # Only now: a batch that was refused changes nothing.
-        if not self._sums:
-            self._allocate(shape[-1])
+        self._allocate(shape[-1])
         self._omitted += omitted
         expected, outputs = kept(expected, given), kept(outputs, given)
-        _combine(self._sums, _sums_of(expected, outputs, given))
+        _combine(self._counts, _sums_of(expected, outputs, given))
 
-    @property
-    def _columns(self) -> int:
-        return self._sums["count"].shape[0] if self._sums else 0
+    def _add(self, other: Regression) -> None:
+        _combine(self._counts, other._counts)
 
     def result(self) -> RegressionResult:
         """Return the errors of all batches.
@@ -168,35 +147,11 @@ class Regression:
         with ndx.no_workspace():
             sums = {
                 name: ndx.asarray(x, copy=True, device="cpu")
-                for name, x in self._sums.items()
+                for name, x in self._counts.items()
             }
             if not sums:
                 sums = {name: ndx.empty(0, device="cpu") for name in _START}
-        names = self._given or class_names(self._columns)
-        return RegressionResult(names, sums, self._omitted)
-
-    def merge(self, other: Regression) -> None:
-        """Count what another metric of the same columns has counted, too.
-
-        Parameters
-        ----------
-        other : Regression
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is another metric, or has other columns.
-        """
-        if type(other) is not Regression or other._given != self._given:
-            raise no_merge(self, other)
-        if not other._sums:
-            return
-        if not self._sums:
-            self._allocate(other._columns)
-        if self._columns != other._columns:
-            raise no_merge(self, other)
-        _combine(self._sums, other._sums)
-        self._omitted += other._omitted
+        return RegressionResult(self._names, sums, self._omitted)
 
 
 def _common_shape(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
@@ -364,15 +319,10 @@ class RegressionResult:
         return ndx.where(some, self.sums[name] / ndx.where(some, weight, 1.0), math.nan)
 
     def _averaged(self, each: ndx.NDArray, average: str | None) -> float | ndx.NDArray:
+        check_average(average, ("mean",), "column")
         if average is None:
             return each
-        if average == "mean":
-            return float(ndx.mean(each)) if each.size else math.nan
-        msg = (
-            f"average={average!r} is not valid; valid are 'mean', and None for the "
-            "value of each column"
-        )
-        raise ValueError(msg)
+        return float(ndx.mean(each)) if each.size else math.nan
 
     def tables(self) -> list[Table]:
         """Return the tables of a report."""
@@ -385,15 +335,16 @@ class RegressionResult:
         ]
         weights = self.sums["weight"].tolist()
         rows = [
-            (name, *(format_number(x[i]) for x in columns), format_count(weights[i]))
-            for i, name in enumerate(self.columns[:_SHOWN])
+            (name, *map(format_number, values), format_count(weight))
+            for name, *values, weight in zip(
+                self.columns, *columns, weights, strict=True
+            )
         ]
-        blank = [""] * (len(measures) + 1)
-        if len(self.columns) > _SHOWN:
-            rows.append((f"... {len(self.columns) - _SHOWN} more", *blank))
-        if len(self.columns) > 1:
-            means = [format_number(float(each())) for each in measures.values()]
-            rows.append(("mean", *means, ""))
-        if self.omitted:
-            rows.append(("omitted (NaN, infinite)", *blank[1:], str(self.omitted)))
-        return [Table("errors by column", ("", *measures, "support"), rows)]
+        means = []
+        if len(rows) > 1:
+            each = [format_number(float(measure())) for measure in measures.values()]
+            means.append(("mean", *each, ""))
+        blank = [""] * len(measures)
+        omitted = ("omitted (NaN, infinite)", *blank, str(self.omitted))
+        header = ("", *measures, "support")
+        return table_of_columns("errors by column", header, rows, means, omitted)

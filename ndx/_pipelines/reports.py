@@ -105,11 +105,10 @@ class Report(Mapping[str, Any]):
         drawn = {name: draw for name, x in self.items() if (draw := _drawing_of(x))}
         if not drawn:
             names = ", ".join(map(repr, self)) or "none"
-            msg = (
+            raise ValueError(
                 f"no result of this report has a picture (its metrics: {names}); "
                 "Classification and ROC have one, and results with plot(axes)"
             )
-            raise ValueError(msg)
         figure = _new_figure(len(drawn))
         for axes, (name, draw) in zip(figure.axes, drawn.items(), strict=True):
             draw(axes)

@@ -5,34 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 import ndx
 from ndx._lib.tables import Table, format_count, format_share, literal
 from ndx._pipelines.metric import (
+    Counting,
     NaN,
     as_array,
-    checked_nan,
-    class_names,
+    check_average,
     flat_weights,
     kept,
     labels_of,
-    no_merge,
     on_host,
     scikit_learn,
+    table_of_columns,
     without_bad,
 )
 
 __all__ = ["ROC", "ROCCurve", "ROCResult"]
 
-# Beyond so many classes, tables and pictures show the first only.
-_SHOWN = 20
+# Beyond so many classes, the legend of a picture has the first only.
 _LABELLED = 10
 
 
-class ROC:
+class ROC(Counting):
     """How well scores rank: the receiver operating characteristic, and its area.
 
     Parameters
@@ -86,19 +85,15 @@ class ROC:
     ) -> None:
         # Not only when all batches are counted.
         scikit_learn("ndx.metrics.ROC")
-        self.name = name
-        self._given = None if classes is None else class_names(classes)
-        self._columns = 0 if self._given is None else len(self._given)
-        self._nan, self._omitted = checked_nan(nan), 0
-        self._store: ScoreBuffer | Histogram
-        if thresholds is None:
-            self._store = ScoreBuffer(capacity)
-        else:
-            self._store = Histogram(thresholds)
+        super().__init__(name, classes, nan)
+        self._store = (
+            _Scores(capacity) if thresholds is None else _Histogram(thresholds)
+        )
+        self._options = self._given, self._store.thresholds.tolist()
 
     def reset(self) -> None:
         """Forget all batches; the memory is kept for the next ones."""
-        self._omitted = 0
+        super().reset()
         self._store.reset()
 
     def update(self, expected: Any, outputs: Any, weights: Any = None) -> None:
@@ -150,20 +145,19 @@ class ROC:
                 omitted += more
                 expected = ndx.where(missing, 0.0, expected)
         positive = _positive(expected, shape, columns, given)
-        self._store.add(Batch(kept(scores, given[:, None]), positive, given))
+        self._store.add(kept(scores, given[:, None]), positive, given)
         # Only now: a batch that was refused changes nothing.
-        self._columns = columns
+        self._allocate(columns)
         self._omitted += omitted
 
     def _checked(self, shape: tuple[int, ...]) -> int:
         columns = shape[-1] if shape else 0
         if columns < 1 or (self._columns and columns != self._columns):
             there = f"{self._columns}" if self._columns else "at least one"
-            msg = (
+            raise ValueError(
                 f"outputs of shape {shape} have {columns} columns of scores, and the "
                 f"metric has {there}"
             )
-            raise ValueError(msg)
         return columns
 
     def result(self) -> ROCResult:
@@ -174,7 +168,7 @@ class ROC:
         ROCResult
             Later updates don't change it.
         """
-        names = self._given or class_names(self._columns)
+        names = self._names
         if self._given is None and self._columns == 1:
             names = ("positive",)
         metrics = scikit_learn("ndx.metrics.ROC")
@@ -185,105 +179,51 @@ class ROC:
             ]
         return ROCResult(tuple(curves), self._omitted)
 
-    def merge(self, other: ROC) -> None:
-        """Count what another metric of the same thresholds has counted, too.
-
-        Parameters
-        ----------
-        other : ROC
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is another metric, or has other classes or thresholds.
-        """
-        if type(other) is not ROC or other._given != self._given:
-            raise no_merge(self, other)
-        columns = {self._columns, other._columns} - {0}
-        if len(columns) > 1 or not self._store.merge(other._store):
-            raise no_merge(self, other)
-        self._columns = max(columns, default=0)
-        self._omitted += other._omitted
+    def _add(self, other: ROC) -> None:
+        self._store.merge(other._store)
 
 
 # ---- What is kept of scores until their ranking is known -----------------------------
 
 
-class Batch(NamedTuple):
-    """Scores of a batch, checked: arrays of the CPU.
-
-    Attributes
-    ----------
-    scores, positive : NDArray
-        Of shape (n, columns); `positive` is bool.
-    weights : NDArray of float64
-        Of shape (n,).
-    """
-
-    scores: ndx.NDArray
-    positive: ndx.NDArray
-    weights: ndx.NDArray
+# One column of scores, for scikit-learn: the scores that there are, in rising order;
+# where the score of each sample is among them (it ranks no infinities); whether each
+# is positive; its weight.
+Samples: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-class Samples(NamedTuple):
-    """One column of scores; NumPy's arrays.
+class _Scores:
+    """All scores, in arrays that grow by doubling and are used again after a reset."""
 
-    Attributes
-    ----------
-    values : array
-        The scores that there are, in rising order.
-    places : array of int
-        Where the score of each sample is among them: of finite numbers, since
-        scikit-learn ranks no infinities.
-    positive : array of bool
-    weights : array of float64
-    """
-
-    values: np.ndarray
-    places: np.ndarray
-    positive: np.ndarray
-    weights: np.ndarray
-
-
-class ScoreBuffer:
-    """All scores, in arrays that grow by doubling and are used again after a reset.
-
-    Parameters
-    ----------
-    capacity : int
-        The rows that are allocated at first.
-    """
+    thresholds = np.empty(0)
 
     def __init__(self, capacity: int) -> None:
         self._first = capacity
-        self.reset()
+        self._rows = 0
         self._arrays: dict[str, ndx.NDArray] = {}
 
     def reset(self) -> None:
-        """Forget all scores, and keep the memory."""
-        self.rows = 0
+        self._rows = 0
 
-    def add(self, batch: Batch) -> None:
+    def add(
+        self, scores: ndx.NDArray, positive: ndx.NDArray, weights: ndx.NDArray
+    ) -> None:
         """Keep a batch, but for samples of weight 0."""
-        given: dict[str, ndx.NDArray] = batch._asdict()
-        some = batch.weights > 0
+        given = {"scores": scores, "positive": positive, "weights": weights}
+        some = weights > 0
         if not ndx.all(some):
             given = {name: x[some] for name, x in given.items()}
         self._append(given)
 
-    def merge(self, other: object) -> bool:
-        """Keep all scores of another buffer, too; return whether it is one."""
-        if not isinstance(other, ScoreBuffer):
-            return False
-        if other.rows:
-            self._append({name: x[: other.rows] for name, x in other._arrays.items()})
-        return True
+    def merge(self, other: _Scores) -> None:
+        self._append({name: x[: other._rows] for name, x in other._arrays.items()})
 
     def _append(self, given: dict[str, ndx.NDArray]) -> None:
-        stop = self.rows + given["scores"].shape[0]
+        stop = self._rows
         for name, x in given.items():
-            self._room(name, x, stop)[self.rows : stop] = x
-        self.rows = stop
+            stop = self._rows + x.shape[0]
+            self._room(name, x, stop)[self._rows : stop] = x
+        self._rows = stop
 
     def _room(self, name: str, x: ndx.NDArray, rows: int) -> ndx.NDArray:
         """Return the array that is to hold `rows` rows like those of `x`."""
@@ -296,27 +236,21 @@ class ScoreBuffer:
         with ndx.no_workspace():
             new = ndx.empty((size, *x.shape[1:]), dtype=dtype, device="cpu")
             if old is not None:
-                new[: self.rows] = old[: self.rows]
+                new[: self._rows] = old[: self._rows]
         self._arrays[name] = new
         return new
 
     def samples(self, column: int) -> Samples:
         """Return one column, for all samples."""
-        if not self.rows:
+        if not self._rows:
             return _no_samples()
-        kept = {name: np.asarray(x)[: self.rows] for name, x in self._arrays.items()}
+        kept = {name: np.asarray(x)[: self._rows] for name, x in self._arrays.items()}
         values, places = np.unique(kept["scores"][:, column], return_inverse=True)
-        return Samples(values, places, kept["positive"][:, column], kept["weights"])
+        return values, places, kept["positive"][:, column], kept["weights"]
 
 
-class Histogram:
-    """The weights of scores between fixed thresholds; its size is fixed, too.
-
-    Parameters
-    ----------
-    thresholds : int or sequence of float
-        The number of steps between 0 and 1, or the thresholds themselves.
-    """
+class _Histogram:
+    """The weights of scores between fixed thresholds; its size is fixed, too."""
 
     def __init__(self, thresholds: int | Sequence[float]) -> None:
         if isinstance(thresholds, np.integer):
@@ -324,67 +258,54 @@ class Histogram:
             thresholds = int(thresholds)
         self.thresholds = _checked_thresholds(thresholds)
         self._shares = isinstance(thresholds, int)
+        # The first bin is that of scores below all thresholds.
+        self._bins = self.thresholds.shape[0] + 1
         self._counts: ndx.NDArray | None = None
-        self._columns = 0
 
     def reset(self) -> None:
-        """Forget all scores, and keep the memory."""
         if self._counts is not None:
             self._counts[...] = 0.0
 
-    @property
-    def _bins(self) -> int:
-        # The first bin is that of scores below all thresholds.
-        return self.thresholds.shape[0] + 1
-
-    def add(self, batch: Batch) -> None:
+    def add(
+        self, scores: ndx.NDArray, positive: ndx.NDArray, weights: ndx.NDArray
+    ) -> None:
         """Count a batch."""
-        columns = batch.scores.shape[1]
-        if self._shares and not ndx.all((batch.scores >= 0) & (batch.scores <= 1)):
-            msg = (
+        if self._shares and not ndx.all((scores >= 0) & (scores <= 1)):
+            raise ValueError(
                 "scores are not between 0 and 1, as a number of thresholds needs; give "
                 "the thresholds themselves, or None for exact curves"
             )
-            raise ValueError(msg)
-        counts = self._allocated(columns)
-        scores = batch.scores
         if not ndx.isdtype(scores.dtype, "real floating"):
             scores = ndx.astype(scores, ndx.float64)
         thresholds = _rounded(self.thresholds, scores.dtype)
         bins = ndx.searchsorted(thresholds, ndx.reshape(scores, (-1,)), side="right")
-        place = ndx.reshape(bins, scores.shape) + self._bins * ndx.arange(
-            columns, device="cpu"
-        )
-        place = place + batch.positive * (self._bins * columns)
-        weights = ndx.broadcast_to(batch.weights[:, None], scores.shape)
-        np.add.at(counts, ndx.reshape(place, (-1,)), ndx.reshape(weights, (-1,)))
+        counts = self._allocated(scores.shape[1])
+        # The place in the flat array: `add.at` is fast with a single index.
+        side, columns = counts[0].size, ndx.arange(scores.shape[1], device="cpu")
+        place = ndx.reshape(bins, scores.shape) + self._bins * columns + positive * side
+        weights = ndx.broadcast_to(weights[:, None], scores.shape)
+        flat = ndx.reshape(counts, (-1,), copy=False)
+        np.add.at(flat, ndx.reshape(place, (-1,)), ndx.reshape(weights, (-1,)))
 
     def _allocated(self, columns: int) -> ndx.NDArray:
         if self._counts is None:
             with ndx.no_workspace():
-                self._counts = ndx.zeros(2 * columns * self._bins, device="cpu")
-            self._columns = columns
+                self._counts = ndx.zeros((2, columns, self._bins), device="cpu")
         return self._counts
 
-    def merge(self, other: object) -> bool:
-        """Count all scores of another one, too; return whether it has the same bins."""
-        if not isinstance(other, Histogram):
-            return False
-        if self.thresholds.tolist() != other.thresholds.tolist():
-            return False
+    def merge(self, other: _Histogram) -> None:
         if other._counts is not None:
-            counts = self._allocated(other._columns)
+            counts = self._allocated(other._counts.shape[1])
             counts += other._counts
-        return True
 
     def samples(self, column: int) -> Samples:
         """Return one column, as two samples for each step that has any."""
         if self._counts is None:
             return _no_samples()
-        counts = np.asarray(self._counts).reshape(2, self._columns, self._bins)
-        positive, places = np.nonzero(counts[:, column])
+        counts = np.asarray(self._counts)[:, column]
+        positive, places = np.nonzero(counts)
         values = np.append(-np.inf, np.asarray(self.thresholds))
-        return Samples(values, places, positive == 1, counts[positive, column, places])
+        return values, places, positive == 1, counts[positive, places]
 
 
 def _rounded(thresholds: ndx.NDArray, dtype: Any) -> ndx.NDArray:
@@ -404,7 +325,7 @@ def _rounded(thresholds: ndx.NDArray, dtype: Any) -> ndx.NDArray:
 
 def _no_samples() -> Samples:
     none = np.empty(0)
-    return Samples(none, none.astype(np.intp), none.astype(np.bool), none)
+    return none, none.astype(np.intp), none.astype(np.bool), none
 
 
 def _checked_thresholds(thresholds: Any) -> ndx.NDArray:
@@ -420,11 +341,10 @@ def _checked_thresholds(thresholds: Any) -> ndx.NDArray:
         except (TypeError, ValueError):
             found = ndx.empty(0, device="cpu")
         if found.ndim != 1 or not found.size or not ndx.all(found[1:] > found[:-1]):
-            msg = (
+            raise ValueError(
                 f"thresholds={thresholds!r} is not valid; it is a number of steps, or "
                 "a list of thresholds, each larger than the one before"
             )
-            raise ValueError(msg)
         return found
 
 
@@ -442,19 +362,17 @@ def _positive(
         flat = kept(ndx.reshape(expected, (-1, columns)), weights[:, None])
         if flat.dtype != ndx.bool:
             if not ndx.all((flat == 0) | (flat == 1)):
-                msg = (
+                raise ValueError(
                     "expected values of the same shape as the scores say which classes "
                     "a sample has: as bools, or 0 and 1"
                 )
-                raise ValueError(msg)
             flat = flat == 1
         return flat
     if expected.shape != shape:
-        msg = (
+        raise ValueError(
             f"expected values of shape {expected.shape} don't fit scores of shape "
             f"{(*shape, columns)}; valid are {shape} and {(*shape, columns)}"
         )
-        raise ValueError(msg)
     flat = ndx.reshape(expected, (-1,))
     if columns == 1:
         return ndx.reshape(labels_of(flat, 2, weights, "expected ones") == 1, (-1, 1))
@@ -479,9 +397,7 @@ def _curve(metrics: Any, name: str, samples: Samples) -> ROCCurve:
         area = metrics.auc(fpr, tpr)
     return ROCCurve(
         name,
-        ndx.asarray(fpr, copy=True, device="cpu"),
-        ndx.asarray(tpr, copy=True, device="cpu"),
-        ndx.asarray(thresholds, copy=True, device="cpu"),
+        *(ndx.asarray(x, copy=True, device="cpu") for x in (fpr, tpr, thresholds)),
         float(area),
         float(precision),
         positives,
@@ -564,7 +480,7 @@ class ROCResult:
         ValueError
             If there is no such average.
         """
-        return self._averaged([curve.auc for curve in self.curves], average)
+        return self._averaged("auc", average)
 
     def average_precision(
         self, average: Literal["macro", "weighted"] | None = "macro"
@@ -587,16 +503,11 @@ class ROCResult:
         ValueError
             If there is no such average.
         """
-        found = [curve.average_precision for curve in self.curves]
-        return self._averaged(found, average)
+        return self._averaged("average_precision", average)
 
-    def _averaged(self, each: list[float], average: str | None) -> float | ndx.NDArray:
-        if average not in ("macro", "weighted", None):
-            msg = (
-                f"average={average!r} is not valid; valid are 'macro', 'weighted', and "
-                "None for the value of each class"
-            )
-            raise ValueError(msg)
+    def _averaged(self, measure: str, average: str | None) -> float | ndx.NDArray:
+        check_average(average, ("macro", "weighted"))
+        each = [getattr(curve, measure) for curve in self.curves]
         values = np.asarray(each, dtype=np.float64)
         if average is None:
             return ndx.asarray(values, device="cpu")
@@ -618,18 +529,17 @@ class ROCResult:
                 format_count(curve.positives),
                 format_count(curve.negatives),
             )
-            for curve in self.curves[:_SHOWN]
+            for curve in self.curves
         ]
-        if len(self.curves) > _SHOWN:
-            rows.append((f"... {len(self.curves) - _SHOWN} more", "", "", "", ""))
-        if len(self.curves) > 1:
+        means = []
+        if len(rows) > 1:
             for kind in ("macro", "weighted"):
                 found = [self.auc(kind), self.average_precision(kind)]
-                rows.append((f"{kind} mean", *map(format_share, found), "", ""))
-        if self.omitted:
-            rows.append(("omitted (NaN)", "", "", str(self.omitted), ""))
+                means.append((f"{kind} mean", *map(format_share, found), "", ""))
+        omitted = ("omitted (NaN)", "", "", str(self.omitted), "")
         header = ("", "AUC", "average precision", "positive", "negative")
-        return [Table("receiver operating characteristic", header, rows)]
+        title = "receiver operating characteristic"
+        return table_of_columns(title, header, rows, means, omitted)
 
     def plot(self, axes: Any) -> None:
         """Draw the curves; the legend has the areas.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from enum import StrEnum
-from types import EllipsisType, TracebackType
+from types import EllipsisType
 from typing import Any, TypeAlias
 
 import ndx
@@ -155,11 +155,7 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         if found is None or isinstance(found, ndx.Workspace):
             return found
         name, config = found
-        return (
-            ndx.workspace(name)
-            if config is None
-            else ndx.workspace(name, config=config)
-        )
+        return ndx.workspace(name, config=config)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -279,12 +275,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         for role in roles:
             workspace = self[role]
             if workspace is not None and not workspace.is_open_here:
-                msg = (
+                raise ndx.WorkspaceError(
                     f"role {str(role)!r} is in {name_of(workspace)}, of which no scope "
                     "is open in this thread or task; enter it first: with "
                     f"roles.scope({str(role)!r}): ..."
                 )
-                raise ndx.WorkspaceError(msg)
 
     def assert_not_open(self, *roles: str) -> None:
         """Check that no scope of the roles' workspaces is open in this thread or task.
@@ -302,11 +297,10 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         for role in roles or tuple(self):
             workspace = self[role]
             if workspace is not None and workspace.is_open_here:
-                msg = (
+                raise ndx.WorkspaceError(
                     f"role {str(role)!r} is in workspace {workspace.name!r}, which is "
                     "open here: a scope around this one, or one that was not left"
                 )
-                raise ndx.WorkspaceError(msg)
 
     def assert_current(self, role: str) -> None:
         """Check that new arrays are made in a role's workspace, here and now.
@@ -323,12 +317,11 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         """
         current, workspace = ndx.current_workspace(), self[role]
         if current is not workspace:
-            msg = (
+            raise ndx.WorkspaceError(
                 f"role {str(role)!r} is in {name_of(workspace)}, but new arrays are "
                 f"made in {name_of(current)}; enter it: with roles.scope("
                 f"{str(role)!r}): ..."
             )
-            raise ndx.WorkspaceError(msg)
 
     # ---- Arrays ----------------------------------------------------------------------
 
@@ -481,19 +474,19 @@ class Roles(Mapping[str, "ndx.Workspace | None"]):
         else:
             if not x.in_scope:
                 x.detach()  # raises the error that tells all about it
-            if lies_in(x, workspace):
+            if workspace is not None and workspace.owns(x):
                 return x
         if migrate:
             if workspace is not None and not x.attached:
                 return self.copy(role, x)
             return self.leverage_to(role, x)
-        msg = (
+        place = f"workspace {x.workspace!r}" if x.attached else "no workspace"
+        raise ndx.WorkspaceError(
             f"an array of shape {x.shape} is to be in {name_of(workspace)} for role "
-            f"{str(role)!r}, but it is in {place_of(x)}; make it there (roles.create, "
+            f"{str(role)!r}, but it is in {place}; make it there (roles.create, "
             f"roles.scope), move it by roles.leverage_to({str(role)!r}, x), or give "
             "migrate=True"
         )
-        raise ndx.WorkspaceError(msg)
 
     def destroy(self) -> None:
         """Give back the memory of the roles' workspaces, of the calling thread.
@@ -543,13 +536,8 @@ class Scopes:
             self._left.append(stack.pop_all())
         return last
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return self._left.pop().__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._left.pop().__exit__(*error)
 
 
 def scope_of(
@@ -578,12 +566,11 @@ def parse(role: str, place: Any) -> Found:
     match place:
         case (str() as name, None | ndx.WorkspaceConfig() as config):
             return (name, config)
-    msg = (
+    raise TypeError(
         f"{place!r} is no place for role {str(role)!r}; valid are a workspace's name, "
         "a Workspace, a WorkspaceConfig, a pair (name, WorkspaceConfig), and None for "
         "no workspace"
     )
-    raise TypeError(msg)
 
 
 def check_array(x: object) -> None:
@@ -593,14 +580,5 @@ def check_array(x: object) -> None:
         raise TypeError(msg)
 
 
-def lies_in(x: ndx.NDArray, workspace: ndx.Workspace | None) -> bool:
-    """Whether a valid array is in a workspace; for None: in none."""
-    return not x.attached if workspace is None else workspace.owns(x)
-
-
 def name_of(workspace: ndx.Workspace | None) -> str:
     return "no workspace" if workspace is None else f"workspace {workspace.name!r}"
-
-
-def place_of(x: ndx.NDArray) -> str:
-    return f"workspace {x.workspace!r}" if x.attached else "no workspace"

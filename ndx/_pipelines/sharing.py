@@ -63,13 +63,7 @@ _LOCKED_AFTER = 60.0
 
 
 class Folder:
-    """A folder of this process, and its lock.
-
-    Attributes
-    ----------
-    path : str
-        Only the same user may look into it.
-    """
+    """A folder of this process, which only its user may look into, and its lock."""
 
     def __init__(self, parent: str) -> None:
         self.path = tempfile.mkdtemp(prefix=f"ndx-{os.getpid()}-", dir=parent)
@@ -122,7 +116,10 @@ def _remove_unlocked(parent: str, prefix: str, age: float) -> None:
                 and _NAME.fullmatch(entry.name)
                 and _is_older(entry, age)
             ):
-                _remove_if_unlocked(entry.path)
+                lock = _lock(entry.path)
+                if lock is not None:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    os.close(lock)
 
 
 def _is_older(entry: os.DirEntry[str], age: float) -> bool:
@@ -135,13 +132,6 @@ def _is_older(entry: os.DirEntry[str], age: float) -> bool:
         )
     except (OSError, AttributeError):
         return False
-
-
-def _remove_if_unlocked(path: str) -> None:
-    lock = _lock(path)
-    if lock is not None:
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(lock)
 
 
 def _lock(path: str) -> int | None:
@@ -240,7 +230,10 @@ def forget_shared() -> None:
     has by its function, and may not write, becomes a copy of its own when it writes.
     With a limit of data (``ulimit -d``) it does not: all of it would count at once.
     """
-    for shared in [] if _has_limit_of_data() else list(_shared.values()):
+    limited = resource is not None and (
+        resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+    )
+    for shared in [] if limited else list(_shared.values()):
         array = shared.array()
         if array is None or shared.writable:
             continue
@@ -250,12 +243,6 @@ def forget_shared() -> None:
             if view.flags.writeable and view.size:
                 make_private(_address(view))
     _shared.clear()
-
-
-def _has_limit_of_data() -> bool:
-    return resource is not None and (
-        resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
-    )
 
 
 def close_own() -> None:
@@ -279,9 +266,9 @@ def _address(view: np.ndarray) -> int:
 class _Pickler(pickle.Pickler):
     """Writes large arrays to files, and the names of these to the stream."""
 
-    def __init__(self, file: io.BytesIO, exchange: Exchange, read: Any):
+    def __init__(self, file: io.BytesIO, exchange: Exchange, mode: tuple[str, bool]):
         super().__init__(file, protocol=5)
-        self._exchange, self._read = exchange, read
+        self._exchange, self._mode = exchange, mode
         self.paths: list[str] = []
         self.named: list[ndx.NDArray] = []
 
@@ -296,7 +283,7 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
         path = self._exchange.write(x)
         self.paths.append(path)
-        return self._read, (path,)
+        return _opened, (path, *self._mode)
 
 
 def _place_of(x: ndx.NDArray) -> tuple[ndx.NDArray, tuple[Any, ...]] | None:
@@ -350,31 +337,16 @@ def _opened_shared(
     return ndx.asarray(view, copy=False)
 
 
-def _item(path: str) -> ndx.NDArray:
-    """Return the array of a file for one reader, whose memory ends with it."""
-    return ndx.open(path, "r+", unlink=True)
-
-
-def _result(path: str) -> ndx.NDArray:
-    """Return the array of a file for one reader, whose forked children get copies."""
-    return ndx.open(path, "c", unlink=True)
-
-
-def _mapped(path: str) -> ndx.NDArray:
-    """Return the array of a file that others map, too: each writes to its own copy."""
-    return ndx.open(path, "c")
+def _opened(path: str, mode: str, unlink: bool) -> ndx.NDArray:
+    """Return the array of a file; `unlink`: for one reader, with which it ends."""
+    return ndx.open(path, mode, unlink=unlink)
 
 
 class Exchange:
     """The folders of files that are on their way between processes.
 
-    The process that makes one also removes it, by `close`. Only the same user may
-    look into them.
-
-    Parameters
-    ----------
-    folders : list of str, optional
-        Those of another process. Default: new ones.
+    The process that makes new ones also removes them, by `close`; `folders` are those
+    of another process. Only the same user may look into them.
     """
 
     def __init__(self, folders: list[str] | None = None):
@@ -420,28 +392,24 @@ class Exchange:
     ) -> bytes:
         """Return the pickle of a message, whose large arrays are in files.
 
-        Parameters
-        ----------
-        message : object
-            What to pickle.
-        for_all : bool
-            Whether it is for several processes: the files end with `close`. Those of
-            other messages end when they are read.
-        named : list, optional
-            Gets the shared arrays that the message names. Hold them until it is read:
-            their files end with them, and the message may have views only.
+        These end when they are read or, if the message is `for_all` processes, with
+        `close`. The list `named` gets the shared arrays that the message names. Hold
+        them until it is read: their files end with them, and it may have views only.
         """
         file = io.BytesIO()
         if for_all:
-            read = _mapped
+            # Others map the file, too: each writes to its own copy.
+            mode = "c", False
         else:
-            read = _result if self._owner is None else _item
-        pickler = _Pickler(file, self, read)
+            # Forked children of who gets a result get copies of it.
+            mode = "c" if self._owner is None else "r+", True
+        pickler = _Pickler(file, self, mode)
         try:
             pickler.dump(message)
         except BaseException:
             for path in pickler.paths:
-                _unlink(path)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
             raise
         if named is not None:
             named += pickler.named
@@ -450,12 +418,7 @@ class Exchange:
     def loads(self, message: bytes, *, keep: bool = False) -> Any:
         """Return what a message says, of the process whose folders these are.
 
-        Parameters
-        ----------
-        message : bytes
-            From `dumps`.
-        keep : bool
-            Whether the sender keeps what it shares for longer than until the answer.
+        With `keep`, that keeps what it shares for longer than until the answer.
         """
         _reading.paths = paths = set()
         try:
@@ -477,8 +440,3 @@ class Exchange:
         """Remove the folders; for a process that outlives their owner."""
         for each in self.folders:
             shutil.rmtree(each, ignore_errors=True)
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)

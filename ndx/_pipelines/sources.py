@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ndx._lib.caches import cached
@@ -25,27 +26,16 @@ __all__ = [
 # ---- Lengths and bars ----------------------------------------------------------------
 
 
-class _NoBar:
-    """What is used without a bar."""
+def _nothing(*args: Any, **values: Any) -> None:
+    pass
 
-    def update(self, count: int = 1) -> None:
-        pass
 
-    def set_postfix(self, **values: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+# What is used without a bar.
+_NO_BAR = SimpleNamespace(update=_nothing, set_postfix=_nothing, close=_nothing)
 
 
 def tqdm_class() -> Any:
-    """Return tqdm's bar for where this runs: a terminal or a notebook.
-
-    Raises
-    ------
-    ImportError
-        If tqdm is not installed.
-    """
+    """Return tqdm's bar for where this runs: a terminal or a notebook."""
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
@@ -58,26 +48,13 @@ def tqdm_class() -> Any:
 
 
 def progress_bar(wanted: bool | str, total: int | None, unit: str) -> Any:
-    """Return a progress bar, or what takes its place if none is wanted.
+    """Return a bar for so many units, or what takes its place if none is wanted.
 
-    Parameters
-    ----------
-    wanted : bool or str
-        Whether there is one, or the text before it.
-    total : int or None
-        How many units there will be, if that is known.
-    unit : str
-        What is counted.
-
-    Raises
-    ------
-    TypeError
-        If `wanted` is neither.
-    ImportError
-        If tqdm is not installed.
+    A str is the text before it. Raises TypeError for what is neither that nor a bool,
+    and ImportError without tqdm.
     """
     if wanted is False:
-        return _NoBar()
+        return _NO_BAR
     if wanted is not True and not isinstance(wanted, str):
         raise TypeError(
             f"progress must be a bool or a text (str), not {type(wanted).__name__}"

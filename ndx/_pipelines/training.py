@@ -12,9 +12,10 @@ import numpy as np
 import ndx
 from ndx._lib.trees import check_structure, map_tree
 from ndx._pipelines import worker_backends
+from ndx._pipelines.arguments import check_count, check_function
 from ndx._pipelines.sources import length_of, progress_bar
 from ndx._pipelines.worker_backends import Place, Scoped, unchanged
-from ndx._pipelines.workers import Crew, Opened, Outcome, check_function, with_index
+from ndx._pipelines.workers import Crew, Opened, with_index
 from ndx._pipelines.workspace_plan import Mode, has_workspaces
 
 __all__ = ["Trained", "train"]
@@ -62,7 +63,7 @@ def mean(trees: Sequence[Any], weights: Sequence[int]) -> Any:
 
 
 def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
-    """Return the sum of trees of sums, by the count of what was added."""
+    """Return the sum of trees of sums, divided by the count of what was added."""
 
     def of(*leaves: Any) -> Any:
         found = [_ours(leaf) for leaf in leaves]
@@ -74,16 +75,6 @@ def mean_of_sums(trees: Sequence[Any], count: int) -> Any:
         return added / count if count > 1 else added
 
     return map_tree(of, *trees)
-
-
-def add(tree: Any, other: Any) -> Any:
-    """Return the sum of two trees of gradients."""
-
-    def of(*leaves: Any) -> Any:
-        x, y = map(_ours, leaves)
-        return x + _beside(y, x) if _is_averaged(x) or _is_averaged(y) else x
-
-    return map_tree(of, tree, other)
 
 
 def copied(tree: Any, device: Any = None) -> Any:
@@ -137,60 +128,49 @@ def replica(step: Callable[..., Any], place: Place, gradients: bool) -> Opened:
     @contextlib.contextmanager
     def opened() -> Iterator[Callable[..., Any]]:
         with place.entered() as scoped:
-            kind = _Gradients if gradients else _Replica
-            yield kind(step, scoped, place).step
+            yield _Replica(step, scoped, place, gradients).step
 
     return opened
 
 
 class _Replica:
-    """The parameters of one worker; used in its thread only."""
+    """The parameters of one worker; used in its thread only.
 
-    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
-        self._device = place.device
-        self._params: Any = None
+    With `gradients`, they stay as they are for a round, whose gradients are summed.
+    """
+
+    def __init__(
+        self, step: Callable[..., Any], scoped: Scoped, place: Place, gradients: bool
+    ):
+        self._device, self._gradients = place.device, gradients
+        self._params = self._sum = None
 
         # In the scope: neither the score nor a temporary outlives the step.
-        def stepped(params: Any, batch: Any) -> tuple[Any, float]:
+        def stepped(params: Any, batch: Any, before: Any) -> tuple[Any, float]:
             made, score = _checked(step(params, place.moved(batch)))
+            if before is not None:
+                made = mean_of_sums([before, made], 1)
             return made, float(score)
 
         self._stepped = scoped(stepped)
 
     def step(self, batch: Any, fresh: Any) -> tuple[Any, float]:
-        """Return the parameters after a step, and its score.
+        """Return the parameters after a step, or the gradients so far; and the score.
 
         The parameters from which a round begins are `fresh`; None: those that this
         worker had.
         """
         if fresh is not None:
-            self._params = copied(fresh[0], self._device)
-        self._params, score = self._stepped(self._params, batch)
-        return self._params, score
-
-
-class _Gradients:
-    """The sum of the gradients of one worker, of a round; used in its thread only."""
-
-    def __init__(self, step: Callable[..., Any], scoped: Scoped, place: Place):
-        self._device = place.device
-        self._params: Any = None
-        self._sum: Any = None
-
-        def stepped(params: Any, batch: Any, before: Any) -> tuple[Any, float]:
-            found, score = _checked(step(params, place.moved(batch)))
-            return found if before is None else add(before, found), float(score)
-
-        self._stepped = scoped(stepped)
-
-    def step(self, batch: Any, fresh: Any) -> tuple[Any, float]:
-        """Return the sum of the gradients of the round so far, and the score."""
-        if fresh is not None:
-            self._sum, self._params = None, fresh[0]
-            if self._device is not None:
+            self._params, self._sum = fresh[0], None
+            # Gradients change no parameters: workers share them.
+            if not self._gradients or self._device is not None:
                 self._params = copied(self._params, self._device)
-        self._sum, score = self._stepped(self._params, batch, self._sum)
-        return self._sum, score
+        made, score = self._stepped(self._params, batch, self._sum)
+        if self._gradients:
+            self._sum = made
+        else:
+            self._params = made
+        return made, score
 
 
 def _checked(made: Any) -> tuple[Any, Any]:
@@ -203,107 +183,44 @@ def _checked(made: Any) -> tuple[Any, Any]:
     return made
 
 
-class Average:
-    """The parameters that workers begin a round with, and what becomes of them.
-
-    Parameters
-    ----------
-    params : tree of arrays
-        Nobody else's.
-    update : callable or None
-        What makes new parameters of gradients; None: workers return parameters.
-    scoped : callable
-        Decorates what computes.
-    """
-
-    def __init__(
-        self, params: Any, update: Callable[[Any, Any], Any] | None, scoped: Scoped
-    ):
-        self.params = params
-        self.count = 0
-        self.updates = update is not None
-        self._mean = scoped(mean)
-        if update is not None:
-            self._updated = scoped(
-                lambda params, sums, count: update(params, mean_of_sums(sums, count))
-            )
-
-    def take(self, trees: list[Any], counts: list[int]) -> None:
-        """Average the results of a round, in the order of the workers."""
-        if self.updates:
-            new = self._updated(self.params, trees, sum(counts))
-            if new is None and self.params is not None:
-                raise TypeError(
-                    "update returned None; it must return the new parameters, also if "
-                    "it has changed the old ones"
-                )
-            check_structure(self.params, new)
-            self.params = new
-        else:
-            # Else the next step would fail, at a place that says nothing.
-            check_structure(self.params, trees[0])
-            self.params = self._mean(trees, counts)
-        self.count += 1
-
-
-class Report:
-    """Scores, for the user and for the result."""
-
-    def __init__(
-        self,
-        on_score: Callable[[int, float], Any] | None,
-        after_averaging: bool,
-        bar: Any,
-    ):
-        self.scores: list[float] = []
-        self.is_last = False
-        self.after_averaging = after_averaging
-        self.bar = bar
-        self._on_score = on_score
-
-    def report(self, batches: int, score: float) -> None:
-        """Report one score; note whether that was enough."""
-        self.scores.append(score)
-        self.bar.set_postfix(score=f"{score:.4g}")
-        if self._on_score is not None and _is_true(self._on_score(batches, score)):
-            self.is_last = True
-
-
-def _is_true(answer: Any) -> bool:
-    """Return whether a function says true: it may return other things for nobody."""
-    if isinstance(answer, ndx.NDArray | np.ndarray) and answer.ndim == 0:
-        answer = answer.item()
-    return isinstance(answer, bool | np.bool_) and bool(answer)
-
-
+@dataclasses.dataclass
 class Rounds:
-    """What the calling thread does: it hands out batches, and averages.
+    """What the calling thread does: it hands out batches, averages, and reports."""
 
-    Parameters
-    ----------
-    crew : Crew
-        The workers, with tasks of their own.
-    workers : int
-        How many there are.
-    every : int
-        Batches for each worker in a round.
-    average : Average
-        What becomes of the results.
-    report : Report
-        What becomes of the scores.
-    """
+    # The workers, with tasks of their own.
+    crew: Crew
+    # How many there are, and how many batches each has in a round.
+    workers: int
+    every: int
+    # What they begin a round with: nobody else's.
+    params: Any
+    # Makes new parameters of gradients; None: workers return parameters.
+    update: Callable[[Any, Any], Any] | None
+    # Decorates what computes.
+    scoped: Scoped
+    # Who gets which scores.
+    on_score: Callable[[int, float], Any] | None
+    after_averaging: bool
+    bar: Any
+    scores: list[float] = dataclasses.field(default_factory=list)
+    batches: int = 0
+    averages: int = 0
+    is_last: bool = False
 
-    def __init__(
-        self, crew: Crew, workers: int, every: int, average: Average, report: Report
-    ):
-        self._crew, self._workers, self._every = crew, workers, every
-        self.average, self.report = average, report
-        self.batches = 0
+    def __post_init__(self) -> None:
+        update = self.update
+
+        def combined(params: Any, trees: list[Any], counts: list[int]) -> Any:
+            if update is None:
+                return mean(trees, counts)
+            return update(params, mean_of_sums(trees, sum(counts)))
+
+        self._combined = self.scoped(combined)
 
     def run(self, source: Iterator[Any]) -> None:
         """Do rounds until there are no more batches, or the user has enough."""
-        full = self._workers * self._every
-        while self._round(source, full) == full and not self.report.is_last:
+        full = self.workers * self.every
+        while self._round(source, full) == full and not self.is_last:
             pass
 
     def _round(self, source: Iterator[Any], full: int) -> int:
@@ -311,7 +228,7 @@ class Rounds:
         found: dict[int, tuple[Any, float]] = {}
         first = self.batches
         for given in range(full):
-            while given - len(found) >= WAITING * self._workers:
+            while given - len(found) >= WAITING * self.workers:
                 self._take_one(found)
             try:
                 batch = next(source)
@@ -320,8 +237,8 @@ class Rounds:
             except Exception as error:
                 with_index(error, "the batches, at batch", self.batches)
                 raise
-            self._crew.put(
-                self.batches, batch, self._fresh(given), worker=given % self._workers
+            self.crew.put(
+                self.batches, batch, self._fresh(given), worker=given % self.workers
             )
             self.batches += 1
             del batch
@@ -334,46 +251,59 @@ class Rounds:
 
     def _fresh(self, given: int) -> tuple[Any] | None:
         """Return the parameters for a worker's first batch of a round, in a tuple."""
-        alone = self._workers == 1 and not self.average.updates and self.average.count
-        return None if given >= self._workers or alone else (self.average.params,)
+        alone = self.workers == 1 and self.update is None and self.averages
+        return None if given >= self.workers or alone else (self.params,)
 
     def _take_one(self, found: dict[int, tuple[Any, float]]) -> None:
-        outcome = self._crew.take()
+        outcome = self.crew.take()
         if outcome.error is None and outcome.key is not None:
             found[outcome.key] = outcome.value
-            self.report.bar.update()
+            self.bar.update()
             return
-        outcome = _first_failure([outcome, *self._crew.close()])
+        failed = [x for x in (outcome, *self.crew.close()) if x.error is not None]
+        # A worker that could not start comes before all batches.
+        outcome = min(failed, key=lambda x: -1 if x.key is None else x.key)
         try:
             outcome.result("batch")
         finally:
             # The traceback has this frame.
-            del outcome
+            del outcome, failed
 
     def _finish(self, first: int, count: int, found: dict[int, Any]) -> None:
-        """Average the round and report its scores."""
+        """Average the round, in the order of the workers, and report its scores."""
         scores = [found[first + i][1] for i in range(count)]
-        if not self.report.after_averaging:
+        if not self.after_averaging:
             for i, score in enumerate(scores):
-                self.report.report(first + i + 1, score)
-        taking = min(self._workers, count)
-        counts = [len(range(i, count, self._workers)) for i in range(taking)]
+                self._report(first + i + 1, score)
+        taking = min(self.workers, count)
+        counts = [len(range(i, count, self.workers)) for i in range(taking)]
         # The last task of each worker has what it has made.
-        lasts = [i + (counts[i] - 1) * self._workers for i in range(taking)]
+        lasts = [i + (counts[i] - 1) * self.workers for i in range(taking)]
         trees = [found[first + i][0] for i in lasts]
         found.clear()
-        self.average.take(trees, counts)
-        if self.report.after_averaging:
-            self.report.report(self.batches, sum(scores) / count)
+        new = self._combined(self.params, trees, counts)
+        if self.update is not None and new is None and self.params is not None:
+            raise TypeError(
+                "update returned None; it must return the new parameters, also if it "
+                "has changed the old ones"
+            )
+        # Else the next step would fail, at a place that says nothing.
+        check_structure(self.params, new)
+        self.params = new
+        self.averages += 1
+        if self.after_averaging:
+            self._report(self.batches, sum(scores) / count)
 
-
-def _first_failure(outcomes: list[Outcome]) -> Outcome:
-    """Return the error of the first batch that has one.
-
-    A worker that could not start comes before all batches.
-    """
-    failed = [each for each in outcomes if each.error is not None]
-    return min(failed, key=lambda each: -1 if each.key is None else each.key)
+    def _report(self, batches: int, score: float) -> None:
+        """Report one score; note whether that was enough."""
+        self.scores.append(score)
+        self.bar.set_postfix(score=f"{score:.4g}")
+        answer = None if self.on_score is None else self.on_score(batches, score)
+        # It may return other things for nobody.
+        if isinstance(answer, ndx.NDArray | np.ndarray) and answer.ndim == 0:
+            answer = answer.item()
+        if isinstance(answer, bool | np.bool_) and answer:
+            self.is_last = True
 
 
 # ---- Training ------------------------------------------------------------------------
@@ -511,13 +441,17 @@ def train(
     for function, what in (update, "update"), (on_score, "on_score"):
         if function is not None:
             check_function(function, what)
-    worker_backends.check_count(epochs, "epochs")
-    worker_backends.check_count(average_every, "average_every")
+    check_count(epochs, "epochs")
+    check_count(average_every, "average_every")
     if prefetch != 0:
-        worker_backends.check_count(prefetch, "prefetch")
+        check_count(prefetch, "prefetch")
     if threads is not None:
-        worker_backends.check_count(threads, "threads")
-    _check_epochs(batches, epochs)
+        check_count(threads, "threads")
+    if epochs > 1 and iter(batches) is batches:
+        raise ValueError(
+            f"epochs={epochs}, but batches is an iterator, which can be used once: "
+            "give a list, or an object whose __iter__ starts anew"
+        )
     if not has_workspaces("mode", mode, "ndx.parallel.train"):
         if config is not None:
             raise ValueError(
@@ -537,7 +471,11 @@ def train(
     with contextlib.ExitStack() as stack:
         bar = progress_bar(progress, total, "batch")
         stack.callback(bar.close)
-        scoped = _scope_of_averages(workspace is not None, stack)
+        scoped = unchanged
+        if workspace is not None:
+            # Nobody else finds it: calls of `train` may be nested.
+            scoped = ndx.workspace(None)
+            stack.callback(scoped.destroy, trim=False)
         crew = Crew(
             [replica(step, place, update is not None) for place in where],
             own_tasks=True,
@@ -549,38 +487,19 @@ def train(
             crew,
             len(where),
             average_every,
-            Average(copied(params, where[0].device), update, scoped),
-            Report(on_score, report_after_averaging, bar),
+            copied(params, where[0].device),
+            update,
+            scoped,
+            on_score,
+            report_after_averaging,
+            bar,
         )
         for _ in range(epochs):
             with _ahead(batches, prefetch) as source:
                 rounds.run(source)
-            if rounds.report.is_last:
+            if rounds.is_last:
                 break
-        return Trained(
-            rounds.average.params,
-            rounds.report.scores,
-            rounds.batches,
-            rounds.average.count,
-        )
-
-
-def _scope_of_averages(has_scope: bool, stack: contextlib.ExitStack) -> Scoped:
-    """Return what decorates the averages, which are computed in the calling thread."""
-    if not has_scope:
-        return unchanged
-    # Nobody else finds it: calls of `train` may be nested.
-    made = ndx.workspace(None)
-    stack.callback(made.destroy, trim=False)
-    return made
-
-
-def _check_epochs(batches: Any, epochs: int) -> None:
-    if epochs > 1 and iter(batches) is batches:
-        raise ValueError(
-            f"epochs={epochs}, but batches is an iterator, which can be used once: "
-            "give a list, or an object whose __iter__ starts anew"
-        )
+        return Trained(rounds.params, rounds.scores, rounds.batches, rounds.averages)
 
 
 @contextlib.contextmanager

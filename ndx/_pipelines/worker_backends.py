@@ -5,64 +5,62 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ndx
 from ndx._lib.trees import map_tree
+from ndx._pipelines.arguments import check_count
 from ndx._pipelines.leases import is_array_of_numpy
 
-__all__ = ["Place", "Scoped", "check_count", "places", "unchanged"]
+__all__ = ["Place", "Scoped", "places", "unchanged"]
 
 Scoped = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where one worker computes.
+    """Where one worker computes."""
 
-    Parameters
-    ----------
-    backend : ndx.backends.Backend or ndx.memory.BackendRecipe or None
-        The backend of its arrays; for another process, how it makes one. None: that of
-        the context in which the workers were made.
-    workspace : str or None
-        The name of its workspace; None: none.
-    config : ndx.WorkspaceConfig or None
-        The policies of the workspace.
-    device : ndx.Device or None
-        The device, if devices were asked for.
-    """
-
+    # The backend of its arrays, or a `BackendRecipe`: how another process makes one.
+    # None: that of the context in which the workers were made.
     backend: Any = None
+    # The name of its workspace, if it has one, and the policies.
     workspace: str | None = None
     config: ndx.WorkspaceConfig | None = None
+    # The device, if devices were asked for.
     device: Any = None
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[ndx.Workspace | None]:
+        """Make the backend current, until the end of the scope.
+
+        Yields the calling thread's workspace, or None. As a decorator, it has calls of
+        a function run in it, and detaches the arrays of their results.
+        """
+        backend = self.backend
+        if isinstance(backend, ndx.memory.BackendRecipe):
+            backend = backend.make()
+        with contextlib.nullcontext() if backend is None else ndx.use(backend):
+            yield (
+                None
+                if self.workspace is None
+                else ndx.workspace(self.workspace, config=self.config)
+            )
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Scoped]:
         """Give this thread the backend and the workspace, until the end of the scope.
 
-        Yields
-        ------
-        callable
-            A decorator: calls of what it returns run in the workspace, and the arrays
-            of their results are detached. All workspaces of the thread are destroyed
-            at the end.
+        Yields the workspace, or another decorator. All workspaces of the thread are
+        destroyed at the end.
         """
-        with contextlib.ExitStack() as stack:
-            backend = self.backend
-            if isinstance(backend, ndx.memory.BackendRecipe):
-                backend = backend.make()
-            if backend is not None:
-                stack.enter_context(ndx.use(backend))
-            # The pool keeps the memory, for whoever comes next.
-            stack.callback(ndx.memory.destroy_all, trim=False)
-            if self.workspace is None:
-                yield unchanged
-            else:
-                yield ndx.workspace(self.workspace, config=self.config)
+        with self.used() as workspace:
+            try:
+                yield unchanged if workspace is None else workspace
+            finally:
+                # The pool keeps the memory, for whoever comes next.
+                ndx.memory.destroy_all(trim=False)
 
     def moved(self, tree: Any) -> Any:
         """Return what a worker is given, on the device of the place, if it has one.
@@ -82,10 +80,7 @@ class Place:
     def elsewhere(self, *, forked: bool) -> Place:
         """Return the same for another process, which makes backends of its own.
 
-        Raises
-        ------
-        TypeError
-            If a process that is not forked can't make this backend.
+        Raises TypeError if a process that is not forked can't make this one.
         """
         backend = ndx.current_backend() if self.backend is None else self.backend
         return dataclasses.replace(
@@ -142,17 +137,6 @@ def places(
             itertools.cycle(found), check_count(workers, "workers")
         )
     ]
-
-
-def check_count(number: Any, name: str) -> int:
-    """Return a count that is 1 or more, or raise an error that names it."""
-    try:
-        count = operator.index(number)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from None
-    if isinstance(number, bool) or count < 1:
-        raise ValueError(f"{name}={number!r} is not a count: give 1 or more")
-    return count
 
 
 def _usual_config() -> ndx.WorkspaceConfig:

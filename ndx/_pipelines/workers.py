@@ -11,15 +11,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import contextvars
-import inspect
 import math
 import os
 import queue
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import ndx
 from ndx._lib.background import BackgroundThread
@@ -30,7 +30,6 @@ __all__ = [
     "Opened",
     "Outcome",
     "Team",
-    "check_function",
     "close_at_exit",
     "share_cores",
     "with_index",
@@ -64,23 +63,6 @@ def without_stop_iteration(error: BaseException) -> BaseException:
     return made
 
 
-def check_function(function: Any, what: str) -> Callable[..., Any]:
-    """Return a function, or raise if workers can't call it and be done."""
-    if not callable(function):
-        raise TypeError(f"{what} must be callable, not {type(function).__name__}")
-    if inspect.iscoroutinefunction(function):
-        raise TypeError(
-            f"{what} is the coroutine function {function!r}: a worker is a thread, "
-            "without an event loop. Give a plain function"
-        )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(
-            f"{what} is the generator function {function!r}: it would run after the "
-            "worker's scope has ended. Return a list"
-        )
-    return cast("Callable[..., Any]", function)
-
-
 # ---- Shares of the cores -------------------------------------------------------------
 
 
@@ -92,28 +74,16 @@ _shares: dict[object, tuple[int, int | None]] = {}
 class _Limited:
     """One number of threads that is lowered while there are shares."""
 
-    def __init__(self, library: Any):
-        self._library = library
-        self.before = library.num_threads
-        self._set = self.before
+    def __init__(self, get: Callable[[], int], put: Callable[[int], object]):
+        self._get, self._put = get, put
+        self.before = self._set = get()
 
     def limit(self, count: int) -> None:
         wanted = max(1, min(count, self.before))
         # A number that the user has set meanwhile is left alone.
-        if self._library.num_threads == self._set != wanted:
-            self._library.set_num_threads(wanted)
+        if self._get() == self._set != wanted:
+            self._put(wanted)
             self._set = wanted
-
-
-class _Own:
-    """ndx's pool, with the names that threadpoolctl has for libraries."""
-
-    @property
-    def num_threads(self) -> int:
-        return ndx.get_num_threads()
-
-    def set_num_threads(self, count: int) -> None:
-        ndx.set_num_threads(count)
 
 
 _own: list[_Limited] = []
@@ -122,22 +92,18 @@ _found: tuple[int, list[Any]] = (0, [])
 
 
 def share_cores(token: object, workers: int, threads: int | None) -> None:
-    """Take a share of the cores for some workers.
+    """Take a share of the cores for so many workers, until `release_cores(token)`.
 
-    Parameters
-    ----------
-    token : object
-        What `release_cores` takes.
-    workers : int
-        How many threads compute at the same time.
-    threads : int or None
-        How many threads one operation of them may have; None: what is left for each.
+    An operation of theirs may have so many `threads`; None: what is left for each.
     """
     with _lock:
         if not _shares:
-            _own[:], _blas[:] = [_Limited(_Own())], []
+            _own[:], _blas[:] = [_Limited(ndx.get_num_threads, ndx.set_num_threads)], []
         if not _blas and (_shares or workers > 1 or threads is not None):
-            _blas[:] = map(_Limited, _blas_libraries())
+            _blas[:] = [
+                _Limited(each.get_num_threads, each.set_num_threads)
+                for each in _blas_libraries()
+            ]
         _shares[token] = (workers, threads)
         _apply()
 
@@ -204,11 +170,10 @@ _others: weakref.WeakSet[Any] = weakref.WeakSet()
 class Team:
     """Threads that do one job each, until they are told to stop.
 
-    Each runs in a copy of the context in which the team is made: in its backend, not
-    in its workspaces. The threads are daemons, and are ended by `close`, by the
-    finalizer or, at the latest, when the interpreter exits. So none keeps a process
-    from its end, and none is killed while it computes. A team has no locks: a
-    finalizer may close it anywhere.
+    Each runs in a copy of a context: in its backend, not in its workspaces. The
+    threads are daemons, and are ended by `close`, by the finalizer or, at the latest,
+    when the interpreter exits. So none keeps a process from its end, and none is killed
+    while it computes. A team has no locks: a finalizer may close it anywhere.
 
     Parameters
     ----------
@@ -222,6 +187,11 @@ class Team:
         How many threads an operation of the jobs may have; None: cores are shared.
     computing : bool
         Whether the jobs compute; others take no share of the cores.
+    context : contextvars.Context, optional
+        Default: that in which the team is made.
+    grace : float, optional
+        Seconds that `close` waits for jobs that may not return in time; the finalizer
+        does not wait for those.
     """
 
     def __init__(
@@ -232,9 +202,11 @@ class Team:
         name: str,
         threads: int | None = None,
         computing: bool = True,
+        context: contextvars.Context | None = None,
+        grace: float | None = None,
     ):
         self._process = os.getpid()
-        self._stop = stop
+        self._stop, self._grace = stop, grace
         self._threads: list[threading.Thread] = []
         # Had before it is used: Ctrl-C may come at any time.
         self._share = object()
@@ -242,10 +214,10 @@ class Team:
         try:
             if computing:
                 share_cores(self._share, len(jobs), threads)
+            context = contextvars.copy_context() if context is None else context
             for i, job in enumerate(jobs):
-                context = contextvars.copy_context()
                 thread = BackgroundThread(
-                    target=context.run, args=(job,), name=f"{name}-{i}"
+                    target=context.copy().run, args=(job,), name=f"{name}-{i}"
                 )
                 self._threads.append(thread)
                 thread.start()
@@ -263,23 +235,42 @@ class Team:
         """Whether the calling thread is one of the team."""
         return threading.current_thread() in self._threads
 
-    def close(self) -> None:
-        """Stop the jobs, and wait until the threads have ended."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether a thread runs."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """Tell the jobs to return, without waiting for them."""
+        if self.is_here:
+            self._stop()
+
+    def close(self, since: float | None = None) -> bool:
+        """Stop the jobs, and wait until the threads have ended; return if they have.
+
+        A time of grace begins `since` then; default: now.
+        """
         if not self.is_here:
-            return
+            return True
         self._stop()
         # A finalizer may run in one of them, which may have a lock that others need.
         if not self.is_member:
+            end = None
+            if self._grace is not None:
+                end = self._grace + (time.monotonic() if since is None else since)
             for thread in self._threads:
                 # The last one may not have started.
                 if thread.ident is not None:
-                    thread.join()
+                    thread.join(end and max(0.0, end - time.monotonic()))
+            if self.is_alive:
+                return False
         release_cores(self._share)
+        return True
 
     def __del__(self) -> None:
         # Construction may have failed.
         if hasattr(self, "_threads"):
-            self.close()
+            (self.stop if self._grace is not None else self.close)()
 
 
 def close_at_exit(made: Any) -> None:
@@ -289,8 +280,12 @@ def close_at_exit(made: Any) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    for team in members(_teams):
-        team.close()
+    teams, since = members(_teams), time.monotonic()
+    # All together: those that may not return in time share their time of grace.
+    for team in teams:
+        team.stop()
+    for team in teams:
+        team.close(since)
     for other in members(_others):
         other.close()
 
@@ -352,7 +347,7 @@ class Crew:
         Whether each worker has a queue of its own; else they take from one.
     stop : callable, optional
         Also called when the crew stops before all is done.
-    name, threads
+    **options
         As for `Team`.
     """
 
@@ -362,9 +357,7 @@ class Crew:
         *,
         own_tasks: bool = False,
         stop: Callable[[], None] | None = None,
-        name: str,
-        threads: int | None = None,
-        computing: bool = True,
+        **options: Any,
     ):
         count = len(opened)
         post = self._post = _Post(count if own_tasks else 1)
@@ -380,23 +373,7 @@ class Crew:
             tasks, opener = post.tasks[i % len(post.tasks)], opened[i]
             return lambda: _work(opener, tasks, post)
 
-        self._team = Team(
-            [job_of(i) for i in range(count)],
-            stop_all,
-            name=name,
-            threads=threads,
-            computing=computing,
-        )
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this process has the workers: a forked child has not."""
-        return self._team.is_here
-
-    @property
-    def is_member(self) -> bool:
-        """Whether the calling thread is one of the workers."""
-        return self._team.is_member
+        self.team = Team([job_of(i) for i in range(count)], stop_all, **options)
 
     def put(self, key: int, *args: Any, worker: int = 0) -> None:
         """Give a task to a worker that has its own, or to whoever takes it first."""
@@ -409,14 +386,11 @@ class Crew:
     def close(self) -> list[Outcome]:
         """Wait for tasks that have begun, leave the others; end the threads.
 
-        Returns
-        -------
-        list of Outcome
-            Those that nobody has taken.
+        Returns the outcomes that nobody has taken.
         """
-        self._team.close()
+        self.team.close()
         found: list[Outcome] = []
-        if self.is_here:
+        if self.team.is_here:
             with contextlib.suppress(queue.Empty):
                 while True:
                     found.append(self._post.done.get_nowait())
@@ -424,7 +398,7 @@ class Crew:
 
     def __del__(self) -> None:
         # An error that nobody took would keep the queue that it is in.
-        if hasattr(self, "_team"):
+        if hasattr(self, "team"):
             self.close()
 
 

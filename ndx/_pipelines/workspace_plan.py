@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import ndx
+from ndx._pipelines.arguments import check_choice
 from ndx._pipelines.roles import Place, Role, Roles
 
 __all__ = [
@@ -38,12 +38,7 @@ class _Switch:
     def __enter__(self) -> bool:
         return self._used
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         global _used
         _used = self._before
 
@@ -92,20 +87,15 @@ def use_workspaces(enabled: bool | None = None, /) -> _Switch:
     True
     """
     global _used
-    _check(enabled)
+    if enabled is not None and not isinstance(enabled, bool):
+        raise TypeError(
+            f"use_workspaces takes True, False or None, not {enabled!r} of type "
+            f"{type(enabled).__name__}"
+        )
     before = _used
     if enabled is not None:
         _used = enabled
     return _Switch(_used, before)
-
-
-def _check(enabled: object) -> None:
-    if enabled is not None and not isinstance(enabled, bool):
-        msg = (
-            f"use_workspaces takes True, False or None, not {enabled!r} of type "
-            f"{type(enabled).__name__}"
-        )
-        raise TypeError(msg)
 
 
 # ---- Plans ---------------------------------------------------------------------------
@@ -230,13 +220,9 @@ class WorkspacePlan:
         return f"WorkspacePlan({modes}, name={self._name!r})"
 
 
-def has_workspaces(name: str, mode: object, tool: str) -> bool:
+def has_workspaces(name: str, mode: Any, tool: str) -> bool:
     """Return whether a tool's mode, an argument of a name, is one with workspaces."""
-    # Modes are no keys before they are known to be: a list can't be hashed.
-    if not isinstance(mode, str) or mode not in _MODES:
-        names = ", ".join(map(repr, _MODES))
-        msg = f"{name}={mode!r} is no mode of {tool}; valid are {names}"
-        raise ValueError(msg)
+    check_choice(name, mode, tuple(_MODES), f"is no mode of {tool}")
     return _MODES[mode]
 
 

@@ -1,7 +1,9 @@
 """What tests of prefetching share: sources, and the end of their threads."""
 
+import asyncio
 import gc
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ def threads_end():
 def no_thread_left():
     """Fail if a test leaves a producer's thread behind."""
     yield
+    end_loops()
     if threads():
         # A traceback that the test has looked at is in a cycle.
         gc.collect()
@@ -67,3 +70,104 @@ def check(batch, i):
 
 def live_bytes():
     return ndx.memory.stats("host")["allocated_bytes"]
+
+
+# ---- The roads of batches: a thread, a task of an event loop, or neither -------------
+
+_loops = []
+
+
+class Looped:
+    """A prefetch of an asynchronous source, with the methods of one that has a thread.
+
+    Its event loop runs while a batch is taken. It is closed when the test ends.
+    """
+
+    def __init__(self, prefetch):
+        self.prefetch = prefetch
+        self.loop = asyncio.new_event_loop()
+        _loops.append(self.loop)
+
+    def __iter__(self):
+        return LoopedIterator(aiter(self.prefetch), self.loop)
+
+    def __len__(self):
+        return len(self.prefetch)
+
+    def __repr__(self):
+        return repr(self.prefetch)
+
+    def stats(self):
+        return self.prefetch.stats()
+
+    def close(self):
+        self.loop.run_until_complete(self.prefetch.aclose())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+class LoopedIterator:
+    def __init__(self, iterator, loop):
+        self.iterator, self.loop = iterator, loop
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            return self.loop.run_until_complete(anext(self.iterator))
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def close(self):
+        self.loop.run_until_complete(self.iterator.aclose())
+
+
+class Asynchronous:
+    """An asynchronous source of the items of another one."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __len__(self):
+        return len(self.source)
+
+    def __aiter__(self):
+        return items_of(self.source)
+
+
+async def items_of(source):
+    for item in source:
+        await asyncio.sleep(0)
+        yield item
+        del item
+
+
+def asynchronous(source):
+    is_iterator = isinstance(source, Iterator)
+    return items_of(source) if is_iterator else Asynchronous(source)
+
+
+def end_loops():
+    """Let the tasks end that nobody wants; fail if one goes on."""
+    while _loops:
+        loop = _loops.pop()
+        for _ in range(10):
+            loop.run_until_complete(asyncio.sleep(0))
+        assert not asyncio.all_tasks(loop)
+        loop.close()
+
+
+ROADS = {
+    "thread": ndx.prefetch,
+    "no thread": lambda x, **options: ndx.prefetch(ndx.no_prefetch(x), **options),
+    "task": lambda x, **options: Looped(ndx.prefetch(asynchronous(x), **options)),
+    "no task": lambda x, **options: Looped(
+        ndx.prefetch(ndx.no_prefetch(asynchronous(x)), **options)
+    ),
+}
+every_road = pytest.mark.parametrize("prefetch", ROADS.values(), ids=ROADS)

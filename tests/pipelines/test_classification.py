@@ -296,24 +296,6 @@ def test_bad_options():
         result.fbeta(-1)
 
 
-def test_merging_needs_the_same_classes():
-    metric = Classification(2)
-    with pytest.raises(TypeError, match="merges with another Classification"):
-        metric.merge(ndx.metrics.Regression())
-    for other in (Classification(3), Classification(["a", "b"]), Classification()):
-        with pytest.raises(ValueError, match="same options"):
-            metric.merge(other)
-    one, two = Classification(), Classification()
-    one.merge(two)
-    two.update(np.array([1]), np.array([1.0]))
-    one.merge(two)
-    assert one.result().confusion.tolist() == [[0, 0], [0, 1]]
-    two = Classification()
-    two.update(np.array([1]), np.array([[1.0, 2, 3]]))
-    with pytest.raises(ValueError, match="same number of classes"):
-        one.merge(two)
-
-
 def test_results_stay_when_the_metric_goes_on():
     metric = Classification(2)
     metric.update(np.array([1]), np.array([1.0]))

@@ -1,8 +1,6 @@
 """`ndx.evaluate`: metrics over batches, in one pass, in one workspace."""
 
-import itertools
 import re
-import sys
 import threading
 import weakref
 
@@ -289,10 +287,40 @@ def test_metrics_of_parts_are_merged():
         else:
             shown = [str(table) for table in metric.result().tables()]
             assert [str(table) for table in left.result().tables()] == shown
-    with pytest.raises(ValueError, match="same options"):
-        metrics.Mean(cross_entropy).merge(metrics.Mean(lambda a, b: b))
-    with pytest.raises(TypeError, match="another Mean"):
-        metrics.Mean(cross_entropy).merge(metrics.ROC())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda names: metrics.Classification(names),
+        lambda names: metrics.ROC(classes=names),
+        lambda names: metrics.ROC(10, classes=names),
+        lambda names: metrics.Regression(names),
+        lambda names: metrics.Mean((cross_entropy, abs, sum, min)[len(names or ())]),
+    ],
+)
+def test_what_can_not_be_merged(make):
+    one = make(["a", "b"])
+    for other in (make(["a"]), make(["a", "b", "c"]), make(None)):
+        with pytest.raises(ValueError, match="same options"):
+            one.merge(other)
+    with pytest.raises(TypeError, match=f"another {type(one).__name__}, not with a .*"):
+        one.merge(one_hot_errors())
+
+
+@pytest.mark.parametrize(
+    "make", [metrics.Classification, metrics.ROC, metrics.Regression]
+)
+def test_parts_have_the_same_columns(make):
+    one, two, three = make(), make(), make()
+    one.merge(two)
+    two.update(np.eye(2), np.eye(2))
+    one.merge(two)
+    one.merge(make())
+    assert str(one.result().tables()[0]) == str(two.result().tables()[0])
+    three.update(np.eye(3), np.eye(3))
+    with pytest.raises(ValueError, match="same number of classes or columns"):
+        one.merge(three)
 
 
 def test_it_works_in_any_workspace_of_the_caller(tmp_path):
@@ -568,30 +596,3 @@ def test_means_of_batches_and_of_samples():
     metric.update(np.ones(2), np.array(np.nan))
     metric.update(np.ones(2), np.array([np.nan, 5]), np.array([0, 1]))
     assert metric.result() == 3.0
-
-
-def test_a_progress_bar(capsys):
-    before = set(threading.enumerate())
-    ndx.evaluate(model, data(), *all_metrics(), progress=True)
-    assert "4/4" in capsys.readouterr().err
-    ndx.evaluate(model, iter(data()), *all_metrics(), progress="testing")
-    error = capsys.readouterr().err
-    assert "testing" in error
-    assert "batch" in error
-    ndx.evaluate(model, data(), *all_metrics())
-    assert capsys.readouterr().err == ""
-    with pytest.raises(TypeError, match="progress must be a bool or a text"):
-        ndx.evaluate(model, data(), *all_metrics(), progress=3)
-    assert set(threading.enumerate()) <= before
-
-
-def test_a_progress_bar_needs_tqdm(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="pip install 'ndxarray.progress.'"):
-        ndx.evaluate(model, data(), *all_metrics(), progress=True)
-    assert ndx.evaluate(model, data(), *all_metrics()).batches == 4
-
-
-def test_an_endless_source_is_evaluated_in_part():
-    batches = itertools.islice(itertools.cycle(data()), 9)
-    assert ndx.evaluate(model, batches, metrics.Classification()).batches == 9

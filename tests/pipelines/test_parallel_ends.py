@@ -9,18 +9,15 @@ import sys
 import time
 
 import pytest
-from helpers.parallel import doubled, named, nothing_left, script
+from helpers.parallel import doubled, named, script
 
 import ndx
 from ndx._pipelines import workers as crews
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 def fail_at(*numbers):
@@ -55,19 +52,6 @@ def test_the_rest_is_left_after_an_error():
         list(ndx.parallel.map(work, range(1000), workers=2, buffersize=500))
     # In the time of these, the consumer has come to the error, on any machine.
     assert len(done) < 500
-
-
-def test_errors_of_the_source_come_after_the_results_before():
-    def source():
-        yield from range(3)
-        raise OSError("no more")
-
-    results = ndx.parallel.map(abs, source(), workers=2)
-    assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(OSError, match="no more") as caught:
-        next(results)
-    assert caught.value.index_of_item == 3
-    assert next(results, "end") == "end"
 
 
 def test_stop_iteration_does_not_end_the_results():
@@ -249,12 +233,13 @@ print(threading.active_count(), ndx.memory.workspaces(all_threads=True))
     assert (status, out, err) == (0, "1 []\n", "")
 
 
-def test_a_program_ends_with_workers_that_wait():
-    """Threads that wait for work don't keep a program from its end."""
+@pytest.mark.parametrize("kind", ["workers", "processes"])
+def test_a_program_ends_with_workers_that_wait(kind):
+    """Threads and processes that wait for work don't keep a program from its end."""
     status, _, err = script(
-        """
+        f"""
 import itertools, ndx
-results = ndx.parallel.map(abs, itertools.count(), workers=2)
+results = ndx.parallel.map(abs, itertools.count(), {kind}=2)
 predict = ndx.parallel.Predictor(lambda x: x)
 print(next(results), flush=True)
 """,
@@ -361,17 +346,3 @@ def test_blas_has_fewer_threads_meanwhile():
         found = list(ndx.parallel.map(counts, range(4), workers=4, threads=1))
         assert found == [[1] * len(before)] * 4
         assert counts() == before
-
-
-def test_progress_bar(capsys):
-    pytest.importorskip("tqdm")
-    list(ndx.parallel.map(abs, range(7), workers=2, progress="filtering"))
-    shown = capsys.readouterr().err
-    assert "filtering" in shown
-    assert "7/7" in shown
-
-
-def test_progress_without_tqdm_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"ndxarray\[progress\]"):
-        ndx.parallel.map(abs, range(7), progress=True)

@@ -17,27 +17,14 @@ from hypothesis import strategies as st
 import ndx
 from ndx.testing import assert_equal
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 def items(count, size=100):
     return [ndx.full(size, float(i)) for i in range(count)]
-
-
-def test_results_have_the_order_of_the_items():
-    def slow_first(x):
-        time.sleep(0.02 if float(x[0]) == 0 else 0)
-        return x * 2
-
-    found = list(ndx.parallel.map(slow_first, items(20), workers=4))
-    for i, each in enumerate(found):
-        assert_equal(each, np.full(100, 2.0 * i))
 
 
 def test_several_iterables_end_with_the_shortest():

@@ -19,13 +19,10 @@ from hypothesis import strategies as st
 import ndx
 from ndx.testing import assert_equal
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -249,7 +246,7 @@ def test_random_requests(data):
         ),
         "requests of each thread: rows and width",
     )
-    bad = data.draw(st.sets(st.integers(0, 20), max_size=2), "bad values")
+    bad, failed = data.draw(st.sets(st.integers(0, 20), max_size=2), "bad values"), []
 
     def fn(x):
         if any(bool(ndx.any(x == value)) for value in bad):
@@ -264,6 +261,7 @@ def test_random_requests(data):
             except LookupError:
                 assert value in bad
                 assert count
+                failed.append(value)
             else:
                 assert value not in bad or not count
                 assert_equal(found, np.full((count, width), 2.0 * value))
@@ -278,6 +276,7 @@ def test_random_requests(data):
     ):  # fmt: skip
         pass
     assert predict.stats()["pending"] == 0
+    assert predict.stats()["errors"] == len(failed)
     assert predict.stats()["requests"] == sum(map(len, asked))
 
 

@@ -9,42 +9,17 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers.parallel import doubled, named, nothing_left, wait_until
+from helpers.parallel import doubled, named, wait_until
 from helpers.predictors import MODES, Counted, held, row
 from helpers.threads import running
 
 import ndx
 from ndx.testing import assert_equal
 
-pytestmark = pytest.mark.threads
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_errors_go_to_the_callers_concerned(mode):
-    def fn(x):
-        if bool(ndx.any(x == 3)):
-            raise LookupError("three")
-        return x * 2
-
-    with (
-        ndx.parallel.Predictor(fn, mode=mode, deadline=0.05, max_batch=8) as predict,
-        ThreadPoolExecutor(8) as pool,
-    ):
-        futures = [pool.submit(predict, row(i)) for i in range(8)]
-        for i, each in enumerate(futures):
-            if i == 3:
-                with pytest.raises(LookupError, match="three"):
-                    each.result(20)
-            else:
-                assert_equal(each.result(20), np.full((1, 3), 2.0 * i))
-        del futures, each
-    assert predict.stats()["errors"] == 1
+pytestmark = [
+    pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
+]
 
 
 def test_a_stale_request_spoils_no_others():
@@ -68,13 +43,6 @@ def test_results_without_a_row_for_each_request(fn):
         predict(row(1))
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_requests_of_no_rows(mode):
-    with ndx.parallel.Predictor(doubled, mode=mode, deadline=0) as predict:
-        futures = [predict.submit(row(1, count=0)) for _ in range(20)]
-        assert [each.result(20).shape for each in futures] == [(0, 3)] * 20
-
-
 def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):
     from ndx._pipelines import predicting
 
@@ -83,7 +51,7 @@ def test_a_worker_that_fails_leaves_nobody_waiting(monkeypatch):
 
     with held(max_batch=8) as (predict, fn):
         futures = [predict.submit(row(i)) for i in range(3)]
-        monkeypatch.setattr(predicting, "_computed", fail)
+        monkeypatch.setattr(predicting, "_answered", fail)
         fn.go.set()
         for each in futures:
             with pytest.raises((RuntimeError, MemoryError)):

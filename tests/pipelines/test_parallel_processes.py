@@ -1,7 +1,6 @@
 """`ndx.parallel.map` in processes, and arrays in shared memory."""
 
 import concurrent.futures.process
-import functools
 import gc
 import multiprocessing
 import os
@@ -22,8 +21,6 @@ from helpers.parallel import (
     fails_oddly,
     items,
     named,
-    nothing_left,
-    pair,
     script,
     serving,
     shared_files,
@@ -40,15 +37,10 @@ from ndx.testing import assert_equal
 
 pytestmark = [
     pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
 
 
 @pytest.mark.parametrize("size", [3, LARGE])
@@ -72,16 +64,6 @@ def test_as_many_processes_as_cores():
         where_it_lies, items(1), workers="processes", processes=3
     )
     assert found[2] != os.getpid()
-
-
-def test_arrays_anywhere_and_of_any_layout():
-    x = ndx.reshape(ndx.arange(40_000.0), (200, 200))
-    given = [x.T, x[::2, ::-1], ndx.astype(x, "complex64"), ndx.zeros((0, 3)), x[0, 0]]
-    found = ndx.parallel.map(pair, given, given, processes=2)
-    for each, result in zip(given, found, strict=True):
-        assert_equal(result["sum"], np.asarray(each + each))
-        assert_equal(result["parts"][0], np.asarray(each))
-        assert_equal(result["parts"][1][0], np.asarray(each))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -141,16 +123,6 @@ def test_what_is_shared_ends_with_the_array():
     )
     del shared
     assert not shared_files()
-
-
-def test_functions_with_arrays_take_them_along():
-    table = ndx.arange(float(LARGE))
-    for method in METHODS:
-        fn = functools.partial(pair, table)
-        found = list(
-            ndx.parallel.map(fn, [1.0, 2.0, 3.0], processes=2, start_method=method)
-        )
-        assert_equal(found[2]["sum"], np.arange(LARGE) + 3.0)
 
 
 def test_forked_children_take_any_function():
@@ -356,18 +328,6 @@ def is_running(process):
     with open(f"/proc/{process}/stat") as file:
         # Nobody may be there to wait for it.
         return ") Z " not in file.read()
-
-
-def test_a_program_ends_with_processes_that_wait():
-    status, _, err = script(
-        """
-import itertools, ndx
-results = ndx.parallel.map(abs, itertools.count(), processes=2)
-print(next(results), flush=True)
-""",
-        until="0",
-    )
-    assert (status, err) == (0, "")
 
 
 def test_pickles_of_shared_arrays_are_those_of_others():

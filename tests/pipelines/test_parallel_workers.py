@@ -23,7 +23,6 @@ from helpers.parallel import (
     ignores_the_end,
     items,
     named_types,
-    nothing_left,
     returns_the_one_before,
     script,
     shared_files,
@@ -40,15 +39,10 @@ from ndx.testing import assert_equal
 
 pytestmark = [
     pytest.mark.threads,
+    pytest.mark.usefixtures("nothing_left_behind"),
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -9,12 +9,13 @@ import traceback
 import numpy as np
 import pytest
 from helpers.prefetching import (
+    ROADS,
     Numbers,
     check,
+    every_road,
     item,
     no_thread_left,  # noqa: F401
     threads,
-    threads_end,
     wait_until,
 )
 
@@ -37,19 +38,6 @@ def test_batches_come_ahead_and_in_order():
         for i, batch in enumerate(iterator, 1):
             check(batch, i)
         assert i == 19
-
-
-def test_batches_lie_in_a_ring():
-    """A few slots serve all batches, however many there are."""
-    with ndx.prefetch(Numbers(200), depth=4) as batches:
-        for i, batch in enumerate(batches):
-            check(batch, i)
-        stats = batches.stats()
-    assert stats["batches"] == 200
-    assert stats["slots"] <= 4 + 3
-    assert stats["bytes"] <= stats["slots"] * (stats["slot_bytes"] + 64)
-    # Those that came before the size was known.
-    assert stats["spilled_batches"] <= 3 + stats["slots"]
 
 
 def test_what_the_source_makes_lies_in_its_slot():
@@ -78,74 +66,38 @@ def test_no_workspace_means_plain_memory():
         assert batches.stats()["bytes"] == batches.stats()["slots"] == 0
 
 
-def test_an_epoch_for_each_iteration():
+@every_road
+def test_an_epoch_for_each_iteration(prefetch):
     """The same slots and the same thread serve all epochs; nothing new is taken."""
     source = Numbers(12)
-    with ndx.prefetch(source, depth=3) as batches:
+    with prefetch(source, depth=3) as batches:
         assert len(batches) == 12
         for epoch in range(4):
             for i, batch in enumerate(batches):
                 check(batch, i)
+            assert i == 11
             del batch
-            assert len(threads()) == 1
+            assert len(threads()) == (prefetch is ndx.prefetch)
             if epoch == 0:
                 first = ndx.memory.stats("host")["system_allocations"]
         assert ndx.memory.stats("host")["system_allocations"] == first
         assert source.started == source.closed == 4
-        assert batches.stats()["epochs"] == 4
+        stats = batches.stats()
+        assert (stats["epochs"], stats["batches"]) == (4, 48)
+        assert stats["slots"] <= 6
+    assert "closed" in repr(batches)
+    with pytest.raises(RuntimeError, match="closed"):
+        iter(batches)
 
 
-def test_no_workspace_and_no_thread_for_each_epoch():
-    """Epochs add neither workspaces nor threads, so nothing waits for a collection."""
-    with ndx.prefetch(Numbers(5), depth=2) as batches:
-        counts = set()
-        for _ in range(90):
-            for _ in batches:
-                pass
-            slots = batches.stats()["slots"]
-            counts.add((slots, len(threads())))
-        assert max(counts) <= (5, 1)
-        assert batches.stats()["bytes"] <= 5 * 4096
-
-
-def test_one_helper_thread_that_ends_with_its_owner():
-    """A hundred prefetches leave no thread; no finalizer runs in one of its own."""
-    for _ in range(100):
-        iterator = iter(ndx.prefetch(Numbers(50), depth=2))
-        check(next(iterator), 0)
-        assert len(threads()) >= 1
-        del iterator
-    assert threads_end()
-
-
-def test_steady_state_makes_no_system_allocations():
-    """After the first epoch, the pool asks the system for nothing more."""
-
-    class Images:
-        def __iter__(self):
-            rng = np.random.default_rng(0)
-            for _ in range(10):
-                x = ndx.asarray(rng.normal(size=(64, 64)))
-                yield (x - ndx.mean(x)) / ndx.std(x), rng.integers(10, size=64)
-
-    with ndx.prefetch(Images(), depth=3) as batches:
-        for epoch in range(5):
-            for x, _ in batches:
-                with ndx.workspace("step"):
-                    float(ndx.sum(x @ x.T))
-            del x, _
-            if epoch == 0:
-                first = ndx.memory.stats("host")["system_allocations"]
-        assert ndx.memory.stats("host")["system_allocations"] == first
-
-
-def test_errors_come_where_they_belong_with_their_traceback():
+@every_road
+def test_errors_come_where_they_belong_with_their_traceback(prefetch):
     def source():
         yield item(0)
         yield item(1)
         raise KeyError("file 2 is damaged")
 
-    iterator = iter(ndx.prefetch(source()))
+    iterator = iter(prefetch(source()))
     check(next(iterator), 0)
     check(next(iterator), 1)
     with pytest.raises(KeyError, match="file 2 is damaged") as caught:
@@ -157,17 +109,18 @@ def test_errors_come_where_they_belong_with_their_traceback():
             next(iterator)
 
 
-def test_an_error_of_iter_itself():
+@every_road
+def test_an_error_of_iter_itself(prefetch):
     class Broken:
         def __iter__(self):
             raise OSError("no such folder")
 
-    for source in (Broken(), ndx.no_prefetch(Broken())):
-        with pytest.raises(OSError, match="no such folder"):
-            next(iter(ndx.prefetch(source)))
+    with pytest.raises(OSError, match="no such folder"):
+        next(iter(prefetch(Broken())))
 
 
-def test_an_epoch_after_an_error():
+@every_road
+def test_an_epoch_after_an_error(prefetch):
     attempts = []
 
     class Flaky:
@@ -178,7 +131,7 @@ def test_an_epoch_after_an_error():
                 raise ValueError("once")
             yield item(1)
 
-    with ndx.prefetch(Flaky()) as batches:
+    with prefetch(Flaky()) as batches:
         with pytest.raises(ValueError, match="once"):
             list(batches)
         for i, batch in enumerate(batches):
@@ -186,9 +139,10 @@ def test_an_epoch_after_an_error():
         assert i == 1
 
 
-def test_an_iterator_has_one_epoch():
+@every_road
+def test_an_iterator_has_one_epoch(prefetch):
     """As of a generator: to iterate again goes on, and no batch is lost."""
-    batches = ndx.prefetch(iter(Numbers(10)), depth=4)
+    batches = prefetch(iter(Numbers(10)), depth=4)
     for i, batch in enumerate(batches):
         check(batch, i)
         if i == 3:
@@ -199,9 +153,9 @@ def test_an_iterator_has_one_epoch():
     assert list(batches) == []
 
 
-@pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
-def test_a_newer_epoch_ends_the_older_one(mark):
-    with ndx.prefetch(mark(Numbers(10)), depth=2) as batches:
+@every_road
+def test_a_newer_epoch_ends_the_older_one(prefetch):
+    with prefetch(Numbers(10), depth=2) as batches:
         old = iter(batches)
         check(next(old), 0)
         new = iter(batches)
@@ -234,12 +188,13 @@ def test_threads_may_share_an_iterator():
     assert sorted(taken) == list(range(200))
 
 
-def test_the_backend_is_the_creators():
+@pytest.mark.parametrize("road", ["thread", "no thread", "task"])
+def test_the_backend_is_the_creators(road):
     def source():
         yield ndx.ones(3), ndx.current_backend()
 
     with ndx.use("host", limit="1MiB") as small:
-        batches = ndx.prefetch(source())
+        batches = ROADS[road](source())
     ((x, current),) = batches
     assert current is small
     assert x.backend is small
@@ -259,12 +214,13 @@ def test_the_context_is_the_creators():
     assert name.startswith("ndx-prefetch")
 
 
-def test_inside_a_workspace_of_the_consumer():
+@every_road
+def test_inside_a_workspace_of_the_consumer(prefetch):
     """It is composable: the batches are in no workspace, and outlive any scope."""
     with ndx.workspace("outer", size="1MiB") as outer:
         before = outer.stats()["cycle_bytes"]
         kept = []
-        for i, batch in enumerate(ndx.prefetch(Numbers(6))):
+        for i, batch in enumerate(prefetch(Numbers(6))):
             with ndx.workspace("inner"):
                 y = batch["x"] + 1
                 assert y.workspace == "inner"
@@ -288,7 +244,7 @@ def test_the_sources_own_workspace():
     assert [float(x[0]) for x in ndx.prefetch(source())] == [0.0, 2.0, 4.0, 6.0, 8.0]
 
 
-@pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
+@every_road
 @pytest.mark.parametrize(
     "scope",
     [
@@ -297,7 +253,7 @@ def test_the_sources_own_workspace():
         ndx.no_workspace,
     ],
 )
-def test_a_source_that_leaves_a_scope_open(scope, mark):
+def test_a_source_that_leaves_a_scope_open(scope, prefetch):
     ended = []
 
     def source():
@@ -309,11 +265,12 @@ def test_a_source_that_leaves_a_scope_open(scope, mark):
             ended.append(True)
 
     with pytest.raises(ndx.WorkspaceError, match="inside a scope that it left open"):
-        next(iter(ndx.prefetch(mark(source()))))
+        next(iter(prefetch(source())))
     assert ended == [True]
-    # Without a ring, it may.
-    batches = ndx.prefetch(mark(source()), workspace=None)
-    assert [float(x[1]) for x in batches] == [0.0, 1.0, 2.0]
+    # Without a ring, it may; but each batch of a loop without a task has a context.
+    if prefetch is not ROADS["no task"]:
+        batches = prefetch(source(), workspace=None)
+        assert [float(x[1]) for x in batches] == [0.0, 1.0, 2.0]
 
 
 def test_a_source_that_uses_one_buffer_for_all_batches():
@@ -328,6 +285,7 @@ def test_a_source_that_uses_one_buffer_for_all_batches():
 
     for i, pair in enumerate(ndx.prefetch(source(), depth=4)):
         assert [x.tolist() for x in pair] == [[float(i)] * 10] * 2
+    assert buffers[1].flags.writeable
     shared = ndx.ones(3)
     ((same,),) = ndx.prefetch([(shared,)], copy=False)
     assert same is shared
@@ -361,19 +319,6 @@ def test_bad_options(options, error, message):
     assert not threads()
 
 
-def test_what_is_no_iterable():
-    for function in (ndx.prefetch, ndx.no_prefetch):
-        with pytest.raises(TypeError, match="iterable.*, not int"):
-            function(3)
-
-
-def test_a_source_without_length():
-    batches = ndx.prefetch(x for x in range(3))
-    with pytest.raises(TypeError, match="has no len"):
-        len(batches)
-    assert list(batches) == [0, 1, 2]
-
-
 def test_repr_and_stats():
     batches = ndx.prefetch(Numbers(3), depth=5)
     assert repr(batches) == "<ndx.prefetch of Numbers, depth 5: not started>"
@@ -397,13 +342,6 @@ def slowly(batches):
     return found
 
 
-def filling_a_buffer():
-    buffer = ndx.zeros(1000)
-    for i in range(4):
-        buffer[...] = float(i)
-        yield buffer
-
-
 def filling_part_of_a_buffer():
     buffer = ndx.zeros(1000)
     for i in range(4):
@@ -411,25 +349,10 @@ def filling_part_of_a_buffer():
         yield buffer[:10]
 
 
-def changing_afterwards():
-    for i in range(4):
-        x = ndx.full(1000, float(i))
-        yield x
-        x *= -1.0
-
-
 @pytest.mark.parametrize("wrap", [lambda source: source, ndx.no_prefetch])
 def test_what_a_source_writes_to_what_it_has_yielded(wrap):
-    """It is an error, at the consumer; no batch is overwritten."""
+    """A part of a larger array is copied: the source may write to that."""
     assert slowly(ndx.prefetch(wrap(filling_part_of_a_buffer()))) == [0, 1, 2, 3]
-    for source in (filling_a_buffer, changing_afterwards):
-        batches = iter(ndx.prefetch(wrap(source())))
-        first = next(batches)
-        with pytest.raises(ndx.ReadOnlyError, match="read-only") as caught:
-            next(batches)
-        assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
-        assert float(first[0]) == 0.0
-        first += 1.0  # it is the consumer's
 
 
 WRITES = {
@@ -465,6 +388,7 @@ def test_every_write_to_what_was_yielded_is_explained(way, kind, wrap):
         next(batches)
     assert "yield ndx.asarray(x, copy=True)" in caught.value.__notes__[0]
     assert first.tolist() == [0.0] * 8
+    first += 1.0  # it is the consumer's
 
 
 @pytest.mark.parametrize("kind", [ValueError, BufferError, TypeError])
@@ -478,18 +402,6 @@ def test_other_errors_of_a_source_are_not_explained_by_their_text(kind):
     with pytest.raises(kind, match="data base") as caught:
         next(batches)
     assert not hasattr(caught.value, "__notes__")
-
-
-def test_a_buffer_of_before_is_copied():
-    buffer = ndx.zeros(1000)
-
-    def source():
-        for i in range(4):
-            buffer[...] = float(i)
-            yield buffer
-
-    assert slowly(ndx.prefetch(source())) == [0, 1, 2, 3]
-    assert buffer.flags.writeable
 
 
 def test_a_ready_batch_takes_three_frames_of_python():

@@ -21,7 +21,7 @@ from helpers.prefetching import (
 )
 
 import ndx
-from ndx._pipelines import producing
+from ndx._pipelines import producing, workers
 
 pytestmark = pytest.mark.threads
 
@@ -36,19 +36,6 @@ def test_leaving_a_loop_ends_the_thread():
     assert source.closed == 1
     del batch
     assert live_bytes() == before
-
-
-def test_leaving_a_loop_early_and_beginning_again():
-    source = Numbers(30)
-    with ndx.prefetch(source, depth=4) as batches:
-        for stop in (0, 3, 10, 1):
-            for i, batch in enumerate(batches):
-                check(batch, i)
-                if i == stop:
-                    break
-        assert sum(1 for _ in batches) == 30
-        assert source.started == source.closed == 5
-        assert len(threads()) == 1
 
 
 def test_an_error_of_the_consumer():
@@ -434,7 +421,7 @@ def test_a_thread_that_can_not_start(monkeypatch):
 def test_a_thread_that_has_died(monkeypatch):
     """The consumer finds out, instead of waiting for ever."""
     monkeypatch.setattr(producing, "_LOOK_AFTER", 0.01)
-    monkeypatch.setattr(producing.Producer, "_run", lambda self: None)
+    monkeypatch.setattr(producing.Producer, "run", lambda self: None)
     with pytest.raises(RuntimeError, match="has ended; make a new prefetch"):
         next(iter(ndx.prefetch(Numbers(3))))
 
@@ -486,5 +473,5 @@ def test_ctrl_c_while_the_thread_begins(monkeypatch, begun):
     monkeypatch.undo()
     assert threads_end()
     # Nor does the end of Python wait for a thread that has not begun.
-    producing._stop_all()
+    workers._close_all()
     assert len(list(batches)) == 3

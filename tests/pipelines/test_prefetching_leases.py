@@ -11,8 +11,8 @@ from helpers.commands import run_python
 from helpers.prefetching import (
     Numbers,
     check,
+    every_road,
     item,
-    live_bytes,
     no_thread_left,  # noqa: F401
     wait_until,
 )
@@ -47,11 +47,12 @@ def values_of(kept):
     return set(np.asarray(kept).tolist())
 
 
+@every_road
 @pytest.mark.parametrize("how", HOW)
-def test_a_batch_is_valid_for_as_long_as_it_is_kept(how):
+def test_a_batch_is_valid_for_as_long_as_it_is_kept(how, prefetch):
     """No rule of "use it before the next one": nothing goes stale or is overwritten."""
     kept = {}
-    with ndx.prefetch(Numbers(60), depth=2) as batches:
+    with prefetch(Numbers(60), depth=2) as batches:
         for i, batch in enumerate(batches):
             if i in (3, 7, 20):
                 kept[i] = held_by(batch, how)
@@ -82,9 +83,10 @@ def test_a_held_slot_is_not_filled(how):
         assert values_of(kept[0]) == {1.0}
 
 
-def test_who_keeps_all_batches_gets_an_error():
+@every_road
+def test_who_keeps_all_batches_gets_an_error(prefetch):
     """Nobody can release a slot: an error at once, or as soon as patience ends."""
-    with ndx.prefetch(Numbers(100), depth=2, patience=0.05) as batches:
+    with prefetch(Numbers(100), depth=2, patience=0.05) as batches:
         kept = []
         start = time.monotonic()
         with pytest.raises(ndx.WorkspaceError, match="all 5 slots") as caught:
@@ -129,10 +131,9 @@ def test_patience_is_for_other_threads():
     assert count == 40
 
 
-def test_a_ring_that_grows_and_shrinks():
-    with ndx.prefetch(
-        Numbers(40), depth=2, on_held="grow", slot_size="8KiB"
-    ) as batches:
+@every_road
+def test_a_ring_that_grows_and_shrinks(prefetch):
+    with prefetch(Numbers(40), depth=2, on_held="grow", slot_size="8KiB") as batches:
         kept = list(batches)
         for i, batch in enumerate(kept):
             check(batch, i)
@@ -205,20 +206,6 @@ def test_what_the_source_keeps_is_leased_too():
             pass
 
 
-def test_batches_outlive_the_prefetch_and_then_give_back_all():
-    before = live_bytes()
-    batches = ndx.prefetch(Numbers(5), slot_size="64KiB")
-    kept = list(batches)
-    batches.close()
-    del batches
-    gc.collect()
-    for i, batch in enumerate(kept):
-        check(batch, i)
-    assert live_bytes() > before
-    del kept, batch
-    assert live_bytes() == before
-
-
 def test_workspaces_that_are_destroyed_by_others():
     """`destroy_all(all_threads=True)` takes slots away; batches stay valid."""
     with ndx.prefetch(Numbers(60), depth=2) as batches:
@@ -264,21 +251,6 @@ def test_memory_that_is_short():
         batches.close()
         with pytest.raises(ndx.OutOfMemoryError):
             list(ndx.prefetch(ndx.zeros(10**6) for _ in range(3)))
-
-
-def test_direct_batches_are_leased_in_the_same_way():
-    with ndx.prefetch(
-        ndx.no_prefetch(Numbers(30)), slots=3, slot_size="8KiB", patience=0.01
-    ) as batches:
-        for i, batch in enumerate(batches):
-            check(batch, i)
-        del batch
-        kept = []
-        with pytest.raises(ndx.WorkspaceError, match="all 3 slots"):
-            kept.extend(batches)
-        for i, batch in enumerate(kept):
-            check(batch, i)
-        assert len(kept) == 3
 
 
 def test_one_item_twice():

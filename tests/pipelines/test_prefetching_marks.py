@@ -1,19 +1,14 @@
 """`no_prefetch`, progress bars, and the containers that batches are."""
 
-import builtins
-import collections
-import dataclasses
 import sys
 import threading
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from helpers.prefetching import Numbers, check, no_thread_left, threads  # noqa: F401
-from helpers.threads import run_in_thread
+from helpers.threads import run_in_thread, wait_until
 
 import ndx
-from ndx._lib.trees import map_tree
 from ndx._pipelines import sources
 
 pytestmark = pytest.mark.threads
@@ -148,81 +143,43 @@ def test_progress(monkeypatch):
     assert [bar.closed for bar in Bar.made] == [True]
 
 
-def test_progress_by_tqdm(capsys):
+TOOLS = {
+    "prefetch": lambda **options: list(ndx.prefetch(range(7), **options)),
+    "map": lambda **options: list(ndx.parallel.map(abs, range(7), **options)),
+    "train": lambda **options: ndx.parallel.train(
+        lambda params, batch: (params, 0.0), 0.0, range(7), workers=2, **options
+    ),
+    "evaluate": lambda **options: ndx.evaluate(
+        lambda x: x,
+        [(ndx.ones(2), ndx.ones(2))] * 7,
+        ndx.metrics.Mean(lambda expected, outputs: 0.0),
+        **options,
+    ),
+}
+every_tool = pytest.mark.parametrize("tool", TOOLS)
+
+
+@every_tool
+def test_progress_by_tqdm(tool, capsys):
     pytest.importorskip("tqdm")
-    assert len(list(ndx.prefetch(range(5), progress="loading"))) == 5
+    before = set(threading.enumerate())
+    TOOLS[tool](progress="loading")
     shown = capsys.readouterr().err
     assert "loading" in shown
-    assert "5/5" in shown
+    assert "7/7" in shown
+    assert ("score" in shown) == (tool == "train")
+    TOOLS[tool]()
+    assert capsys.readouterr().err == ""
+    with pytest.raises(TypeError, match="progress must be"):
+        TOOLS[tool](progress=3)
+    wait_until(lambda: set(threading.enumerate()) <= before)
 
 
-def test_progress_without_tqdm(monkeypatch):
-    def refuse(name, *args):
-        if name.startswith("tqdm"):
-            raise ImportError(name)
-        return load(name, *args)
-
-    load = builtins.__import__
-    for name in [name for name in sys.modules if name.startswith("tqdm")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", refuse)
+@every_tool
+def test_progress_without_tqdm(tool, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r"pip install 'ndxarray\[progress\]'"):
-        ndx.prefetch([1], progress=True)
-
-
-class Pair(NamedTuple):
-    x: object
-    y: object
-
-
-@dataclasses.dataclass
-class Plain:
-    x: object
-    y: object = None
-    seen: int = dataclasses.field(default=0, init=False)
-
-    def __post_init__(self):
-        self.seen += 1
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Frozen:
-    x: object
-    y: object
-
-
-class Derived(Plain):
-    pass
-
-
-BATCHES = [
-    lambda x, y: (x, y),
-    lambda x, y: [x, [y, (x,)]],
-    lambda x, y: {"x": x, 3: {"y": y}},
-    lambda x, y: Pair(x, y),
-    lambda x, y: Plain(x, y),
-    lambda x, y: Derived(x, [y]),
-    lambda x, y: Frozen(x, y),
-    lambda x, y: collections.OrderedDict(x=x, y=y),
-    lambda x, y: collections.defaultdict(list, x=[x], y=y),
-    lambda x, y: {"all": [Pair(Frozen(x, y), Plain(y, (x, None)))]},
-]
-
-
-@pytest.mark.parametrize("make", BATCHES)
-@pytest.mark.parametrize("mark", [lambda x: x, ndx.no_prefetch])
-def test_batches_of_any_structure(make, mark):
-    """Arrays in tuples, dicts and so on; the structure and all other leaves stay."""
-    x, y = np.arange(6.0).reshape(2, 3), ndx.ones(3)
-    (batch,) = ndx.prefetch(mark([make(x, y)]))
-    leaves = []
-    map_tree(leaves.append, batch)
-    assert {type(leaf) for leaf in leaves} <= {ndx.NDArray, type(None), int}
-    back = map_tree(
-        lambda leaf: leaf.tolist() if isinstance(leaf, ndx.NDArray) else leaf, batch
-    )
-    assert back == make(x.tolist(), y.tolist())
-    assert type(batch) is type(make(x, y))
+        TOOLS[tool](progress=True)
 
 
 def test_leaves_that_pass_unchanged():
@@ -230,7 +187,7 @@ def test_leaves_that_pass_unchanged():
         "name", b"bytes", 3, 2.5, None, range(3), {1, 2}, object(), np.float64(3.0),
         np.array(["text"]), np.array([None]), np.array(["2020"], "M8[Y]"),
         np.zeros(2, "f2"), np.ma.masked_array([1.0, 2.0], [True, False]),
-        np.zeros(2, [("a", "i4")]), Plain, sys.version_info, lambda: 3,
+        np.zeros(2, [("a", "i4")]), Wrapper, sys.version_info, lambda: 3,
     ]  # fmt: skip
     (found,) = ndx.prefetch([tuple(other)])
     assert all(a is b for a, b in zip(found, other, strict=True))

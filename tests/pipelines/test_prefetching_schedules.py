@@ -13,7 +13,15 @@ import threading
 import numpy as np
 import pytest
 from helpers.examples import examples
-from helpers.prefetching import LIMIT, live_bytes, no_thread_left, threads, wait_until
+from helpers.prefetching import (
+    LIMIT,
+    ROADS,
+    end_loops,
+    live_bytes,
+    no_thread_left,
+    threads,
+    wait_until,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -217,12 +225,12 @@ def check(i, found):
         assert (np.asarray(x) == i).all()
 
 
-def run(steps, options, actions, final, mark):
+def run(steps, options, actions, final, road):
     # What Hypothesis has noted of earlier schedules is not looked at again each time.
     gc.freeze()
     before = live_bytes()
     source = Source(steps, Gate())
-    prefetch = ndx.prefetch(mark(source), **options)
+    prefetch = road(source, **options)
     consumer = Consumer(source, prefetch)
     for action in actions:
         consumer.do(action)
@@ -238,6 +246,7 @@ def run(steps, options, actions, final, mark):
         prefetch.close()
         assert not threads()
     consumer.iterator = consumer.prefetch = prefetch = None
+    end_loops()
     consumer.check()
     assert wait_until(lambda: not threads()), "a thread is left"
     # Without the prefetch, what was kept is as good.
@@ -265,11 +274,12 @@ def _often_another_thread():
 @examples(150)
 @given(*SCHEDULES)
 def test_random_schedules_with_a_thread(steps, options, actions, final):
-    run(steps, options, actions, final, lambda source: source)
+    run(steps, options, actions, final, ndx.prefetch)
 
 
+@pytest.mark.parametrize("road", ["no thread", "task", "no task"])
 @examples(50)
 @given(*SCHEDULES)
-def test_random_schedules_without_a_thread(steps, options, actions, final):
+def test_random_schedules_without_a_thread(road, steps, options, actions, final):
     steps = [{**step, "does": step["does"].replace("slow", "fine")} for step in steps]
-    run(steps, options, actions, final, ndx.no_prefetch)
+    run(steps, options, actions, final, ROADS[road])

@@ -115,3 +115,14 @@ def test_a_size_is_bounded_by_what_was_needed(needs, warmup):
         assert size.wanted <= int(1.3 * max(needs[:count]))
         if len(recent) == max(32, warmup):
             assert size.wanted <= max(2 * 1.3 * max(recent), int(1.3 * max(recent)))
+
+
+def test_slots_lie_in_the_backend_of_the_source_alone():
+    first, second = (ndx.backends.get("host", limit=n) for n in ("64MiB", "65MiB"))
+    with ndx.use(first):
+        batches = ndx.prefetch(series([10] * 20), depth=2)
+    with ndx.use(second), batches:
+        before = ndx.memory.stats("host")["allocated_bytes"]
+        assert all(x.backend is first for _, x in batches)
+        assert ndx.memory.stats("host")["allocated_bytes"] == before
+        assert second.stats()["reserved_bytes"] == 0

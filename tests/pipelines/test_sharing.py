@@ -13,22 +13,17 @@ import sys
 import numpy as np
 import pytest
 from helpers.commands import PACKAGE
-from helpers.parallel import METHODS, nothing_left
+from helpers.parallel import METHODS
 
 import ndx
 from ndx._pipelines.sharing import LEAST_NBYTES, MEMORY, Exchange, share
 from ndx.testing import assert_equal
 
 pytestmark = [
+    pytest.mark.usefixtures("nothing_left_behind"),
     pytest.mark.skipif(os.name != "posix", reason="there are no files in memory"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    with nothing_left():
-        yield
 
 
 SMALL, LARGE = (3, 4, 5), (30, 40, 50)
@@ -94,13 +89,6 @@ def by_buffers(x, exchange):
     return pickle.loads(stream, buffers=copies)
 
 
-def by_dask(x, exchange):
-    serialize = pytest.importorskip("distributed.protocol").serialize
-    header, frames = serialize(x, serializers=["dask"], on_error="raise")
-    deserialize = pytest.importorskip("distributed.protocol").deserialize
-    return deserialize(header, [bytearray(memoryview(each)) for each in frames])
-
-
 ROADS = {
     "item of a map": as_item,
     "result of a map": as_result,
@@ -137,19 +125,6 @@ def test_arrays_arrive_as_they_are(road, shape):
             # A copy is the receiver's; bytes apart are those that the sender offers.
             if isinstance(sent, ndx.NDArray) and road != "pickle with buffers apart":
                 assert found.flags.writeable or type(found) is not ndx.NDArray
-
-
-@SIZES
-def test_arrays_arrive_at_a_worker_of_dask(shape):
-    pytest.importorskip("distributed")
-    for name, sent in every_layout(shape).items():
-        if name == "number":
-            continue
-        found = by_dask(sent, None)
-        assert_equal(found, np.asarray(sent))
-        assert found.dtype == sent.dtype
-        if name != "repeated":
-            assert_arrives(found, sent)
 
 
 def described(x):

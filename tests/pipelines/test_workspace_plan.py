@@ -1,7 +1,5 @@
 """Plans: workspaces for training and for inference, by modes; and the switch."""
 
-import warnings
-
 import pytest
 from helpers.layers import Model, batches
 
@@ -158,15 +156,6 @@ def test_in_a_single_arena_nothing_is_copied_between_roles():
             x = ndx.ones(3)
             copied[kind] = roles.leverage_to("activations", x) is not x
     assert copied == {"single": False, "plan": False, "separate": True}
-
-
-@pytest.mark.parametrize("phase", ["training", "inference"])
-@pytest.mark.parametrize("mode", ["single", "separate"])
-def test_modes_of_nd4j_are_other_words_for_enabled(mode, phase):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        roles = getattr(ndx.WorkspacePlan(**{phase: mode}, name="net"), phase)()
-    assert roles == getattr(ndx.WorkspacePlan(name="net"), phase)()
 
 
 @pytest.mark.parametrize("bad", ["ENABLED", "on", None, 3, ["none"]])
