@@ -43,7 +43,9 @@ from ndx._compute.numpy_results cimport call_numpy, own_or_keep, root_of, run_nu
 from ndx._context.placement cimport placing_device
 from ndx._lib.dtypes cimport COMPLEX64, FLOAT32, FLOAT64, code_or_none, promote_table
 from ndx._lib.numpy_scalars cimport DEEPEST, is_refused_array
-from ndx._methods.numpy_function_table cimport CALLING_BACK, Row, add_method, row_of
+from ndx._methods.numpy_function_table cimport (
+    CALLING_BACK, SMALL, Row, add_method, row_of,
+)
 from ndx._methods.values cimport (
     checked_arguments, dtype_of, is_integer, made_by, number_of, numpy_scalar,
     stores_objects,
@@ -73,10 +75,9 @@ cdef frozenset OF_INTEGERS = frozenset((
 # Sequences of other items than arrays.
 cdef tuple NUMBERS_OR_TEXT = (array.array, bytearray, bytes, memoryview, range, str)
 
-# Of so many elements NumPy allocates results and temporaries by itself: of arrays with
-# one axis, and of others, which may broadcast to as many as their product.
+# Of so few elements NumPy allocates results and temporaries by itself: SMALL of arrays
+# with one axis; these of others, which may broadcast to as many as their product.
 cdef enum:
-    SMALL = 1024
     SMALL_PRODUCT = 64
 
 

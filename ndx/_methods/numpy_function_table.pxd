@@ -2,6 +2,7 @@ from cpython.object cimport PyObject
 
 cdef enum:
     MOST_PARAMETERS = 8
+    SMALL = 1024                 # elements
 
 # Computes a function for its arguments by parameter (borrowed; NULL: not given), or
 # returns NotImplemented, also for wrong ones: NumPy then computes, or raises its error.
@@ -21,6 +22,8 @@ cdef class Row:
     cdef Py_ssize_t most             # how many parameters the method has by position
     cdef frozenset lacking           # keywords that it has by another name, or not
     cdef object whole                # by a function of all arguments and keywords
+    cdef bint is_composite           # by NumPy's own code over functions of ndx,
+    cdef object composite            # which is made at the first call
 
     # How NumPy computes it:
     cdef bint stores                 # it stores values, which must fit
@@ -37,6 +40,7 @@ cdef class Row:
     cdef object owner                # the class of generators that it is a method of
 
     cdef object compute_call(self, PyObject **args, Py_ssize_t count, object names)
+    cdef object compute_steps(self, PyObject **args, Py_ssize_t count, object names)
     cdef object compute_tuple(self, tuple args, dict kwargs)
 
 # NumPy's functions that call functions of the caller's.

@@ -10,10 +10,11 @@ cimport cython
 from cpython.object cimport PyObject
 
 import types
+from importlib import import_module
 
 import numpy as np
 
-from ndx._array.storage cimport is_array
+from ndx._array.storage cimport BaseArray, is_array
 from ndx._compute.elementwise cimport is_subclass
 from ndx._methods.values cimport STORING
 
@@ -106,6 +107,14 @@ cdef frozenset COMPUTING = frozenset((
     "choice", "dirichlet", "multinomial", "multivariate_hypergeometric",
     "multivariate_normal"))
 
+# Functions that NumPy writes in Python, whose steps ndx computes faster. Their memory in
+# a workspace is that of the steps, so that they are for small arrays.
+cdef frozenset COMPOSITES = functions(
+    "allclose array_equal array_equiv bartlett blackman corrcoef geomspace hamming "
+    "hanning i0 intersect1d isin logspace nanargmax nanargmin polyval setdiff1d setxor1d "
+    "tensordot trapezoid tril_indices tril_indices_from triu_indices triu_indices_from "
+    "union1d")
+
 cdef frozenset NOTHING_LACKS = frozenset()
 
 cdef object DISPATCHER = type(np.sum)
@@ -137,6 +146,7 @@ cdef class Row:
         self.shuffles = name == "shuffle"
         self.bounded = function in BOUNDED or function in UFUNCS \
             or name in UFUNC_METHODS and function.__self__ in UFUNCS
+        self.is_composite = function in COMPOSITES
         self.scaled = function in SCALED
         self.silent = function in SILENT
         if (getattr(function, "__module__", None) or "").startswith("numpy.random"):
@@ -160,6 +170,8 @@ cdef class Row:
                     return NotImplemented
             return vectorcall(self.method, args, count,
                               <PyObject *>names if more else NULL)
+        if self.is_composite:
+            return self.compute_steps(args, count, names)
         if self.compute == NULL or count > self.positional:
             return NotImplemented
         for i in range(len(self.names)):
@@ -171,6 +183,25 @@ cdef class Row:
             given[place] = args[count + i]
         return self.compute(self, given)
 
+    cdef object compute_steps(self, PyObject **args, Py_ssize_t count, object names):
+        """Compute a call of small arrays by NumPy's code over functions of ndx."""
+        cdef Py_ssize_t i, more = 0 if names is None else len(<tuple>names)
+        for i in range(count + more):
+            if not is_small(<object>args[i]):
+                return NotImplemented
+        if self.composite is None:
+            self.composite = import_module("ndx._numpy.composites").composite(
+                self.function)
+            if self.composite is None:
+                return NotImplemented
+        try:
+            return vectorcall(self.composite, args, count,
+                              <PyObject *>names if more else NULL)
+        except MemoryError:
+            raise
+        except Exception:
+            return NotImplemented
+
     cdef object compute_tuple(self, tuple args, dict kwargs):
         """Compute a call of arguments and keywords; or NotImplemented."""
         cdef tuple values
@@ -180,6 +211,14 @@ cdef class Row:
             return self.compute_call(items_of(args), len(args), None)
         values = (*args, *kwargs.values())
         return self.compute_call(items_of(values), len(args), tuple(kwargs))
+
+
+cdef bint is_small(object x) except -1:
+    """Whether an argument is a small array of the CPU's, a number or text."""
+    if is_array(x):
+        return not (<BaseArray>x).block.device and (<BaseArray>x).size <= SMALL
+    kind = type(x)
+    return kind is float or kind is int or kind is bool or x is None or kind is str
 
 
 cdef bint is_other_class(object x) except -1:

@@ -1,0 +1,100 @@
+"""NumPy's functions of several steps, with ndx's functions as their steps.
+
+NumPy writes these functions in Python, over others of its own. Here the same code runs
+with `ndx.numpy`'s functions under the names of NumPy's, so that nothing is converted
+between the steps. What it can't compute raises an error; NumPy's own function then
+computes, or raises its error.
+"""
+
+import sys
+import types
+
+import numpy as np
+
+__all__ = ["composite"]
+
+# Modules whose functions know more than arrays, or keep state.
+_FOREIGN = ("numpy.ma", "numpy.random", "numpy.testing", "numpy.polynomial")
+_DISPATCHER = type(np.sum)
+# The name of a module of NumPy -> its globals with ndx's functions. An id of one of
+# NumPy's objects -> what stands for it; the objects live as long as NumPy.
+_globals = {}
+_ours = {}
+
+
+def composite(function):
+    """Return a function of NumPy's, in Python, that calls those of `ndx.numpy`.
+
+    Parameters
+    ----------
+    function : callable
+        One of NumPy's.
+
+    Returns
+    -------
+    function
+        None if `ndx.numpy` is not imported, or NumPy does not write it in Python.
+    """
+    face = sys.modules.get("ndx.numpy")
+    if face is None:
+        return None
+    if not _ours:
+        for module, names in (np.linalg, face.linalg), (np.fft, face.fft), (np, face):
+            for name in dir(module):
+                found = getattr(names, name, None)
+                if found is not None and not isinstance(found, types.ModuleType):
+                    _ours[id(getattr(module, name))] = found
+    code = getattr(function, "_implementation", function)
+    return _rebound(code) if isinstance(code, types.FunctionType) else None
+
+
+def _is_numpys(name):
+    return name.partition(".")[0] == "numpy" and not name.startswith(_FOREIGN)
+
+
+class _Names:
+    """The names of a module of NumPy, with ndx's functions for NumPy's."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        found = _translated(getattr(self._module, name))
+        setattr(self, name, found)
+        return found
+
+
+def _translated(value):
+    """Return what stands for a value in the globals of a module of NumPy."""
+    if id(value) in _ours:
+        return _ours[id(value)]
+    if isinstance(value, types.ModuleType):
+        return _Names(value) if _is_numpys(value.__name__) else value
+    if type(value) is _DISPATCHER:
+        value = value._implementation
+    if isinstance(value, types.FunctionType) and _is_numpys(value.__module__ or ""):
+        return _ours.get(id(value)) or _rebound(value)
+    return value
+
+
+def _rebound(function):
+    """Return a function of NumPy over other globals."""
+    theirs = function.__globals__
+    name = theirs.get("__name__", "")
+    known = name in _globals
+    ours = _globals.setdefault(name, dict(theirs))
+    found = types.FunctionType(
+        function.__code__,
+        ours,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    found.__kwdefaults__ = function.__kwdefaults__
+    # Known before its module is translated: its functions call each other.
+    _ours.setdefault(id(function), found)
+    if not known:
+        for key, value in theirs.items():
+            if not key.startswith("__"):
+                ours[key] = _translated(value)
+    return found
