@@ -102,10 +102,13 @@ if SANITIZE:
 if TRACE:
     MACROS += [("CYTHON_TRACE_NOGIL", "1")]
 
+# What most modules need of Cython's own code (the type of functions, keywords), once.
+SHARED = "ndx._shared"
+
 # File times don't show a change of these, so each combination has its own folder.
 INPUTS = (
-    DIRECTIVES, MACROS, CFLAGS, OFF_THE_WAY, WARNINGS, ANNOTATE, Cython.__version__,
-    np.__version__, sysconfig.get_config_var("EXT_SUFFIX"),
+    DIRECTIVES, SHARED, MACROS, CFLAGS, OFF_THE_WAY, WARNINGS, ANNOTATE,
+    Cython.__version__, np.__version__, sysconfig.get_config_var("EXT_SUFFIX"),
 )  # fmt: skip
 KIND = "-sanitize" * bool(SANITIZE) + "-trace" * TRACE + "-annotate" * ANNOTATE
 KEY = f"{sys.implementation.cache_tag}{KIND}-{zlib.crc32(repr(INPUTS).encode()):08x}"
@@ -145,13 +148,14 @@ class BuildModules(build_ext):
             multiprocessing.set_start_method("fork", force=True)
         # Cython's trees are large, and Python's collector walks all of them too often.
         gc.set_threshold(100_000, 50, 100)
-        made = cythonize(
-            [Extension(name, [source]) for name, source in modules.items()],
-            build_dir=str(CYTHON),
-            include_path=["."],
-            nthreads=JOBS if sys.platform == "linux" else 0,
-            annotate=ANNOTATE,
-            compiler_directives=DIRECTIVES,
+        # The loader is run before any other module can be found.
+        made = translate([Extension(ext.name, [modules.pop(ext.name)])])
+        made += translate(
+            [
+                Extension(SHARED, []),
+                *(Extension(name, [source]) for name, source in modules.items()),
+            ],
+            shared_utility_qualified_name=SHARED,
         )
         write_list([each.name for each in made if each.name != ext.name])
         sources = [(each.sources[0], initialise(each.name)) for each in made]
@@ -186,6 +190,19 @@ class BuildModules(build_ext):
     def get_export_symbols(self, ext):
         """Return no symbols: the C says what is exported."""
         return ext.export_symbols
+
+
+def translate(extensions, **options):
+    """Translate modules to C; return them as extensions of the C files."""
+    return cythonize(
+        extensions,
+        build_dir=str(CYTHON),
+        include_path=["."],
+        nthreads=JOBS if sys.platform == "linux" else 0,
+        annotate=ANNOTATE,
+        compiler_directives=DIRECTIVES,
+        **options,
+    )
 
 
 def flags_for(source):
