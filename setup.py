@@ -71,12 +71,11 @@ if os.name == "posix":
 # their own, gain nothing by it. (-O2 without its slowest passes makes x + y slower.)
 OFF_THE_WAY = [
     "ndx._api.data_types", "ndx._api.file_io", "ndx._arenas.debug",
-    "ndx._arenas.mirror", "ndx._arenas.persistent", "ndx._borders", "ndx._capi",
+    "ndx._arenas.mirror", "ndx._borders", "ndx._capi",
     "ndx._compiled", "ndx._compute.loop_checks", "ndx._compute.numpy_private",
     "ndx._compute.passes.*", "ndx._cuda.*", "ndx._files.*", "ndx._fusing.rules",
     "ndx._methods.files", "ndx._methods.moving", "ndx._methods.pickling",
-    "ndx._recording.*", "ndx._workspaces.counters", "ndx._workspaces.idle",
-    "ndx._workspaces.registry", "ndx._workspaces.siblings", "ndx.backends.adaptors",
+    "ndx._recording.*", "ndx._workspaces.registry", "ndx.backends.adaptors",
     "ndx.backends.buffer", "ndx.backends.cuda*", "ndx.backends.mmap",
     "ndx.backends.persistent_file", "ndx.backends.pinned", "ndx.backends.python*",
     "ndx.backends.simulated", "ndx.testing.*",

@@ -16,11 +16,10 @@ from ndx._array.storage cimport (
     require_live, require_usable, require_writeable, same_view, set_layout, strided,
 )
 from ndx._blocks.block cimport Block, block_decref, block_incref
-from ndx._compute.copies cimport LARGE, cast
-from ndx._compute.dots cimport dot
+from ndx._compute.copies cimport LARGE, cast, cast_ordered
 from ndx._compute.elementwise cimport binary, inplace, unary
 from ndx._compute.loops cimport Ufunc, find_ufunc
-from ndx._compute.memory_order cimport cast_ordered
+from ndx._compute.matmul cimport dot
 from ndx._compute.sorting cimport MAX_ITERATED
 from ndx._lib.dtypes cimport (
     KIND_COMPLEX, KIND_FLOAT, KIND_INT, KIND_UINT, NDTYPES, UINT64, code_or_none,

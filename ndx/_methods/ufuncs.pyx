@@ -8,16 +8,13 @@ NEP 13, a mechanism for overriding ufuncs: https://numpy.org/neps/nep-0013
 import numpy as np
 
 from ndx._array.storage cimport BaseArray, is_array, require_writeable
-from ndx._compute.dots cimport outer
 from ndx._compute.elementwise cimport (
     binary, is_subclass, operand_of, overrides_ufuncs, unary,
 )
 from ndx._compute.loops cimport Loop, any_loop, find_numpy_ufunc
-from ndx._compute.matmul cimport matmul, vecdot
+from ndx._compute.matmul cimport matmul, outer, vecdot
 from ndx._compute.numpy_private cimport reporting, reports
-from ndx._lib.dtypes cimport (
-    FLOAT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of,
-)
+from ndx._lib.dtypes cimport FLOAT64, KIND_FLOAT, code_or_none, itemsize_of, kind_of
 from ndx._lib.layout cimport MAXDIMS
 from ndx._methods.numpy_dispatch cimport call_function, compute_function
 from ndx._methods.values cimport check_operand

@@ -12,3 +12,6 @@ cdef void pool_settle(Pool pool, bint wait) noexcept nogil
 cdef void pool_close_stream(Pool pool, size_t stream) noexcept nogil
 cdef size_t pool_purge_used(Pool pool, PoolBlock *block, size_t low,
                             size_t high) noexcept nogil
+
+cdef void look_at_pools() noexcept nogil
+cdef size_t pool_release_since(Pool pool, uint64_t before, size_t kept) noexcept nogil
