@@ -1,5 +1,3 @@
-from libc.stdint cimport uint64_t
-
 from ndx._arenas.counts cimport CycleCounts
 from ndx._arenas.debug cimport Watcher
 from ndx._blocks.block cimport Block, BlockParent
@@ -15,9 +13,6 @@ cdef class Spill:
 
     cdef int check(self, str name, size_t nbytes, size_t taken, size_t size) except -1
     cdef Backend serve(self, size_t nbytes, bint zero, size_t size, Memory *out)
-
-cdef void note_first_spill(str name, uint64_t cycle, Sizing sizing, size_t size,
-                           size_t most) noexcept
 
 cdef enum:
     DEVICE_LINE = 256            # expected by CUDA's libraries, and fastest to copy

@@ -9,15 +9,6 @@ cdef struct Bitmap:
     size_t capacity          # words
     size_t granule           # bytes per bit
 
-cdef size_t granule_of(size_t nbytes) noexcept nogil
-cdef int bitmap_reset(Bitmap *bitmap, size_t nbytes) except -1
-cdef void bitmap_free(Bitmap *bitmap) noexcept
-cdef bint is_free(const Bitmap *bitmap, size_t low, size_t high) noexcept nogil
-cdef void take(Bitmap *bitmap, size_t low, size_t high) noexcept nogil
-cdef void give(Bitmap *bitmap, size_t low, size_t high) noexcept nogil
-cdef Py_ssize_t find(const Bitmap *bitmap, size_t nbytes,
-                     size_t start) noexcept nogil
-
 cdef enum:
     TRACES = 2               # cycles that one plan satisfies
 
@@ -28,12 +19,6 @@ cdef struct Life:
     size_t offset
     size_t birth[TRACES]
     size_t death[TRACES]
-
-cdef size_t NEVER
-cdef size_t ANYWHERE         # as an offset: not planned, any free range will do
-
-cdef size_t plan_offsets(Life *lives, Py_ssize_t count, size_t *height) except? 0
-cdef size_t peak_of(const Life *lives, Py_ssize_t count, int trace) except? 0
 
 cdef class PlannedArena(Arena):
     cdef Bitmap taken

@@ -163,7 +163,7 @@ cdef enum:
     MOST_PLANNED = 16384
 
 cdef size_t NEVER = SIZE_MAX
-cdef size_t ANYWHERE = SIZE_MAX
+cdef size_t ANYWHERE = SIZE_MAX      # not planned, any free range will do
 
 cdef struct Entry:
     Py_ssize_t index

@@ -19,11 +19,9 @@ cdef enum:
     # as much as computing a few hundred elements.
     LARGE = 32768
 
-cdef bint walk_copy(BaseArray out, BaseArray x, Walk *walk) noexcept
 cdef bint can_transfer(int dtype, int into) except -1
 cdef int transfer(Operands *operands, Walk *walk, int dtype, int into,
                   str name) except -1
-cdef int fill_all(Operands *operands, BaseArray out) except -1
 cdef Cast cast_between(int dtype, int into) noexcept nogil
 cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
                          Py_ssize_t out_step, const char *x, Py_ssize_t x_row,
@@ -33,7 +31,6 @@ cdef void transfer_block(const Transfer *how, char *out, Py_ssize_t out_row,
 cdef bint can_store(int dtype, int into) noexcept
 cdef BaseArray cast(BaseArray x, int dtype)
 cdef BaseArray copy(BaseArray x)
-cdef int copy_elements(BaseArray out, BaseArray x, bint is_new) except -1
 cdef int copy_into(BaseArray out, BaseArray x) except -1
 cdef BaseArray in_c_order(BaseArray x, int dtype)
 # Like `store_scalar`; in `ndx.numpy.errstate`, what overflows is reported.

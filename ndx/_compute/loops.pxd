@@ -1,21 +1,10 @@
 from ndx._compute.numpy_private cimport LoopFunction
 from ndx._lib.dtypes cimport NDTYPES
-from ndx._lib.layout cimport Strided, Walk
+from ndx._lib.layout cimport Walk
 
 # Adds the sum of contiguous elements to a total, in NumPy's order.
 ctypedef void (*SumFunction)(
     char *total, const char *x, Py_ssize_t count) noexcept nogil
-
-cdef SumFunction find_sum(str name, int dtype)
-
-# Replaces a loop and its data by a faster one for an operand that is a constant.
-cdef int spread_constants(str name, int dtype, LoopFunction *function,
-                          void **data) except -1
-
-cdef frozenset SPECIAL
-
-# Replaces NumPy's loop, and its data, if its results differ from the standard's.
-cdef int own_loop(str name, int dtype, LoopFunction *function, void **data) except -1
 
 cdef enum:
     UNKNOWN = -2             # a loop that was not looked for yet

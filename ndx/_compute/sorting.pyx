@@ -24,8 +24,8 @@ from ndx._compute.threads cimport parallel_for, thread_count
 from ndx._compute.walking cimport start_walk, step_walk
 from ndx._files.mapping cimport find_mapping
 from ndx._lib.dtypes cimport (
-    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, UINT32,
-    UINT64, UINT8, dtype_object, itemsize_of, kind_of,
+    BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, INT64, KIND_COMPLEX, KIND_FLOAT, NDTYPES,
+    UINT32, UINT64, UINT8, dtype_object, itemsize_of, kind_of,
 )
 from ndx._lib.layout cimport MAXDIMS, Walk
 
@@ -37,6 +37,22 @@ __all__ = ["unique_parts"]
 # sort a hundred elements.
 
 cnp.import_array()
+
+# NumPy's functions in C for arrays of one dtype. They need neither the GIL nor an
+# array: where NumPy asks for an array, `sample` is given.
+ctypedef int (*SortFunction)(void *start, Py_ssize_t count, void *sample) noexcept nogil
+ctypedef int (*SearchFunction)(void *start, Py_ssize_t count, Py_ssize_t *place,
+                               void *sample) noexcept nogil
+
+# NumPy's functions of one dtype, for elements side by side; NULL: there is none.
+cdef struct ArrayFunctions:
+    SortFunction sort                # in place
+    SortFunction stable_sort
+    SearchFunction argmax            # the first of equal ones; the first NaN
+    SearchFunction argmin
+    void *sample
+
+cdef ArrayFunctions[NDTYPES] array_functions
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef enum NPY_SORTKIND:

@@ -58,8 +58,6 @@ cdef Context before(Context context)
 cdef Backend backend_of(Context context)
 cdef void drop_entry(Entry entry) noexcept
 cdef Arena arena_of(Context context)
-cdef Arena arena_in(Entry entry)
-cdef Backend default_backend_of_new()
 cdef Backend outer_backend()
 cdef PlainNumpy plain_numpy()
 cdef int check_numpy(object numpy, Backend backend) except -1

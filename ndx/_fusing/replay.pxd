@@ -3,16 +3,6 @@ from cpython.object cimport PyObject
 from ndx._array.storage cimport BaseArray
 from ndx._compute.numpy_private cimport LoopFunction
 
-# Inner loops with the signature of NumPy's.
-cdef void run_cast(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
-                   void *data) noexcept nogil
-cdef void run_copy(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
-                   void *data) noexcept nogil
-cdef void run_select(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
-                     void *data) noexcept nogil
-cdef void run_sum(char **args, const Py_ssize_t *counts, const Py_ssize_t *steps,
-                  void *data) noexcept nogil
-
 cdef enum:
     MAX_SLOTS = 24               # arrays of a program: arguments, results, temporaries
     MAX_AXES = 8
@@ -92,8 +82,6 @@ cdef struct Replay:
     bint threaded                # whether it runs without the GIL, on all threads
     char *data[MAX_SLOTS]
     char constants[MAX_CONSTANTS][16]
-
-cdef void run_stages(void *arg) noexcept nogil
 
 # What keeps a call of a program from being replayed.
 cdef enum Hindrance:

@@ -1,5 +1,3 @@
-
-
 cdef enum:
     NDTYPES = 13
 

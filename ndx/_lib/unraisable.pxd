@@ -1,5 +1,3 @@
-
-
 cdef bint is_interruption(object error) noexcept
 cdef bint raise_later(object error) noexcept
 cdef object graver(object error, object other)

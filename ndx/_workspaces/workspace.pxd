@@ -21,8 +21,6 @@ cdef class Member(Scope):
     cdef int leave_family(self) except -1
     cdef int stand_alone(self) except -1
 
-cdef object detach_results(Arena arena, object result)
-
 cdef class Workspace(Member):
     cdef readonly str name
     cdef readonly object config      # type: WorkspaceConfig

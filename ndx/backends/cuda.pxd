@@ -17,8 +17,6 @@ cdef class CudaSource(Source):
 cdef class CudaBackend(PooledBackend):
     cdef readonly CudaSource source
 
-cdef size_t stream_here(CudaSource source) except? 0
-cdef bint on_stream(CudaSource self, str name, size_t stream, tuple args) noexcept
 cdef object call(CudaSource self, str name, object a=*, object b=*, object c=*,
                  object d=*, object e=*)
 cdef int obtain_range(CudaSource self, str function, tuple args, void **ptr) noexcept
