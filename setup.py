@@ -68,8 +68,8 @@ if os.name == "posix":
     ]
 # Three quarters of the time of a build are the C compiler's, which takes twice as long
 # for -O3 as for -O1. Modules whose C code is a small part of the time of any operation
-# gain nothing by it (measured), and get -O1. These are the others: the ways of small
-# operations, and loops over elements. (-O2 without its slowest passes makes x + y slower.)
+# gain nothing by -O3 (measured). These are the others: the ways of small operations,
+# and loops over elements. (-O2 without its slowest passes makes x + y slower.)
 HOT = [
     "ndx._api.creation*", "ndx._api.indexing", "ndx._array.*", "ndx._arenas.arena",
     "ndx._blocks.*", "ndx._compute.[!glnp]*", "ndx._compute.loops",
