@@ -40,7 +40,7 @@ from ndx._workspaces.listing import table_of
 from ndx._workspaces.owners import all_workspaces, named_workspaces
 from ndx.backends._pressure import HeldArena, innermost, set_held_arenas
 
-__all__ = ["Workspace", "held_arenas"]
+__all__ = ["Workspace"]
 
 
 # ---- Families ------------------------------------------------------------------------
@@ -814,7 +814,7 @@ cdef bint is_idle(Workspace workspace, Arena arena) noexcept:
         and arena.home is arena.backend
 
 
-def held_arenas():
+def held_arenas() -> list[Any]:
     """Return a `HeldArena` for each arena of a workspace that has memory."""
     cdef Workspace workspace
     cdef Arena arena
